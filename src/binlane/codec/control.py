@@ -1,0 +1,226 @@
+"""Events that say something of the log itself: format, rotation, checkpoints, incidents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, Self
+
+from binlane.codec.buffer import Reader
+from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format, flavor_of, knows_checksums
+from binlane.codec.types import ChecksumAlgorithm
+from binlane.errors import CodecError, UnsupportedError
+
+_FORMAT_DESCRIPTION: Final = Struct("<H50sIB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatDescriptionEvent:
+    """The first event of a file: how to read all others.
+
+    Attributes:
+        binlog_version: 4.
+        server_version_field: 50 bytes, NUL-padded.
+        created: Server start in seconds since 1970, 0 in a file that a rotation began. Readers
+            drop temporary tables when it is not 0.
+        header_length: 19.
+        post_header_lengths: One byte for each type from code 1.
+        checksum_algorithm: None where the writer is too old to have one.
+    """
+
+    binlog_version: int
+    server_version_field: bytes
+    created: int
+    header_length: int
+    post_header_lengths: bytes
+    checksum_algorithm: int | None
+
+    @classmethod
+    def decode_whole(cls, data: memoryview) -> Self:
+        """Decode a body that still has its checksum, which only the version inside tells of.
+
+        Raises:
+            UnsupportedError: If the file is not of version 4 with 19-byte headers.
+            CodecError: If the checksum algorithm is unknown.
+        """
+        reader = Reader(data)
+        version, server_version_field, created, header_length = reader.unpack(_FORMAT_DESCRIPTION)
+        if version != 4 or header_length != HEADER_LENGTH:
+            raise UnsupportedError(
+                f"binlog version {version} with {header_length}-byte headers cannot be read; "
+                "version 4 with 19-byte headers is expected",
+                offset=HEADER_LENGTH,
+            )
+        algorithm = None
+        lengths = reader.rest()
+        if knows_checksums(_text(server_version_field)):
+            if len(lengths) <= CHECKSUM_LENGTH:
+                raise CodecError("FORMAT_DESCRIPTION has no checksum algorithm", offset=reader.offset)
+            algorithm = lengths[-CHECKSUM_LENGTH - 1]
+            lengths = lengths[: -CHECKSUM_LENGTH - 1]
+            if algorithm not in iter(ChecksumAlgorithm):
+                raise CodecError(f"checksum algorithm {algorithm} is unknown", offset=reader.offset)
+        return cls(
+            binlog_version=version,
+            server_version_field=server_version_field,
+            created=created,
+            header_length=header_length,
+            post_header_lengths=lengths,
+            checksum_algorithm=algorithm,
+        )
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Decode from an event; `decode_event` takes `decode_whole`, since no format is known yet."""
+        del format_
+        return cls.decode_whole(memoryview(reader.rest()))
+
+    def encode(self, format_: Format | None = None) -> bytes:
+        """The body without its checksum."""
+        del format_
+        tail = b"" if self.checksum_algorithm is None else bytes((self.checksum_algorithm,))
+        fixed = _FORMAT_DESCRIPTION.pack(
+            self.binlog_version, self.server_version_field, self.created, self.header_length
+        )
+        return fixed + self.post_header_lengths + tail
+
+    @property
+    def server_version(self) -> str:
+        """The version text without its padding."""
+        return _text(self.server_version_field)
+
+    @property
+    def format(self) -> Format:
+        """What this event decides for those after it."""
+        return Format(
+            server_version=self.server_version,
+            flavor=flavor_of(self.server_version),
+            checksum=ChecksumAlgorithm(self.checksum_algorithm or 0),
+            post_header_lengths=self.post_header_lengths,
+        )
+
+
+def _text(padded: bytes) -> str:
+    return padded.split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotateEvent:
+    """The log goes on in another file.
+
+    Attributes:
+        position: Where to go on, in bytes; 4 is the beginning.
+        file: Base name of the next file.
+    """
+
+    position: int
+    file: str
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read position and name."""
+        del format_
+        return cls(position=reader.u64(), file=_name(reader.rest()))
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return self.position.to_bytes(8, "little") + _name_bytes(self.file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopEvent:
+    """A clean shutdown: the file ends here."""
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read nothing."""
+        del reader, format_
+        return cls()
+
+    def encode(self, format_: Format) -> bytes:
+        """Nothing."""
+        del format_
+        return b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatEvent:
+    """Sent by a source that has nothing else to send; never in a file.
+
+    Attributes:
+        file: The file the dump stands in; the header's `next_position` is the position.
+    """
+
+    file: str
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read the name."""
+        del format_
+        return cls(file=_name(reader.rest()))
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return _name_bytes(self.file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentEvent:
+    """Something that the log cannot express happened: replicas stop here.
+
+    Attributes:
+        number: 1 is LOST_EVENTS.
+        message: For people, at most 255 bytes.
+        padding: What follows the message; MySQL writes 4 bytes there.
+    """
+
+    number: int
+    message: bytes
+    padding: bytes = b""
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read number and message."""
+        del format_
+        number = reader.u16()
+        return cls(number=number, message=reader.take(reader.u8()), padding=reader.rest())
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        length = bytes((len(self.message),))
+        return self.number.to_bytes(2, "little") + length + self.message + self.padding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogCheckpointEvent:
+    """MariaDB: crash recovery need not look into files before this one.
+
+    Attributes:
+        file: The oldest file that recovery needs.
+    """
+
+    file: str
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read the name behind its length."""
+        del format_
+        return cls(file=_name(reader.take(reader.u32())))
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        name = _name_bytes(self.file)
+        return len(name).to_bytes(4, "little") + name
+
+
+# File names are bytes to the servers; surrogateescape keeps any of them exact in a str.
+def _name(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _name_bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")

@@ -1,0 +1,103 @@
+"""Events that carry statements: QUERY, with its status variables, and ANNOTATE_ROWS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, Self
+
+from binlane.codec.buffer import Reader
+from binlane.codec.format import Format
+from binlane.codec.types import EventType
+from binlane.errors import CodecError
+
+_POST_HEADER: Final = Struct("<IIBHH")
+_EXTENDED: Final = Struct("<HH")
+EXTENDED_POST_HEADER_LENGTH: Final = _POST_HEADER.size + _EXTENDED.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryEvent:
+    """A statement with the context it ran in.
+
+    Attributes:
+        thread_id: The session's connection id; temporary tables belong to it.
+        execution_time: Seconds from the start of the statement to its logging.
+        error_code: 0, or the error with which a replica must fail as well.
+        status_vars: As written; `codec.status_vars` tells what they say.
+        database: The session's default database.
+        query: In the session's character set.
+        tables_info: Of the extended format of WL#40 (seed 003 §1); None in a plain one.
+    """
+
+    thread_id: int
+    execution_time: int
+    error_code: int
+    status_vars: bytes
+    database: bytes
+    query: bytes
+    tables_info: bytes | None = None
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read a plain event, or an extended one where the format announces it."""
+        length = format_.post_header_length(EventType.QUERY)
+        if length not in {_POST_HEADER.size, EXTENDED_POST_HEADER_LENGTH}:
+            raise CodecError(
+                f"QUERY post-headers of {length} bytes are unknown; 13 and 17 are", offset=reader.offset
+            )
+        thread_id, execution_time, database_length, error_code, status_length = reader.unpack(
+            _POST_HEADER
+        )
+        is_extended = length == EXTENDED_POST_HEADER_LENGTH
+        query_length, tables_length = reader.unpack(_EXTENDED) if is_extended else (0, 0)
+        status_vars = reader.take(status_length)
+        database = reader.take(database_length)
+        if not is_extended and reader.u8() != 0:
+            raise CodecError("no NUL stands after the database", offset=reader.offset - 1)
+        return cls(
+            thread_id=thread_id,
+            execution_time=execution_time,
+            error_code=error_code,
+            status_vars=status_vars,
+            database=database,
+            query=reader.take(query_length) if is_extended else reader.rest(),
+            tables_info=reader.take(tables_length) if is_extended else None,
+        )
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        fixed = _POST_HEADER.pack(
+            self.thread_id,
+            self.execution_time,
+            len(self.database),
+            self.error_code,
+            len(self.status_vars),
+        )
+        if self.tables_info is None:
+            return fixed + self.status_vars + self.database + b"\0" + self.query
+        lengths = _EXTENDED.pack(len(self.query), len(self.tables_info))
+        return fixed + lengths + self.status_vars + self.database + self.query + self.tables_info
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotateRowsEvent:
+    """MariaDB: the statement that caused the row events after it.
+
+    Attributes:
+        query: In the session's character set.
+    """
+
+    query: bytes
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read to the end."""
+        del format_
+        return cls(query=reader.rest())
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return self.query

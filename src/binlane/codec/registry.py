@@ -1,0 +1,78 @@
+"""Which body decodes which event type: the only registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Self
+
+from binlane.codec.body import Body
+from binlane.codec.buffer import Reader
+from binlane.codec.control import (
+    BinlogCheckpointEvent,
+    FormatDescriptionEvent,
+    HeartbeatEvent,
+    IncidentEvent,
+    RotateEvent,
+    StopEvent,
+)
+from binlane.codec.format import Format
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.rows import (
+    DeleteRowsEvent,
+    DeleteRowsV1Event,
+    TableMapEvent,
+    UpdateRowsEvent,
+    UpdateRowsV1Event,
+    WriteRowsEvent,
+    WriteRowsV1Event,
+)
+from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
+from binlane.codec.types import EventType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpaqueEvent:
+    """A body that binlane keeps and forwards without reading it.
+
+    Attributes:
+        data: The whole body.
+    """
+
+    data: bytes
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Keep everything."""
+        del format_
+        return cls(data=reader.rest())
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return self.data
+
+
+BODIES: Final[Mapping[int, type[Body]]] = MappingProxyType(
+    {
+        EventType.QUERY: QueryEvent,
+        EventType.STOP: StopEvent,
+        EventType.ROTATE: RotateEvent,
+        EventType.FORMAT_DESCRIPTION: FormatDescriptionEvent,
+        EventType.XID: XidEvent,
+        EventType.TABLE_MAP: TableMapEvent,
+        EventType.WRITE_ROWS_V1: WriteRowsV1Event,
+        EventType.UPDATE_ROWS_V1: UpdateRowsV1Event,
+        EventType.DELETE_ROWS_V1: DeleteRowsV1Event,
+        EventType.INCIDENT: IncidentEvent,
+        EventType.HEARTBEAT: HeartbeatEvent,
+        EventType.WRITE_ROWS: WriteRowsEvent,
+        EventType.UPDATE_ROWS: UpdateRowsEvent,
+        EventType.DELETE_ROWS: DeleteRowsEvent,
+        EventType.ANNOTATE_ROWS: AnnotateRowsEvent,
+        EventType.BINLOG_CHECKPOINT: BinlogCheckpointEvent,
+        EventType.GTID: GtidEvent,
+        EventType.GTID_LIST: GtidListEvent,
+    }
+)

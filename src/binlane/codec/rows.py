@@ -1,0 +1,215 @@
+"""Events of row-based logging: TABLE_MAP and the rows events. Row images stay bytes here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, Self
+
+from binlane.codec.buffer import Reader, encode_packed_int
+from binlane.codec.format import Format
+from binlane.codec.types import EventType, RowsFlag
+from binlane.errors import CodecError
+
+DUMMY_TABLE_ID: Final = 0xFFFFFF
+_SHORT_ID_POST_HEADER: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableMapEvent:
+    """Gives a table id its meaning until the end of the statement.
+
+    A table that is mapped need not be changed: MariaDB maps children of foreign keys too.
+
+    Attributes:
+        table_id: Number that rows events refer to.
+        flags: 1 is BIT_LEN_EXACT.
+        database: Name; the servers write it in UTF-8.
+        table: Likewise.
+        column_types: One `ColumnType` code a column.
+        metadata: Of all columns, packed by type.
+        null_bits: A bit a column, least significant first: 1 can be NULL.
+        optional_metadata: Type, length, value; `codec.table_metadata` tells what they say.
+        has_short_id: Whether the id has 4 bytes, as before 5.1.4.
+    """
+
+    table_id: int
+    flags: int
+    database: str
+    table: str
+    column_types: bytes
+    metadata: bytes
+    null_bits: bytes
+    optional_metadata: bytes = b""
+    has_short_id: bool = False
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read ids, names, and the columns' bytes."""
+        has_short_id = format_.post_header_length(EventType.TABLE_MAP) == _SHORT_ID_POST_HEADER
+        table_id = reader.u32() if has_short_id else reader.u48()
+        flags = reader.u16()
+        database, table = _read_name(reader), _read_name(reader)
+        column_count = reader.packed_int()
+        column_types = reader.take(column_count)
+        metadata = reader.take(reader.packed_int())
+        return cls(
+            table_id=table_id,
+            flags=flags,
+            database=database,
+            table=table,
+            column_types=column_types,
+            metadata=metadata,
+            null_bits=reader.take((column_count + 7) // 8),
+            optional_metadata=reader.rest(),
+            has_short_id=has_short_id,
+        )
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return b"".join(
+            (
+                self.table_id.to_bytes(4 if self.has_short_id else 6, "little"),
+                self.flags.to_bytes(2, "little"),
+                _write_name(self.database),
+                _write_name(self.table),
+                encode_packed_int(len(self.column_types)),
+                self.column_types,
+                encode_packed_int(len(self.metadata)),
+                self.metadata,
+                self.null_bits,
+                self.optional_metadata,
+            )
+        )
+
+
+def _read_name(reader: Reader) -> str:
+    name = reader.take(reader.u8())
+    if reader.u8() != 0:
+        raise CodecError("no NUL stands after a name", offset=reader.offset - 1)
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _write_name(name: str) -> bytes:
+    data = name.encode("utf-8", "surrogateescape")
+    return bytes((len(data),)) + data + b"\0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsEvent:
+    """Row images of one table; the subclasses say what happened to them.
+
+    Attributes:
+        table_id: Of a TABLE_MAP in the same statement.
+        flags: `RowsFlag` bits.
+        extra: V2 only: what follows its length field; None in V1.
+        column_count: Columns of the table.
+        columns_present: Bitmap of the columns in the images, least significant bit first; of the
+            before images in an UPDATE.
+        columns_present_after: Bitmap of an UPDATE's after images, else None.
+        images: One row image after the other; an UPDATE alternates before and after.
+        has_short_id: Whether the id has 4 bytes.
+    """
+
+    event_type: ClassVar[EventType]
+    has_after_bitmap: ClassVar[bool] = False
+
+    table_id: int
+    flags: int
+    extra: bytes | None
+    column_count: int
+    columns_present: bytes
+    columns_present_after: bytes | None
+    images: bytes
+    has_short_id: bool = False
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read all but the images, which are kept as they are."""
+        has_short_id = format_.post_header_length(cls.event_type) == _SHORT_ID_POST_HEADER
+        table_id = reader.u32() if has_short_id else reader.u48()
+        flags = reader.u16()
+        extra = _read_extra(reader) if cls.event_type >= EventType.WRITE_ROWS else None
+        column_count = reader.packed_int()
+        bitmap_length = (column_count + 7) // 8
+        return cls(
+            table_id=table_id,
+            flags=flags,
+            extra=extra,
+            column_count=column_count,
+            columns_present=reader.take(bitmap_length),
+            columns_present_after=reader.take(bitmap_length) if cls.has_after_bitmap else None,
+            images=reader.rest(),
+            has_short_id=has_short_id,
+        )
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        extra = b"" if self.extra is None else (len(self.extra) + 2).to_bytes(2, "little") + self.extra
+        return b"".join(
+            (
+                self.table_id.to_bytes(4 if self.has_short_id else 6, "little"),
+                self.flags.to_bytes(2, "little"),
+                extra,
+                encode_packed_int(self.column_count),
+                self.columns_present,
+                self.columns_present_after or b"",
+                self.images,
+            )
+        )
+
+    @property
+    def ends_statement(self) -> bool:
+        """Whether the statement's table maps are forgotten after this event."""
+        return bool(self.flags & RowsFlag.STMT_END)
+
+
+def _read_extra(reader: Reader) -> bytes:
+    length = reader.u16()
+    if length < 2:
+        raise CodecError(f"extra data of {length} bytes cannot hold its own length", offset=reader.offset)
+    return reader.take(length - 2)
+
+
+class WriteRowsEvent(RowsEvent):
+    """Rows that were inserted: after images."""
+
+    __slots__ = ()
+    event_type = EventType.WRITE_ROWS
+
+
+class WriteRowsV1Event(WriteRowsEvent):
+    """As MariaDB writes it."""
+
+    __slots__ = ()
+    event_type = EventType.WRITE_ROWS_V1
+
+
+class UpdateRowsEvent(RowsEvent):
+    """Rows that were changed: pairs of before and after images."""
+
+    __slots__ = ()
+    event_type = EventType.UPDATE_ROWS
+    has_after_bitmap = True
+
+
+class UpdateRowsV1Event(UpdateRowsEvent):
+    """As MariaDB writes it."""
+
+    __slots__ = ()
+    event_type = EventType.UPDATE_ROWS_V1
+
+
+class DeleteRowsEvent(RowsEvent):
+    """Rows that were deleted: before images."""
+
+    __slots__ = ()
+    event_type = EventType.DELETE_ROWS
+
+
+class DeleteRowsV1Event(DeleteRowsEvent):
+    """As MariaDB writes it."""
+
+    __slots__ = ()
+    event_type = EventType.DELETE_ROWS_V1

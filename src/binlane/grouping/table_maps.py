@@ -1,0 +1,62 @@
+"""Which table a rows event means: TABLE_MAP events, remembered until their statement ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from binlane.codec.event import Event
+from binlane.codec.rows import DUMMY_TABLE_ID, RowsEvent, TableMapEvent
+from binlane.errors import CodecError
+
+
+class TableMaps:
+    """Table maps of the statement that is being read."""
+
+    def __init__(self) -> None:
+        self._maps: dict[int, TableMapEvent] = {}
+
+    def feed(self, event: Event, *, file: str) -> TableMapEvent | None:
+        """Take one event in log order.
+
+        Args:
+            event: Any event.
+            file: The file it stands in, for the error.
+
+        Returns:
+            The table that a rows event changes; None for every other event, and for the dummy
+            rows event that only ends a statement.
+
+        Raises:
+            CodecError: If a rows event refers to a table that the statement has not mapped.
+        """
+        body = event.body
+        if isinstance(body, TableMapEvent):
+            self._maps[body.table_id] = body
+            return None
+        if not isinstance(body, RowsEvent):
+            return None
+        table_map = self._maps.get(body.table_id)
+        if table_map is None and body.table_id != DUMMY_TABLE_ID:
+            raise CodecError(
+                f"{event.header.type_name} refers to table id {body.table_id}, "
+                "which no TABLE_MAP of its statement names",
+                hint="an event is missing before this one: fetch the file again from its source",
+            ).at(file, event.position)
+        if body.ends_statement:
+            self._maps.clear()
+        return table_map
+
+
+def rows_with_tables(
+    events: Iterable[Event], *, file: str
+) -> Iterator[tuple[Event, RowsEvent, TableMapEvent]]:
+    """Every rows event of a run of events with its body and its table.
+
+    Raises:
+        CodecError: As `TableMaps.feed`.
+    """
+    maps = TableMaps()
+    for event in events:
+        table_map = maps.feed(event, file=file)
+        if table_map is not None and isinstance(event.body, RowsEvent):
+            yield event, event.body, table_map

@@ -1,0 +1,139 @@
+"""A binlog file as a stream of bytes → its events, each with its position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event, EventHeader, decode_event
+from binlane.codec.format import HEADER_LENGTH, MAGIC, MAGIC_ENCRYPTED, Format
+from binlane.codec.types import EventType, HeaderFlag
+from binlane.errors import CodecError, TruncatedError, UnsupportedError
+
+# A server writes no event larger than max_allowed_packet (1 GiB) plus its own overhead.
+EVENT_LENGTH_MAX: Final = (1 << 30) + (1 << 20)
+_POSITION_MASK: Final = (1 << 32) - 1
+
+
+class Walker:
+    """Cuts a file into events and decodes them.
+
+    Attributes:
+        position: Where the next event starts, in bytes from the start of the file.
+        format: Of the last FORMAT_DESCRIPTION, None before the first.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], *, file: str) -> None:
+        self._chunks = iter(chunks)
+        self._buffer = b""
+        self._start = 0
+        self._file = file
+        self.position = 0
+        self.format: Format | None = None
+
+    def events(self) -> Iterator[Event]:
+        """All events in file order.
+
+        Raises:
+            CodecError: With file and position of the first byte of the faulty event.
+        """
+        self._magic()
+        while self._fill(HEADER_LENGTH):
+            try:
+                event = self._next_event()
+            except CodecError as error:
+                raise error.at(self._file, self.position) from None
+            yield event
+            self.position = event.next_position
+
+    def _magic(self) -> None:
+        self._fill(len(MAGIC))
+        magic = self._take(len(MAGIC))
+        if magic == MAGIC_ENCRYPTED:
+            raise UnsupportedError(
+                "the file is encrypted by MySQL", hint="give its key with --encryption-keys FILE"
+            ).at(self._file, 0)
+        if magic != MAGIC:
+            raise CodecError(
+                f"no binlog file: it begins with {magic.hex(' ') or 'nothing'}, "
+                f"{MAGIC.hex(' ')} is expected",
+                hint="name a binlog file, not its index or a relay log's info file",
+            ).at(self._file, 0)
+        self.position = len(MAGIC)
+
+    def _next_event(self) -> Event:
+        header = EventHeader.decode(self._buffer[self._start : self._start + HEADER_LENGTH])
+        if not HEADER_LENGTH <= header.length <= EVENT_LENGTH_MAX:
+            raise CodecError(
+                f"{header.type_name} says it is {header.length} bytes long; "
+                f"{HEADER_LENGTH} to {EVENT_LENGTH_MAX} are possible",
+                hint="the file is damaged here: fetch it again from its source",
+            )
+        if not self._fill(header.length):
+            raise TruncatedError(
+                f"the file ends inside {header.type_name}: {header.length} bytes are announced, "
+                f"{len(self._buffer) - self._start} are there",
+                hint="the file was cut, or its server still writes it",
+            )
+        event = decode_event(self._take(header.length), self.format, position=self.position)
+        _check_position(event)
+        if isinstance(event.body, FormatDescriptionEvent):
+            self.format = event.body.format
+        if header.type_code == EventType.START_ENCRYPTION:
+            raise UnsupportedError(
+                "the file is encrypted by MariaDB", hint="give its key with --encryption-keys FILE"
+            )
+        return event
+
+    def _fill(self, length: int) -> bool:
+        """Have at least `length` bytes in the buffer; False at the clean end of the file."""
+        available = len(self._buffer) - self._start
+        if available >= length:
+            return True
+        parts = [self._buffer[self._start :]]
+        while available < length:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            parts.append(chunk)
+            available += len(chunk)
+        self._buffer, self._start = b"".join(parts), 0
+        if 0 < available < min(length, HEADER_LENGTH) and self.position:
+            raise TruncatedError(
+                f"{available} bytes stand after the last event; "
+                f"an event header needs {HEADER_LENGTH}",
+                hint="the file was cut, or its server still writes it",
+            ).at(self._file, self.position)
+        return available >= length
+
+    def _take(self, length: int) -> bytes:
+        data = self._buffer[self._start : self._start + length]
+        self._start += length
+        return data
+
+
+def walk(chunks: Iterable[bytes], *, file: str) -> Iterator[Event]:
+    """The events of one binlog file.
+
+    Args:
+        chunks: The file's bytes in pieces of any size.
+        file: Its name, as messages shall give it.
+
+    Raises:
+        CodecError: At the first fault, after all events before it were given.
+    """
+    return Walker(chunks, file=file).events()
+
+
+def _check_position(event: Event) -> None:
+    """A header's position is right, or 0, or of another log (relay logs, artificial events)."""
+    header = event.header
+    if header.next_position == 0 or header.flags & (HeaderFlag.ARTIFICIAL | HeaderFlag.RELAY_LOG):
+        return
+    if header.next_position != event.next_position & _POSITION_MASK:
+        raise CodecError(
+            f"{header.type_name} says it ends at {header.next_position}, "
+            f"it ends at {event.next_position}",
+            hint="the file is damaged or was put together from others",
+        )
