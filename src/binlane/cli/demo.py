@@ -1,0 +1,134 @@
+"""`binlane demo`: the whole story on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+import pymysql
+from rich.console import Console
+from rich.table import Table
+
+from binlane.errors import BinlaneError, PeerError
+
+if TYPE_CHECKING:
+    from binlane.service.demo.stage import Stage
+    from binlane.service.demo.story import BinlogFigures, Check, Story
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Leave everything running and tell how to connect.")
+@click.option(
+    "--transactions",
+    type=click.IntRange(10),
+    default=750,
+    show_default=True,
+    help="Of each of the shop's four sessions.",
+)
+def command(*, keep: bool, transactions: int) -> int:
+    """Show everything at work on private MariaDB servers, and check it. Exit code 0: all held."""
+    from binlane.service.demo.stage import Stage  # noqa: PLC0415  # after --help
+    from binlane.service.demo.story import Story  # noqa: PLC0415  # as above
+
+    console = Console(highlight=False)
+    begin = time.monotonic()
+    directory = Path(tempfile.mkdtemp(prefix="binlane-demo-"))
+    signal.signal(signal.SIGTERM, _interrupt)
+    stage: Stage | None = None
+    done = False
+    try:
+        console.print("[bold]1/6  A private MariaDB[/bold]")
+        stage = Stage(directory)
+        story = Story(stage, _Voice(console), transactions=transactions)
+        checks = _tell(console, story, directory)
+        done = all(check.holds for check in checks)
+        _close(console, story.figures, checks, time.monotonic() - begin)
+        if keep:
+            _tell_how_to_connect(console, stage)
+        return 0 if done else 1
+    finally:
+        if stage is not None and not keep:
+            stage.close()
+        if done and not keep:
+            shutil.rmtree(directory)
+        elif not done:
+            console.print(f"Data and logs are in {directory}")
+
+
+class _Voice:
+    """Says one line; one that begins with a carriage return is replaced by the next on a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._said_s = 0.0
+
+    def __call__(self, line: str) -> None:
+        if not line.startswith("\r"):
+            self._console.print(f"     {line}", markup=False, soft_wrap=True)
+        elif self._console.is_terminal:
+            self._console.print(f"     {line[1:]}", markup=False, end="\r")
+        elif time.monotonic() - self._said_s > 5:
+            self._said_s = time.monotonic()
+            self._console.print(f"     {line[1:]}", markup=False)
+
+
+def _tell(console: Console, story: Story, directory: Path) -> list[Check]:
+    """Run the steps; a failure says which step it was and where the logs are."""
+    checks: list[Check] = []
+    for number, (title, step) in enumerate(story.steps, 2):
+        console.print(f"[bold]{number}/6  {title}[/bold]")
+        try:
+            for check in step():
+                checks.append(check)
+                mark = "[green]✓[/green]" if check.holds else "[red]✗[/red]"
+                console.print(f"  {mark}  {check.claim}", soft_wrap=True)
+                console.print(f"     [dim]{check.detail}[/dim]", soft_wrap=True)
+        except (BinlaneError, pymysql.MySQLError) as error:
+            hint = error.hint if isinstance(error, BinlaneError) else ""
+            raise PeerError(
+                f"step {number} failed: {error}",
+                peer="demo",
+                phase=title,
+                hint=hint or f"the logs are in {directory}",
+            ) from error
+    return checks
+
+
+def _close(
+    console: Console, figures: list[BinlogFigures], checks: list[Check], seconds: float
+) -> None:
+    table = Table(title="Binlogs", title_justify="left")
+    for column in ("binlog", "files", "groups", "events", "rows events", "bytes", "lag"):
+        table.add_column(column, justify="left" if column == "binlog" else "right")
+    for row in figures:
+        counts = (row.files, row.groups, row.events, row.rows_events, row.bytes)
+        table.add_row(row.name, *(f"{count:,}" for count in counts), f"{row.lag_s:.2f} s")
+    console.print(table)
+    held = sum(check.holds for check in checks)
+    style = "green" if held == len(checks) else "red"
+    console.print(f"[{style}]{held} of {len(checks)} checks held[/{style}] in {seconds:.0f} s")
+
+
+def _tell_how_to_connect(console: Console, stage: Stage) -> None:
+    from binlane.service.demo.stage import ADMIN, ADMIN_PASSWORD  # noqa: PLC0415  # as above
+
+    lines = [
+        f"binlane:  mariadb --host=127.0.0.1 --port={stage.port} --user={ADMIN} --password={ADMIN_PASSWORD}",
+        f"source:   mariadb --host=127.0.0.1 --port={stage.source.port} --user=root",
+        f"data:     {stage.directory}",
+        f"stop:     kill {stage.serve_pid} {stage.source.process_id}",
+    ]
+    if stage.replica is not None:
+        lines.insert(2, f"replica:  mariadb --host=127.0.0.1 --port={stage.replica.port} --user=root")
+        lines[-1] += f" {stage.replica.process_id}"
+    console.print("Everything goes on running:")
+    console.print("\n".join(f"  {line}" for line in lines), soft_wrap=True)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,109 @@
+"""`binlane COMMAND`: the group, and what every error becomes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Final
+
+import click
+
+from binlane import __version__
+from binlane.errors import (
+    BinlaneError,
+    CodecError,
+    ConfigError,
+    CorruptStoreError,
+    StatementError,
+)
+
+EXIT_WRONG: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_UNUSABLE: Final = 3
+EXIT_INTERRUPTED: Final = 130
+
+# Name → what `binlane --help` says of it; the module of that name holds `command`.
+COMMANDS: Final = {
+    "cat": "Print binlogs.",
+    "verify": "Check every checksum, position, GTID and index.",
+    "serve": "Capture a server, keep scoped binlogs, serve replicas.",
+    "land": "Land a binlog's changes in Delta tables with Spark.",
+    "config": "Check the configuration.",
+    "demo": "The whole story on this machine.",
+}
+
+
+class _Commands(click.Group):
+    """Finds a command's module when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"binlane.cli.{cmd_name}")
+        command = module.command
+        assert isinstance(command, click.Command), f"binlane.cli.{cmd_name} has no command"
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="binlane", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def binlane(*, debug: bool) -> None:
+    """Several named, scoped binary logs for a stock MariaDB server."""
+    del debug
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; console scripts hand its result to `sys.exit`.
+
+    Returns:
+        0 done; 1 the thing looked at is wrong; 2 wrong usage; 3 a server or disk could not be used;
+        130 interrupted.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        result = binlane.main(args=arguments, prog_name="binlane", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("binlane: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough; nothing may be written to it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except BinlaneError as error:
+        if "--debug" in arguments:
+            raise
+        report(error)
+        return exit_code(error)
+    return result if isinstance(result, int) else 0
+
+
+def report(error: BinlaneError) -> None:
+    """Write an error and its hint to standard error."""
+    click.echo(f"binlane: {error}", err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)
+
+
+def exit_code(error: BinlaneError) -> int:
+    """The exit code that an error ends the process with."""
+    if isinstance(error, CodecError | StatementError | CorruptStoreError):
+        return EXIT_WRONG
+    return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_UNUSABLE

@@ -1,0 +1,1 @@
+"""One event group in, one event group per binlog out. Pure."""

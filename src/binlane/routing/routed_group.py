@@ -1,0 +1,62 @@
+"""What routing hands to the store: the part of an event group that one binlog gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from binlane.codec.event import Event
+from binlane.positions import Gtid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutedGroup:
+    """The in-scope part of an event group.
+
+    Attributes:
+        gtid: The source's; a binlog keeps it, so that replicas can change between binlog and
+            source. None for an INCIDENT of the source, which has none.
+        events: From the GTID event to the one that ends the group. Lengths and positions in the
+            headers are the source's: whoever writes the events computes them anew.
+    """
+
+    gtid: Gtid | None
+    events: tuple[Event, ...]
+
+
+class OmissionKind(Enum):
+    """Why a part of an event group stays out of a scoped binlog although it bears on it."""
+
+    ANNOTATE = "annotate text"
+    TRIGGER = "trigger"
+    VIEW = "view"
+    ROUTINE = "routine or event"
+    ADMIN = "admin statement"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Something that was left out since it names outside objects; counted, and noted for people.
+
+    Attributes:
+        kind: What it was.
+        reason: Why, naming the binlog but no outside object.
+    """
+
+    kind: OmissionKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """The outcome for one event group and one binlog.
+
+    Attributes:
+        group: What the binlog gets; None where nothing of the group is in its scope.
+        omissions: What was left out and is worth a note.
+        incident: Why an INCIDENT event stands in the place of the group, else None.
+    """
+
+    group: RoutedGroup | None
+    omissions: tuple[Omission, ...] = ()
+    incident: str | None = None

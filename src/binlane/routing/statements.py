@@ -1,0 +1,206 @@
+"""One statement of a Query event → what a scoped binlog makes of it.
+
+In capture mode the source has already run the statement, so nothing can be refused any more: a
+statement is kept, rewritten to its in-scope part, left out, or, where none of these is exact,
+replaced by an incident. No name of an outside object passes (invariant 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from binlane.names import TableName
+from binlane.routing.routed_group import Omission, OmissionKind
+from binlane.scope.scope import Scope
+from binlane.sql.effects import StatementEffects, StatementKind
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The statement goes in as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepWithRows:
+    """The statement goes in if any row of its transaction does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Nothing of it is in scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Another statement goes in, with fully qualified names."""
+
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """It bears on the scope but names outside objects; it is left out and noted."""
+
+    omission: Omission
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """It cannot be expressed within the scope: replicas must stop here."""
+
+    reason: str
+
+
+Verdict = Keep | KeepWithRows | Drop | Rewrite | LeaveOut | Incident
+
+_CONTROL: Final = frozenset(
+    {
+        StatementKind.BEGIN,
+        StatementKind.COMMIT,
+        StatementKind.ROLLBACK,
+        StatementKind.SAVEPOINT,
+        StatementKind.ROLLBACK_TO,
+        StatementKind.RELEASE_SAVEPOINT,
+    }
+)
+_WITHOUT_OBJECTS: Final = frozenset(
+    {
+        StatementKind.EMPTY,
+        StatementKind.SESSION,
+        StatementKind.SET,
+        StatementKind.FLUSH,
+        StatementKind.LOCK,
+        StatementKind.SERVER,
+    }
+)
+# What these do cannot be told from the text alone.
+_OPEN_ENDED: Final = frozenset(
+    {StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND}
+)
+_OBJECT_KINDS: Final[Mapping[StatementKind, OmissionKind]] = MappingProxyType(
+    {
+        StatementKind.CREATE_VIEW: OmissionKind.VIEW,
+        StatementKind.ALTER_VIEW: OmissionKind.VIEW,
+        StatementKind.DROP_VIEW: OmissionKind.VIEW,
+        StatementKind.CREATE_TRIGGER: OmissionKind.TRIGGER,
+        StatementKind.DROP_TRIGGER: OmissionKind.TRIGGER,
+        StatementKind.CREATE_ROUTINE: OmissionKind.ROUTINE,
+        StatementKind.ALTER_ROUTINE: OmissionKind.ROUTINE,
+        StatementKind.DROP_ROUTINE: OmissionKind.ROUTINE,
+        StatementKind.CREATE_EVENT: OmissionKind.ROUTINE,
+        StatementKind.ALTER_EVENT: OmissionKind.ROUTINE,
+        StatementKind.DROP_EVENT: OmissionKind.ROUTINE,
+    }
+)
+# GRANT and REVOKE count as modifying the database of accounts, not the objects they name (seed 000).
+_DATABASE_KINDS: Final = frozenset(
+    {
+        StatementKind.CREATE_DATABASE,
+        StatementKind.ALTER_DATABASE,
+        StatementKind.DROP_DATABASE,
+        StatementKind.ACCOUNT,
+    }
+)
+_DROPS: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
+
+
+def judge(effects: StatementEffects, scope: Scope) -> Verdict:
+    """Say what a binlog of `scope` makes of a statement that has run."""
+    if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN:
+        return Incident("a statement could not be analysed, so its scope is not known")
+    if effects.kind in _CONTROL:
+        return KeepWithRows()
+    if effects.kind is StatementKind.XA:
+        return Keep()
+    if effects.kind in _WITHOUT_OBJECTS:
+        return Drop()
+    if effects.kind in _DATABASE_KINDS:
+        return _judge_database(effects, scope)
+    if effects.kind in _OBJECT_KINDS:
+        return _judge_object(effects, scope, _OBJECT_KINDS[effects.kind])
+    if effects.renames:
+        return _judge_rename(effects, scope)
+    if effects.kind in _DROPS:
+        return _judge_drop(effects, scope)
+    if effects.kind in _OPEN_ENDED:
+        return Incident("a statement calls stored code, whose writes its text does not tell")
+    return _judge_writes(effects, scope)
+
+
+def names_only(effects: StatementEffects, scope: Scope) -> bool:
+    """Whether every object that the statement names is in scope."""
+    return (
+        effects.stopped_at is None
+        and all(scope.includes(table) for table in (*effects.writes, *effects.reads))
+        and all(scope.includes_database(name) for name in effects.databases)
+        and all(scope.includes_database(called.database) for called in effects.calls)
+    )
+
+
+def _judge_database(effects: StatementEffects, scope: Scope) -> Verdict:
+    if all(scope.includes_database(name) for name in effects.databases):
+        return Keep()
+    if effects.kind is not StatementKind.DROP_DATABASE:
+        return Drop()
+    gone = [table for table in sorted(scope.tables_named()) if table.database in effects.databases]
+    return _drop_tables(filter(scope.includes, gone), "TABLE")
+
+
+def _judge_object(effects: StatementEffects, scope: Scope, kind: OmissionKind) -> Verdict:
+    tables = (*effects.writes, *effects.reads)
+    bears = any(map(scope.includes_database, effects.databases)) or (
+        kind is OmissionKind.TRIGGER and any(map(scope.includes, tables))
+    )
+    if not bears:
+        return Drop()
+    if names_only(effects, scope):
+        return Keep()
+    return LeaveOut(Omission(kind=kind, reason="it names objects outside of the scope"))
+
+
+def _judge_rename(effects: StatementEffects, scope: Scope) -> Verdict:
+    names = {name for pair in effects.renames for name in pair}
+    if all(map(scope.includes, names)) and names_only(effects, scope):
+        return Keep()
+    inside = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
+    if not inside:
+        return Drop()
+    if any(scope.includes(new) and not scope.includes(old) for old, new in inside):
+        return Incident("a table came into the scope by RENAME; its rows are not in the log")
+    leaving = [old for old, new in inside if not scope.includes(new)]
+    if len(leaving) == len(inside):
+        return _drop_tables(leaving, "TABLE")
+    staying = [pair for pair in effects.renames if all(map(scope.includes, pair))]
+    if leaving or effects.kind is not StatementKind.RENAME_TABLE or len(staying) != len(inside):
+        return Incident("a RENAME moves tables inside and out of the scope at once")
+    return Rewrite("RENAME TABLE " + ", ".join(f"{old} TO {new}" for old, new in staying))
+
+
+def _judge_drop(effects: StatementEffects, scope: Scope) -> Verdict:
+    kept = [table for table in effects.drops if scope.includes(table)]
+    if len(kept) == len(effects.drops):
+        return Keep()
+    what = "SEQUENCE" if effects.kind is StatementKind.DROP_SEQUENCE else "TABLE"
+    return _drop_tables(kept, f"TEMPORARY {what}" if effects.is_temporary else what)
+
+
+def _judge_writes(effects: StatementEffects, scope: Scope) -> Verdict:
+    is_inside = [scope.includes(table) for table in effects.writes]
+    if not any(is_inside):
+        return Drop()
+    if effects.kind is StatementKind.MAINTENANCE and not all(is_inside):
+        omission = Omission(kind=OmissionKind.ADMIN, reason="it names tables outside of the scope")
+        return LeaveOut(omission)
+    if not all(is_inside):
+        return Incident("a statement writes both inside and outside of the scope")
+    if not names_only(effects, scope):
+        return Incident("a statement needs objects outside of the scope")
+    return Keep()
+
+
+def _drop_tables(tables: Iterable[TableName], what: str) -> Verdict:
+    names = ", ".join(map(str, tables))
+    return Rewrite(f"DROP {what} IF EXISTS {names}") if names else Drop()

@@ -1,0 +1,181 @@
+"""`binlane.toml` → the settings of all parts. The only place that reads configuration.
+
+Each part owns a frozen `Settings` dataclass that validates itself; here they are composed. An unknown
+key is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from binlane.capture.settings import SourceSettings, SourceUrl, parse_start
+from binlane.errors import ConfigError
+from binlane.gateway.settings import GatewaySettings
+from binlane.store.settings import StoreSettings
+from binlane.web.settings import HttpSettings
+
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+# Section → key → what it is; everything that may stand in the file.
+KEYS: Final[Mapping[str, Mapping[str, str]]] = {
+    "": {"data_dir": "directory of the store; relative to the file"},
+    "source": {
+        "url": "mariadb://user@host:port of the server whose log is captured",
+        "password_file": "file that holds the account's password",
+        "start": '"now", "oldest", a GTID position, or "file:position"',
+        "server_id": "server id as a replica of the source; by default a number of its own",
+        "heartbeat_period_s": "an idle source says that it lives this often",
+        "timeout_s": "longest wait for a connection to the source",
+    },
+    "listen": {
+        "address": "where clients and replicas connect",
+        "port": "TCP port; 0 takes a free one",
+    },
+    "http": {
+        "address": "where /healthz and /metrics are served",
+        "port": "TCP port; 0 takes a free one",
+    },
+    "binlog": {
+        "max_binlog_size": "a file is rotated at this size, such as 1G",
+        "sync_binlog": "fsync after this many event groups; 0 leaves it to the system",
+        "expire_logs_days": "0; files are purged by PURGE BINARY LOGS only in this version",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that `serve` needs.
+
+    Attributes:
+        data_dir: The store's directory.
+        source: The captured server.
+        listen: The MySQL port.
+        http: The HTTP port; None serves none.
+        store: Size and durability of binlogs.
+    """
+
+    data_dir: Path
+    source: SourceSettings
+    listen: GatewaySettings
+    http: HttpSettings | None
+    store: StoreSettings
+
+
+def load(path: Path) -> Settings:
+    """Read and check a configuration file.
+
+    Raises:
+        ConfigError: If it cannot be read, or a key is unknown, missing or unusable.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}",
+            key="--config",
+            hint="name the file with --config; docs/reference/settings.md shows one",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is no TOML: {error}", key="--config") from None
+    return compose(document, base=path.parent)
+
+
+def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
+    """Settings from a parsed document.
+
+    Args:
+        document: Sections and keys as in `KEYS`.
+        base: What relative paths count from.
+
+    Raises:
+        ConfigError: As `load`.
+    """
+    _refuse_unknown(document)
+    data_dir = _typed(document.get("data_dir", "data"), str, "data_dir")
+    try:
+        source = _source(document.get("source", {}), base)
+        return Settings(
+            data_dir=base / data_dir,
+            source=source,
+            listen=_listen(document.get("listen", {}), source.url),
+            http=HttpSettings(**document["http"]) if "http" in document else None,
+            store=_store(document.get("binlog", {})),
+        )
+    except TypeError as error:
+        raise ConfigError(f"a value has the wrong type: {error}", key="--config") from None
+
+
+def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
+    values = dict(section)
+    if "url" not in values:
+        raise ConfigError(
+            "no source is given", key="source.url", hint='such as "mariadb://binlane@127.0.0.1:3306"'
+        )
+    values["url"] = SourceUrl.parse(_typed(values["url"], str, "source.url"))
+    if "password_file" in values:
+        values["password_file"] = base / _typed(values["password_file"], str, "source.password_file")
+    if "start" in values:
+        values["start"] = parse_start(_typed(values["start"], str, "source.start"))
+    return SourceSettings(**values)
+
+
+def _listen(section: Mapping[str, Any], url: SourceUrl) -> GatewaySettings:
+    return GatewaySettings(
+        **section, source_host=url.host, source_port=url.port, source_socket=url.socket
+    )
+
+
+def _store(section: Mapping[str, Any]) -> StoreSettings:
+    values = dict(section)
+    if values.pop("expire_logs_days", 0) != 0:
+        raise ConfigError(
+            "this version does not purge files by itself",
+            key="binlog.expire_logs_days",
+            hint="set 0, and use PURGE BINARY LOGS TO 'file'",
+        )
+    if "max_binlog_size" in values:
+        size = size_bytes(values.pop("max_binlog_size"), "binlog.max_binlog_size")
+        values["max_binlog_size_bytes"] = size
+    return StoreSettings(**values)
+
+
+def size_bytes(value: object, key: str) -> int:
+    """A size as the servers write it: a number of bytes, or one with K, M or G.
+
+    Raises:
+        ConfigError: If it is neither.
+    """
+    match = re.fullmatch(r"(\d+)([KMG]?)", str(value).upper())
+    if match is None:
+        raise ConfigError(f"{value!r} is no size", key=key, hint="such as 1073741824 or 1G")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _typed(value: object, kind: type[str], key: str) -> str:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{value!r} is no {kind.__name__}", key=key)
+    return value
+
+
+def _refuse_unknown(document: Mapping[str, Any]) -> None:
+    known = [f"{section}.{key}" if section else key for section in KEYS for key in KEYS[section]]
+    for name, value in document.items():
+        is_section = isinstance(value, dict)
+        given = [f"{name}.{key}" for key in value] if is_section else [name]
+        if is_section and name not in KEYS:
+            given = [name]
+        for key in given:
+            if key not in known:
+                raise ConfigError("unknown setting", key=key, hint=_nearest(key, known))
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
+    return f"did you mean {near[0]}?" if near else "known are " + ", ".join(known)

@@ -1,0 +1,187 @@
+"""The processes of the demo: two private servers and `binlane serve` between them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pymysql
+
+from binlane.errors import BinlaneError, PeerError
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+
+ADMIN, ADMIN_PASSWORD = "binlane", "demo-binlane"  # noqa: S105  # an account of a private server
+REPLICA, REPLICA_PASSWORD = "replica", "demo-replica"  # noqa: S105  # as above
+CHARACTER_SET: Final = "CHARACTER SET utf8mb4"
+_ACCOUNTS: Final = (
+    f"CREATE USER {ADMIN}@'%' IDENTIFIED BY '{ADMIN_PASSWORD}'",
+    f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT, BINLOG ADMIN, BINLOG MONITOR "
+    f"ON *.* TO {ADMIN}@'%'",
+    f"CREATE USER {REPLICA}@'%' IDENTIFIED BY '{REPLICA_PASSWORD}'",
+    f"GRANT REPLICATION SLAVE ON *.* TO {REPLICA}@'%'",
+)
+_REPLICA_OPTIONS: Final = ("--server-id=20", "--log-bin=binlog", "--log-slave-updates=ON")
+_READY_TIMEOUT_S: Final = 30.0
+_STOP_TIMEOUT_S: Final = 15.0
+
+
+class Stage:
+    """Everything that runs during a demo.
+
+    Attributes:
+        directory: Holds the data and logs of all processes.
+        source: The server whose log is captured.
+        replica: The server that reads the binlog `orders`.
+        port: Where `binlane serve` listens.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.source = PrivateServer.start(directory, name="source", options=SOURCE_OPTIONS)
+        self.replica: PrivateServer | None = None
+        self.port = 0
+        self._serve: subprocess.Popen[bytes] | None = None
+
+    @property
+    def data_dir(self) -> Path:
+        """The store of `binlane serve`."""
+        return self.directory / "data"
+
+    @property
+    def serve_log(self) -> Path:
+        """What `binlane serve` says."""
+        return self.directory / "serve.log"
+
+    @property
+    def serve_pid(self) -> int:
+        """Process id of `binlane serve`."""
+        assert self._serve is not None, "binlane serve has been started"
+        return self._serve.pid
+
+    def create_accounts(self, databases: Sequence[str]) -> None:
+        """Databases and accounts on the source."""
+        with closing(self.connect_source()) as connection, connection.cursor() as cursor:
+            for statement in (
+                *(f"CREATE DATABASE {name} {CHARACTER_SET}" for name in databases),
+                *_ACCOUNTS,
+            ):
+                cursor.execute(statement)
+
+    def start_serve(self) -> None:
+        """Start `binlane serve` as a process of its own and wait until it takes logins.
+
+        Raises:
+            PeerError: If it ends or does not get ready.
+        """
+        password = self.directory / "secret"
+        password.write_text(ADMIN_PASSWORD, encoding="utf-8")
+        password.chmod(0o600)
+        config = self.directory / "binlane.toml"
+        ready = self.directory / "serve.port"
+        config.write_text(
+            f'data_dir = "{self.data_dir}"\n'
+            "[source]\n"
+            f'url = "mariadb://{ADMIN}@{self.source.host}:{self.source.port}"\n'
+            'password_file = "secret"\n'
+            "[listen]\nport = 0\n"
+            '[binlog]\nmax_binlog_size = "256K"\n',
+            encoding="utf-8",
+        )
+        with self.serve_log.open("ab") as log:
+            self._serve = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "binlane", "serve"),
+                    *("--config", str(config), "--port-file", str(ready)),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+        self.wait_for("binlane serve to listen", ready.exists, timeout_s=_READY_TIMEOUT_S)
+        self.port = int(ready.read_text(encoding="utf-8"))
+
+    def start_replica(self) -> PrivateServer:
+        """Start the server that will be the replica."""
+        self.replica = PrivateServer.start(
+            self.directory, name="replica", options=_REPLICA_OPTIONS
+        )
+        return self.replica
+
+    def connect_source(self) -> pymysql.Connection[Any]:
+        """A session on the source as root."""
+        return _connect(self.source.port, "root", "")
+
+    def connect_replica(self) -> pymysql.Connection[Any]:
+        """A session on the replica as root."""
+        assert self.replica is not None, "the replica has been started"
+        return _connect(self.replica.port, "root", "")
+
+    def connect_binlane(self) -> pymysql.Connection[Any]:
+        """A session of an ordinary MySQL client on binlane's port."""
+        return _connect(self.port, ADMIN, ADMIN_PASSWORD)
+
+    def wait_for(self, what: str, is_so: Callable[[], bool], *, timeout_s: float) -> float:
+        """Wait until something is so.
+
+        Returns:
+            Seconds waited.
+
+        Raises:
+            PeerError: If it is not in time, or `binlane serve` has ended.
+        """
+        begin = time.monotonic()
+        while not is_so():
+            if self._serve is not None and self._serve.poll() is not None:
+                raise PeerError(
+                    f"binlane serve ended with status {self._serve.returncode}",
+                    peer="binlane serve",
+                    phase=what,
+                    hint=f"its log is {self.serve_log} and ends:\n{tail(self.serve_log)}",
+                )
+            if time.monotonic() - begin > timeout_s:
+                raise PeerError(
+                    f"waited {timeout_s:.0f} s for {what}",
+                    peer="demo",
+                    phase=what,
+                    hint=f"the logs are in {self.directory}; serve.log ends:\n{tail(self.serve_log)}",
+                )
+            time.sleep(0.05)
+        return time.monotonic() - begin
+
+    def close(self) -> None:
+        """Stop everything, the last started first."""
+        if self.replica is not None:
+            self.replica.stop()
+        if self._serve is not None and self._serve.poll() is None:
+            self._serve.terminate()
+            try:
+                self._serve.wait(_STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._serve.kill()
+                self._serve.wait()
+        self.source.stop()
+
+
+class DemoError(BinlaneError):
+    """A step of the demo did not do what it claims."""
+
+
+def tail(path: Path, lines: int = 8) -> str:
+    """The last lines of a log."""
+    if not path.exists():
+        return "(it does not exist)"
+    return "\n".join(path.read_text("utf-8", "replace").splitlines()[-lines:])
+
+
+def _connect(port: int, user: str, password: str) -> pymysql.Connection[Any]:
+    return pymysql.connect(
+        host="127.0.0.1", port=port, user=user, password=password, charset="utf8mb4", autocommit=False
+    )

@@ -1,0 +1,302 @@
+"""The demo's line, step by step: a living shop, two binlogs, a replica, text, tables, and the proof.
+
+Each step yields the checks that it made. A check that does not hold ends the demo with an error at
+its end, when the table of all checks has been shown.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from binlane.codec.rows import RowsEvent
+from binlane.service.demo.compare import delta_rows, server_rows
+from binlane.service.demo.shop import DATABASES, SECRET, TABLES, Shop
+from binlane.service.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, Stage
+from binlane.store.reading import StoreReader, read_groups
+
+if TYPE_CHECKING:
+    import pymysql
+
+SESSIONS: Final = 4
+TRANSACTIONS: Final = 750
+DEFINITIONS: Final = (
+    "CREATE BINLOG 'orders' LOG(shop.orders, shop.items), FORMAT='ROW'",
+    "CREATE BINLOG 'analytics' IGNORE(crm)",
+)
+IN_SCOPE: Final = ("shop.orders", "shop.items")
+_CATCH_UP_TIMEOUT_S: Final = 120.0
+_CAT_TIMEOUT_S: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One claim and whether it held.
+
+    Attributes:
+        claim: In words.
+        holds: Whether it is so.
+        detail: The numbers behind it.
+    """
+
+    claim: str
+    holds: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogFigures:
+    """What a binlog holds at the end."""
+
+    name: str
+    files: int
+    groups: int
+    events: int
+    rows_events: int
+    bytes: int
+    lag_s: float
+
+
+Say = Callable[[str], None]
+
+
+class Story:
+    """The steps, in order; each is a title and a method that yields checks.
+
+    Args:
+        stage: With its source running.
+        say: Takes one line for people.
+        sessions: Concurrent sessions of the shop.
+        transactions: Of each session.
+    """
+
+    def __init__(
+        self, stage: Stage, say: Say, *, sessions: int = SESSIONS, transactions: int = TRANSACTIONS
+    ) -> None:
+        self._stage = stage
+        self._say = say
+        self._sessions, self._transactions = sessions, transactions
+        self._shop = Shop(stage.connect_source)
+        self._lag_s: dict[str, float] = {}
+        self.figures: list[BinlogFigures] = []
+
+    @property
+    def steps(self) -> tuple[tuple[str, Callable[[], Iterator[Check]]], ...]:
+        """Titles and steps."""
+        return (
+            ("binlane serve attached to a private MariaDB, two binlogs defined through SQL", self.define),
+            ("A real replica of binlog `orders`, and a shop that lives", self.live),
+            ("The replica against the source", self.compare_replica),
+            ("What the binlogs hold", self.print),
+            ("PySpark lands binlog `analytics` in Delta tables", self.land),
+        )
+
+    def define(self) -> Iterator[Check]:
+        """Databases, `binlane serve`, and definitions by an ordinary MySQL client."""
+        self._stage.create_accounts(DATABASES)
+        self._stage.start_serve()
+        self._say(f"source 127.0.0.1:{self._stage.source.port}, binlane 127.0.0.1:{self._stage.port}")
+        with closing(self._stage.connect_binlane()) as connection:
+            for statement in DEFINITIONS:
+                self._say(f"MySQL client> {statement};")
+                _query(connection, statement)
+            names = [row[0] for row in _query(connection, "SHOW BINLOGS")]
+        yield Check("both binlogs are defined", names == ["analytics", "orders"], ", ".join(names))
+
+    def live(self) -> Iterator[Check]:
+        """The replica starts, then the shop opens and trades."""
+        self._stage.start_replica()
+        with closing(self._stage.connect_replica()) as connection:
+            # LOG(shop.orders, …) names tables: their database is the replica's to have.
+            _query(connection, f"CREATE DATABASE shop {CHARACTER_SET}")
+            change = (
+                f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={self._stage.port}, "
+                f"MASTER_USER='{REPLICA}', MASTER_PASSWORD='{REPLICA_PASSWORD}', "
+                "MASTER_LOG_FILE='orders.000001', MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1"
+            )
+            self._say("replica> CHANGE MASTER TO … MASTER_LOG_FILE='orders.000001'; START SLAVE;")
+            _query(connection, change)
+            _query(connection, "START SLAVE")
+        self._shop.open()
+        begin = time.monotonic()
+        for done in self._shop.run(sessions=self._sessions, transactions=self._transactions):
+            self._say(f"\r{done} transactions by {self._sessions} sessions")
+        seconds = time.monotonic() - begin
+        tally = self._shop.tally
+        self._wait_for_binlogs()
+        yield Check(
+            "the shop traded, with ADD COLUMN and RENAME TABLE in mid-flight",
+            tally.committed > 0 and tally.rolled_back > 0,
+            f"{tally.committed} committed, {tally.rolled_back} rolled back, {seconds:.0f} s",
+        )
+
+    def _wait_for_binlogs(self) -> None:
+        """Wait until every binlog is complete up to the source, and note how long each took."""
+        with closing(self._stage.connect_source()) as connection:
+            position = _query(connection, "SELECT @@gtid_binlog_pos")[0][0]
+        with closing(self._stage.connect_binlane()) as connection:
+            for name in ("orders", "analytics"):
+
+                def is_complete(name: str = name) -> bool:
+                    rows = _query(connection, "SHOW BINLOGS")
+                    return any(row[0] == name and row[3] == position for row in rows)
+
+                self._lag_s[name] = self._stage.wait_for(
+                    f"binlog {name} to be complete up to {position}",
+                    is_complete,
+                    timeout_s=_CATCH_UP_TIMEOUT_S,
+                )
+
+    def compare_replica(self) -> Iterator[Check]:
+        """Caught up, equal in scope, nothing else there."""
+        last = _last_gtid(self._stage.data_dir, "orders")
+
+        def has_caught_up() -> bool:
+            with closing(self._stage.connect_replica()) as connection:
+                status = _status(connection)
+                if status["Last_SQL_Error"] or status["Last_IO_Error"]:
+                    raise AssertionError(status["Last_SQL_Error"] or status["Last_IO_Error"])
+                return bool(_query(connection, "SELECT @@gtid_slave_pos")[0][0] == last)
+
+        try:
+            self._stage.wait_for("the replica to catch up", has_caught_up, timeout_s=_CATCH_UP_TIMEOUT_S)
+        except AssertionError as error:
+            yield Check("the replica applies the binlog", False, str(error))  # noqa: FBT003
+            return
+        with (
+            closing(self._stage.connect_source()) as source,
+            closing(self._stage.connect_replica()) as replica,
+        ):
+            for table in IN_SCOPE:
+                theirs = _query(source, f"CHECKSUM TABLE {table}")[0][1]
+                ours = _query(replica, f"CHECKSUM TABLE {table}")[0][1]
+                rows = _query(replica, f"SELECT COUNT(*) FROM {table}")[0][0]  # noqa: S608
+                yield Check(
+                    f"CHECKSUM TABLE {table} is equal on source and replica",
+                    theirs == ours and rows > 0,
+                    f"{ours}, {rows} rows",
+                )
+            there = _query(
+                replica,
+                "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES "
+                "WHERE TABLE_SCHEMA IN ('shop', 'crm') ORDER BY 1",
+            )
+        tables = [row[0] for row in there]
+        yield Check("no other table is on the replica", tables == sorted(IN_SCOPE), ", ".join(tables))
+
+    def print(self) -> Iterator[Check]:
+        """A few groups as text, and a search for what must not be there."""
+        reader = StoreReader(self._stage.data_dir)
+        orders = [Path(file.path) for file in reader.files("orders")]
+        self._cat(orders[0])
+        hidden = self._needles()
+        found = [n for n in hidden if any(n in path.read_bytes() for path in self._directory("orders"))]
+        everywhere = self._stage.source.data_directory.glob("binlog.0*")
+        source_bytes = b"".join(path.read_bytes() for path in everywhere)
+        yield Check(
+            "no byte of crm is in the files of `orders`",
+            not found and all(needle in source_bytes for needle in hidden),
+            f"{len(hidden)} values and names searched, all of them in the source's own log",
+        )
+        done = self._binlane("verify", str(self._stage.data_dir))
+        yield Check("binlane verify finds no fault", done.returncode == 0, done.stderr.strip())
+        self.figures = [self._figures(reader, name) for name in ("orders", "analytics")]
+
+    def _directory(self, name: str) -> list[Path]:
+        directory = self._stage.data_dir / "binlogs" / name
+        return [path for path in directory.iterdir() if path.is_file()]
+
+    def _needles(self) -> list[bytes]:
+        with closing(self._stage.connect_source()) as connection:
+            emails = _query(connection, "SELECT email FROM crm.person ORDER BY customer LIMIT 20")
+        return [b"crm", b"person", SECRET.encode(), *(row[0].encode() for row in emails)]
+
+    def _cat(self, path: Path) -> None:
+        self._say(f"$ binlane cat -v {path.name} | head -n 40")
+        lines = self._binlane("cat", "-v", str(path)).stdout.splitlines()
+        shown = [line for line in lines if not line.startswith("/*")][:40]
+        self._say("\n".join(f"    {line[:110]}" for line in shown))
+
+    def _binlane(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603  # our own program
+            [sys.executable, "-m", "binlane", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_CAT_TIMEOUT_S,
+            check=False,
+        )
+
+    def _figures(self, reader: StoreReader, name: str) -> BinlogFigures:
+        files = reader.files(name)
+        groups = events = rows_events = 0
+        for group in read_groups([Path(file.path) for file in files]):
+            groups += not group.is_control
+            events += len(group.events)
+            rows_events += sum(isinstance(event.body, RowsEvent) for event in group.events)
+        size = sum(file.size_bytes for file in files)
+        return BinlogFigures(
+            name, len(files), groups, events, rows_events, size, self._lag_s.get(name, 0.0)
+        )
+
+    def land(self) -> Iterator[Check]:
+        """Spark reads the binlog and lands it; the tables must equal the server's."""
+        from binlane.spark.landing import land  # noqa: PLC0415  # Spark is slow to import
+        from binlane.spark.session import build_session  # noqa: PLC0415  # as above
+
+        self._say("starting Spark (local[2]) …")
+        spark = build_session(master="local[2]")
+        source = f"{self._stage.data_dir}#analytics"
+        lake = self._stage.directory / "lake"
+        try:
+            changes = spark.read.format("binlog").option("path", source).load()
+            counted = {
+                f"{row['_database']}.{row['_table']}": row["count"]
+                for row in changes.groupBy("_database", "_table").count().collect()
+            }
+            self._say(f"spark.read.format('binlog').load(): {sum(counted.values())} row images")
+            report = land(spark, source, str(lake))
+        finally:
+            spark.stop()
+        self._say(str(report))
+        yield Check(
+            "Spark sees no table of crm",
+            not any(name.startswith("crm.") for name in counted) and not (lake / "current/crm").exists(),
+            ", ".join(sorted(counted)),
+        )
+        with closing(self._stage.connect_source()) as connection:
+            for table in TABLES:
+                if table.startswith("crm."):
+                    continue
+                theirs = server_rows(connection, table)
+                ours = delta_rows(lake / "current" / table.replace(".", "/"))
+                yield Check(
+                    f"current/{table.replace('.', '/')} equals SELECT * FROM {table}",
+                    theirs == ours and len(theirs[1]) > 0,
+                    f"{len(ours[1])} rows, {len(ours[0])} columns",
+                )
+
+
+def _query(connection: pymysql.Connection[Any], statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def _status(connection: pymysql.Connection[Any]) -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW SLAVE STATUS")
+        names = [column[0] for column in cursor.description or ()]
+        return dict(zip(names, cursor.fetchone() or (), strict=True))
+
+
+def _last_gtid(data_dir: Path, name: str) -> str:
+    """The last GTID in a binlog's files: where its replica has to be."""
+    paths = [Path(file.path) for file in StoreReader(data_dir).files(name)]
+    gtids = [group.gtid for group in read_groups(paths) if group.gtid is not None]
+    return str(gtids[-1])

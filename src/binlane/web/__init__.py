@@ -1,0 +1,1 @@
+"""HTTP for operators: /healthz, /metrics and /api/binlogs. Reads what `service` shows it."""

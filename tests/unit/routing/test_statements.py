@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+from binlane.routing.routed_group import OmissionKind
+from binlane.routing.statements import (
+    Drop,
+    Incident,
+    Keep,
+    KeepWithRows,
+    LeaveOut,
+    Rewrite,
+    judge,
+)
+from binlane.scope.scope import Scope
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
+from binlane.sql.analysis import analyse
+
+
+def scope_of(clauses: str) -> Scope:
+    statement = parse_binlog_statement(f"CREATE BINLOG 'b' {clauses}")
+    assert isinstance(statement, CreateBinlog)
+    return create(statement, 1).scope
+
+
+TABLES = "LOG(shop.orders, shop.items)"
+DATABASE = "LOG(shop)"
+SHOP_WITHOUT_STOCK = "LOG(shop), IGNORE(shop.stock)"
+NOT_CRM = "IGNORE(crm)"
+
+
+@pytest.mark.parametrize(
+    ("clauses", "statement", "verdict"),
+    [
+        (TABLES, "CREATE TABLE shop.orders (id INT)", Keep()),
+        (TABLES, "CREATE TABLE shop.stock (id INT)", Drop()),
+        (TABLES, "ALTER TABLE orders ADD COLUMN x INT", Keep()),
+        (TABLES, "ALTER TABLE crm.person ADD COLUMN x INT", Drop()),
+        (TABLES, "TRUNCATE TABLE items", Keep()),
+        (TABLES, "DROP TABLE orders, crm.person", Rewrite("DROP TABLE IF EXISTS `shop`.`orders`")),
+        (TABLES, "DROP TABLE crm.person", Drop()),
+        (TABLES, "CREATE DATABASE shop", Drop()),
+        (DATABASE, "CREATE DATABASE shop", Keep()),
+        (DATABASE, "DROP DATABASE shop", Keep()),
+        (
+            TABLES,
+            "DROP DATABASE shop",
+            Rewrite("DROP TABLE IF EXISTS `shop`.`items`, `shop`.`orders`"),
+        ),
+        (TABLES, "DROP DATABASE crm", Drop()),
+        (
+            TABLES,
+            "RENAME TABLE orders TO items_old",
+            Rewrite("DROP TABLE IF EXISTS `shop`.`orders`"),
+        ),
+        (
+            TABLES,
+            "ALTER TABLE orders RENAME TO archive.orders",
+            Rewrite("DROP TABLE IF EXISTS `shop`.`orders`"),
+        ),
+        (DATABASE, "RENAME TABLE orders TO orders_old", Keep()),
+        (
+            DATABASE,
+            "RENAME TABLE orders TO orders_old, crm.a TO crm.b",
+            Rewrite("RENAME TABLE `shop`.`orders` TO `shop`.`orders_old`"),
+        ),
+        (TABLES, "RENAME TABLE crm.a TO crm.b", Drop()),
+        (TABLES, "RENAME TABLE orders TO tmp, items TO orders, tmp TO items", None),
+        (DATABASE, "RENAME TABLE orders TO tmp, items TO orders, tmp TO items", Keep()),
+        (SHOP_WITHOUT_STOCK, "DROP TABLE stock", Drop()),
+        (NOT_CRM, "CREATE TABLE shop.anything (id INT)", Keep()),
+        (NOT_CRM, "CREATE TABLE crm.anything (id INT)", Drop()),
+        (NOT_CRM, "CREATE DATABASE crm", Drop()),
+        (NOT_CRM, "SAVEPOINT a", KeepWithRows()),
+        (NOT_CRM, "FLUSH TABLES", Drop()),
+        (TABLES, "ANALYZE TABLE orders", Keep()),
+        (NOT_CRM, "CREATE USER a@b", Keep()),
+        (TABLES, "CREATE USER a@b", Drop()),
+        (NOT_CRM, "GRANT SELECT ON crm.person TO a@b", Keep()),
+        ("LOG(mysql)", "RENAME USER a@b TO c@d", Keep()),
+        ("IGNORE(crm, mysql)", "DROP USER a@b", Drop()),
+    ],
+)
+def test_verdict(clauses: str, statement: str, verdict: object) -> None:
+    found = judge(analyse(statement, database="shop"), scope_of(clauses))
+    if verdict is None:
+        assert isinstance(found, Incident)
+    else:
+        assert found == verdict
+
+
+@pytest.mark.parametrize(
+    ("clauses", "statement"),
+    [
+        (TABLES, "RENAME TABLE crm.orders TO shop.orders"),
+        (TABLES, "CREATE TABLE orders LIKE crm.person"),
+        (TABLES, "CREATE TABLE orders (c INT, FOREIGN KEY (c) REFERENCES customers (id))"),
+        (TABLES, "UPDATE orders JOIN crm.person p ON p.id = orders.c SET orders.x = 1, p.y = 2"),
+        (TABLES, "INSERT INTO orders SELECT * FROM crm.person"),
+        (TABLES, "CALL shop.anything()"),
+        (NOT_CRM, "CREATE TABLE shop.x (y WHAT IS THIS"),
+    ],
+)
+def test_what_cannot_be_expressed_stops_replicas(clauses: str, statement: str) -> None:
+    assert isinstance(judge(analyse(statement, database="shop"), scope_of(clauses)), Incident)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "statement", "kind"),
+    [
+        (
+            DATABASE,
+            "CREATE VIEW shop.v AS SELECT * FROM shop.orders JOIN crm.person USING (id)",
+            OmissionKind.VIEW,
+        ),
+        (
+            DATABASE,
+            "CREATE TRIGGER t AFTER INSERT ON orders FOR EACH ROW INSERT INTO crm.log VALUES (1)",
+            OmissionKind.TRIGGER,
+        ),
+        (
+            TABLES,
+            "CREATE TRIGGER t AFTER INSERT ON orders FOR EACH ROW INSERT INTO crm.log VALUES (1)",
+            OmissionKind.TRIGGER,
+        ),
+        (TABLES, "ANALYZE TABLE orders, crm.person", OmissionKind.ADMIN),
+    ],
+)
+def test_what_names_outside_objects_is_left_out_and_noted(
+    clauses: str, statement: str, kind: OmissionKind
+) -> None:
+    verdict = judge(analyse(statement, database="shop"), scope_of(clauses))
+    assert isinstance(verdict, LeaveOut)
+    assert verdict.omission.kind is kind
+    assert "crm" not in verdict.omission.reason
+
+
+def test_an_unscoped_binlog_takes_a_view_whole() -> None:
+    statement = "CREATE VIEW shop.v AS SELECT * FROM crm.person"
+    assert judge(analyse(statement, database="shop"), scope_of("LOG ALL")) == Keep()
