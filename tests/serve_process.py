@@ -1,0 +1,169 @@
+"""`binlane serve` as a process of its own, as operators run it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlane.service.private_server import PrivateServer
+from binlane.store.reading import StoreReader, read_groups
+from tests.servers import execute
+
+ADMIN = "binlane"
+PASSWORD = "test-binlane"
+_TIMEOUT_S = 60.0
+
+
+class ServeProcess:
+    """A server of binlogs in a directory of its own, started and stopped as often as a test likes.
+
+    Attributes:
+        directory: Holds configuration, data and log.
+        source: The captured server.
+        port: Where it listens, the same after each start.
+    """
+
+    def __init__(self, directory: Path, source: PrivateServer, *, extra: str = "") -> None:
+        self.directory = directory
+        self.source = source
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "secret").write_text(PASSWORD)
+        self._extra = extra
+
+    def _configure(self) -> Path:
+        path = self.directory / "binlane.toml"
+        path.write_text(
+            'data_dir = "data"\n[source]\n'
+            f'url = "mariadb://{ADMIN}@127.0.0.1:{self.source.port}"\n'
+            f'password_file = "secret"\n[listen]\nport = {self.port}\n' + self._extra
+        )
+        return path
+
+    @property
+    def data_dir(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def log(self) -> str:
+        path = self.directory / "serve.log"
+        return path.read_text() if path.exists() else ""
+
+    def start(self) -> Self:
+        """Start it and wait until it takes logins."""
+        ready = self.directory / "port"
+        ready.unlink(missing_ok=True)
+        config = self._configure()
+        with (self.directory / "serve.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "binlane", "serve"),
+                    *("--config", str(config), "--port-file", str(ready)),
+                ],
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+        wait_until(lambda: ready.exists() or self._process_has_ended())
+        assert ready.exists(), self.log
+        self.port = int(ready.read_text())
+        return self
+
+    def _process_has_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM; gives the exit status."""
+        return self._end(signal.SIGTERM)
+
+    def wait(self) -> int:
+        """The exit status of a process that ends by itself."""
+        assert self._process is not None
+        return self._process.wait(_TIMEOUT_S)
+
+    def _end(self, number: signal.Signals) -> int:
+        assert self._process is not None
+        self._process.send_signal(number)
+        status = self._process.wait(_TIMEOUT_S)
+        self._process = None
+        return status
+
+    def __enter__(self) -> Self:
+        return self if self._process else self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self.kill()
+
+    def connect(self, user: str = ADMIN, password: str = PASSWORD) -> Connection[Cursor]:
+        """An ordinary MySQL client's session."""
+        return pymysql.connect(
+            host="127.0.0.1", port=self.port, user=user, password=password, autocommit=True
+        )
+
+    def execute(self, *statements: str) -> tuple[tuple[Any, ...], ...]:
+        """Run statements in a session of their own; the rows of the last one."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return tuple(cursor.fetchall())
+
+    def wait_until_complete(self, name: str) -> str:
+        """Wait until a binlog has everything that the source has; gives the source's position."""
+        position = str(execute(self.source, "SELECT @@gtid_binlog_pos")[0][0])
+
+        def is_complete() -> bool:
+            return any(
+                row[0] == name and row[3] == position for row in self.execute("SHOW BINLOGS")
+            )
+
+        wait_until(is_complete)
+        return position
+
+    def gtids(self, name: str) -> list[str]:
+        """The GTIDs in a binlog's files, in order."""
+        paths = [file.path for file in StoreReader(self.data_dir).files(name)]
+        return [str(group.gtid) for group in read_groups(paths) if group.gtid is not None]
+
+    def binlog_bytes(self, name: str) -> bytes:
+        """Everything that stands in a binlog's directory."""
+        directory = self.data_dir / "binlogs" / name
+        return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
+
+
+def create_account(source: PrivateServer) -> None:
+    """The account of binlane on a source."""
+    execute(
+        source,
+        f"CREATE USER {ADMIN}@'%' IDENTIFIED BY '{PASSWORD}'",
+        f"GRANT SELECT, REPLICATION SLAVE, BINLOG ADMIN, BINLOG MONITOR ON *.* TO {ADMIN}@'%'",
+    )
+
+
+def wait_until(is_so: Callable[[], bool], timeout_s: float = _TIMEOUT_S) -> None:
+    """Wait until something is so; fail if it never is."""
+    deadline = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
