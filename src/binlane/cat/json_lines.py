@@ -28,7 +28,9 @@ from binlane.errors import CodecError
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.table_maps import TableMaps
 
-_LEFT_OUT: Final = frozenset({"images", "padding", "has_short_id", "server_version_field"})
+_LEFT_OUT: Final = frozenset(
+    {"images", "padding", "has_short_id", "record", "server_version_field"}
+)
 # Names that every line has already for the event's own place.
 _RENAMED: Final[Mapping[tuple[type, str], str]] = MappingProxyType(
     {
@@ -85,9 +87,7 @@ class JsonLines:
                 target = {"database": table_map.database, "table": table_map.table}
                 change_gtid = {"gtid": None if gtid is None else str(gtid)}
                 kind, images = line
-                yield _dump(
-                    {"type": kind, **target, **change_gtid, **place, "row": row, **images}
-                )
+                yield _dump({"type": kind, **target, **change_gtid, **place, "row": row, **images})
 
     def _rows(
         self, event: Event, body: RowsEvent, table_map: TableMapEvent, file: str

@@ -11,6 +11,7 @@ from binlane.codec.event import Event
 from binlane.codec.numbers import decimal_from_bytes, decode_double
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import decode_status_vars
+from binlane.codec.types import HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, UserVarEvent, UserVarType
 from binlane.names import quote
 from binlane.positions import Gtid
@@ -57,16 +58,15 @@ class SessionState:
     def set_query(self, event: Event, body: QueryEvent) -> Iterator[str]:
         """The context of a statement, from its status variables."""
         database = body.database.decode("utf-8", "surrogateescape")
-        if database and database != self._database and body.query not in {b"BEGIN", b"COMMIT"}:
+        is_free = event.header.flags & HeaderFlag.SUPPRESS_USE
+        if database and database != self._database and not is_free:
             self._database = database
             yield f"use {quote(database)}{_END}"
         values = {var.name: var.value for var in decode_status_vars(body.status_vars)}
         micros = values.get("HRNOW", values.get("MICROSECONDS"))
         seconds = f"{event.header.timestamp}.{micros:06d}" if micros else event.header.timestamp
         yield from self._set("timestamp", f"SET TIMESTAMP={seconds}{_END}")
-        yield from self._set(
-            "thread", f"SET @@session.pseudo_thread_id={body.thread_id}{_END}"
-        )
+        yield from self._set("thread", f"SET @@session.pseudo_thread_id={body.thread_id}{_END}")
         yield from self._set_status(values)
 
     def _set_status(self, values: dict[str, object]) -> Iterator[str]:
@@ -87,6 +87,10 @@ class SessionState:
             f"@@session.auto_increment_offset={increment[1]}{_END}",
         )
         if isinstance(charset, tuple):
+            client = charset_of(charset[0])
+            if client is not None:
+                # For the client itself, which must find the ends of statements.
+                yield from self._set("client", f"/*!\\C {client} */{_END}")
             yield from self._set(
                 "charset",
                 f"SET @@session.character_set_client={charset[0]},"
@@ -117,7 +121,9 @@ def _user_value(body: UserVarEvent) -> str:
     if body.type_code == UserVarType.INT:
         return str(int.from_bytes(body.value, "little", signed=not (body.flags or 0) & 1))
     if body.type_code == UserVarType.REAL:
-        return repr(decode_double(Reader(body.value)))
+        number = repr(decode_double(Reader(body.value)))
+        # Without an exponent it would be a DECIMAL.
+        return number if "e" in number else f"{number}e0"
     if body.type_code == UserVarType.DECIMAL:
         precision, scale = body.value[0], body.value[1]
         return format(decimal_from_bytes(body.value[2:], precision, scale), "f")

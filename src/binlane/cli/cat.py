@@ -11,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from binlane.codec.event import Event
 
+
 class Renderer(Protocol):
     """Gives the lines of events, in order."""
 

@@ -124,7 +124,9 @@ def _tell_how_to_connect(console: Console, stage: Stage) -> None:
         f"stop:     kill {stage.serve_pid} {stage.source.process_id}",
     ]
     if stage.replica is not None:
-        lines.insert(2, f"replica:  mariadb --host=127.0.0.1 --port={stage.replica.port} --user=root")
+        lines.insert(
+            2, f"replica:  mariadb --host=127.0.0.1 --port={stage.replica.port} --user=root"
+        )
         lines[-1] += f" {stage.replica.process_id}"
     console.print("Everything goes on running:")
     console.print("\n".join(f"  {line}" for line in lines), soft_wrap=True)

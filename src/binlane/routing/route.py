@@ -1,4 +1,4 @@
-"""One event group × one definition → the part of it that this binlog holds.
+"""One event group and one definition → the part of it that this binlog holds.
 
 Seed 000, "How Scoping Works": what counts is what a change touches, never the default database. A
 binlog gets all of a group's in-scope effect or none of it (invariant 4), and no byte of an outside
@@ -29,15 +29,17 @@ from binlane.routing.statements import (
     LeaveOut,
     Rewrite,
     judge,
-    names_only,
 )
 from binlane.scope.definition import Definition
-from binlane.scope.scope import Scope
 from binlane.sql.analysis import analyse
 from binlane.sql.effects import StatementEffects, StatementKind
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
+# Longer annotate text is left out: reading it costs more than the text is worth (1 s a megabyte).
+_ANNOTATE_READ_MAX: Final = 64 << 10
+# What comments name, the analysis does not tell.
+_COMMENT_SIGNS: Final = (b"/*", b"--", b"#")
 _ANSI_QUOTES: Final = 1 << 2
 _NO_BACKSLASH_ESCAPES: Final = 1 << 20
 # They stand before the event that they are the context of.
@@ -121,11 +123,15 @@ class _Selection:
         """Whether an event of an in-scope statement may stay: annotate text must be checked."""
         if not isinstance(event.body, AnnotateRowsEvent):
             return True
-        text = event.body.query.decode("utf-8", "surrogateescape")
+        query = event.body.query
+        text = query.decode("utf-8", "surrogateescape")
+        is_readable = len(query) <= _ANNOTATE_READ_MAX and not any(
+            sign in query for sign in _COMMENT_SIGNS
+        )
         # The session's sql_mode is not known here: where it matters, both readings must be clean.
         both, one = (False, True), (False,)
         readings = product(both if '"' in text else one, both if "\\" in text else one)
-        if all(
+        if is_readable and all(
             self._is_clean(text, tables, ansi_quotes=ansi, no_backslash_escapes=no_backslash)
             for ansi, no_backslash in readings
         ):

@@ -41,7 +41,9 @@ def select_rows(events: Sequence[Event], scope: Scope, *, file: str) -> tuple[Ev
     maps = TableMaps()
     owners = [maps.feed(event, file=file) for event in events]
     kept_ids = {
-        owner.table_id for owner in owners if owner is not None and scope.includes(table_name(owner))
+        owner.table_id
+        for owner in owners
+        if owner is not None and scope.includes(table_name(owner))
     }
     kept = tuple(
         event for event, owner in zip(events, owners, strict=True) if _keeps(event, owner, kept_ids)

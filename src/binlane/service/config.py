@@ -116,11 +116,15 @@ def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
     values = dict(section)
     if "url" not in values:
         raise ConfigError(
-            "no source is given", key="source.url", hint='such as "mariadb://binlane@127.0.0.1:3306"'
+            "no source is given",
+            key="source.url",
+            hint='such as "mariadb://binlane@127.0.0.1:3306"',
         )
     values["url"] = SourceUrl.parse(_typed(values["url"], str, "source.url"))
     if "password_file" in values:
-        values["password_file"] = base / _typed(values["password_file"], str, "source.password_file")
+        values["password_file"] = base / _typed(
+            values["password_file"], str, "source.password_file"
+        )
     if "start" in values:
         values["start"] = parse_start(_typed(values["start"], str, "source.start"))
     return SourceSettings(**values)

@@ -230,7 +230,9 @@ class Statements:
             *("Name", "File", "Position", "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
-        return RowsAnswer(columns, [self._describe(self._binlogs.get(n)) for n in self._binlogs.names])
+        return RowsAnswer(
+            columns, [self._describe(self._binlogs.get(n)) for n in self._binlogs.names]
+        )
 
     def _describe(self, binlog: Binlog) -> tuple[str | None, ...]:
         end, definition = binlog.end, binlog.definition

@@ -12,8 +12,8 @@ from binlane.routing.statements import (
     Rewrite,
     judge,
 )
-from binlane.scope.scope import Scope
 from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.scope import Scope
 from binlane.scope.statements import CreateBinlog, create
 from binlane.sql.analysis import analyse
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DATABASES: Final = ("shop", "crm")
 CUSTOMERS: Final = 60
 PRODUCTS: Final = 40
-SECRET: Final = "crm-secret"
+SECRET: Final = "crm-secret"  # noqa: S105  # a marker, no password
 """Every value of `crm` holds it, so that a search of a file for it is a proof."""
 
 SCHEMA: Final = (
@@ -61,7 +61,9 @@ SCHEMA: Final = (
         born DATE,
         remarks JSON)""",
 )
-ADD_COLUMN: Final = "ALTER TABLE shop.orders ADD COLUMN channel VARCHAR(10) DEFAULT 'web' AFTER state"
+ADD_COLUMN: Final = (
+    "ALTER TABLE shop.orders ADD COLUMN channel VARCHAR(10) DEFAULT 'web' AFTER state"
+)
 RENAME: Final = "RENAME TABLE shop.stock TO shop.inventory"
 TABLES: Final = ("shop.customers", "shop.inventory", "shop.items", "shop.orders", "crm.person")
 """The tables after the RENAME."""
@@ -217,12 +219,19 @@ class Shop:
         customer = chance.randrange(1, CUSTOMERS + 1)
         note = None if chance.random() < 0.7 else f"please ring — {chance.randrange(100)} ✓"
         cursor.execute(
-            "INSERT INTO shop.orders (customer, placed, note) VALUES (%s, NOW(6), %s)", (customer, note)
+            "INSERT INTO shop.orders (customer, placed, note) VALUES (%s, NOW(6), %s)",
+            (customer, note),
         )
         order = cursor.lastrowid
         products = sorted(chance.sample(range(1, PRODUCTS + 1), chance.randrange(1, 4)))
         lines = [
-            (order, line, product, chance.randrange(1, 5), f"{chance.randrange(100, 9999) / 100:.2f}")
+            (
+                order,
+                line,
+                product,
+                chance.randrange(1, 5),
+                f"{chance.randrange(100, 9999) / 100:.2f}",
+            )
             for line, product in enumerate(products, 1)
         ]
         cursor.executemany("INSERT INTO shop.items VALUES (%s, %s, %s, %s, %s)", lines)
@@ -242,7 +251,8 @@ class Shop:
         """The customer's open orders become paid."""
         customer = chance.randrange(1, CUSTOMERS + 1)
         cursor.execute(
-            "UPDATE shop.orders SET state = 'paid' WHERE customer = %s AND state = 'new'", (customer,)
+            "UPDATE shop.orders SET state = 'paid' WHERE customer = %s AND state = 'new'",
+            (customer,),
         )
         cursor.execute(
             "UPDATE shop.customers SET balance = balance + 1.25, tier = 'plus' WHERE id = %s",
@@ -260,7 +270,9 @@ class Shop:
         for (order,) in cursor.fetchall():
             cursor.execute("DELETE FROM shop.items WHERE `order` = %s", (order,))
             cursor.execute("DELETE FROM shop.orders WHERE id = %s", (order,))
-        cursor.execute("UPDATE shop.customers SET city = %s WHERE id = %s", (chance.choice(_CITIES), customer))
+        cursor.execute(
+            "UPDATE shop.customers SET city = %s WHERE id = %s", (chance.choice(_CITIES), customer)
+        )
         return True
 
     def _change_person(self, cursor: Cursor, chance: random.Random) -> bool:

@@ -16,13 +16,12 @@ import pymysql
 from binlane.errors import BinlaneError, PeerError
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 
-ADMIN, ADMIN_PASSWORD = "binlane", "demo-binlane"  # noqa: S105  # an account of a private server
-REPLICA, REPLICA_PASSWORD = "replica", "demo-replica"  # noqa: S105  # as above
+ADMIN, ADMIN_PASSWORD = "binlane", "demo-binlane"  # an account of a private server
+REPLICA, REPLICA_PASSWORD = "replica", "demo-replica"  # as above
 CHARACTER_SET: Final = "CHARACTER SET utf8mb4"
 _ACCOUNTS: Final = (
     f"CREATE USER {ADMIN}@'%' IDENTIFIED BY '{ADMIN_PASSWORD}'",
-    f"GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT, BINLOG ADMIN, BINLOG MONITOR "
-    f"ON *.* TO {ADMIN}@'%'",
+    f"GRANT SELECT, REPLICATION SLAVE, BINLOG ADMIN, BINLOG MONITOR ON *.* TO {ADMIN}@'%'",
     f"CREATE USER {REPLICA}@'%' IDENTIFIED BY '{REPLICA_PASSWORD}'",
     f"GRANT REPLICATION SLAVE ON *.* TO {REPLICA}@'%'",
 )
@@ -94,7 +93,7 @@ class Stage:
             encoding="utf-8",
         )
         with self.serve_log.open("ab") as log:
-            self._serve = subprocess.Popen(
+            self._serve = subprocess.Popen(  # noqa: S603  # our own program
                 [
                     *(sys.executable, "-m", "binlane", "serve"),
                     *("--config", str(config), "--port-file", str(ready)),
@@ -110,9 +109,7 @@ class Stage:
 
     def start_replica(self) -> PrivateServer:
         """Start the server that will be the replica."""
-        self.replica = PrivateServer.start(
-            self.directory, name="replica", options=_REPLICA_OPTIONS
-        )
+        self.replica = PrivateServer.start(self.directory, name="replica", options=_REPLICA_OPTIONS)
         return self.replica
 
     def connect_source(self) -> pymysql.Connection[Any]:
@@ -183,5 +180,10 @@ def tail(path: Path, lines: int = 8) -> str:
 
 def _connect(port: int, user: str, password: str) -> pymysql.Connection[Any]:
     return pymysql.connect(
-        host="127.0.0.1", port=port, user=user, password=password, charset="utf8mb4", autocommit=False
+        host="127.0.0.1",
+        port=port,
+        user=user,
+        password=password,
+        charset="utf8mb4",
+        autocommit=False,
     )

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from binlane.cat.pseudo_sql import literal
+from binlane.cat.text import TextLines
+from binlane.codec.json_values import shortest_float
+from binlane.codec.types import ColumnType
+from binlane.errors import UnsupportedError
+from binlane.grouping.walk import walk
+from tests.fixture_sets import fixture_set
+
+
+def printed(name: str, verbose: int = 0) -> list[str]:
+    renderer = TextLines(verbose=verbose)
+    return [
+        line
+        for file, data in fixture_set(name).binlogs
+        for event in walk([data], file=file)
+        for line in renderer.lines(event, file=file)
+    ]
+
+
+def test_verbose_adds_rows_as_comments() -> None:
+    plain, verbose = printed("md1011_txn"), printed("md1011_txn", verbose=1)
+    assert [line for line in verbose if not line.startswith("###")] == plain
+    inserts = sum(row["op"] == "I" for row in fixture_set("md1011_txn").rows())
+    assert sum(line.startswith("### INSERT INTO") for line in verbose) == inserts > 0
+
+
+def test_verbose_twice_adds_types() -> None:
+    assert any("/* NEWDECIMAL d */" in line for line in printed("md1011_metadata_full", verbose=2))
+
+
+def test_what_has_no_text_form_stops_with_its_place() -> None:
+    with pytest.raises(UnsupportedError, match="BEGIN_LOAD_QUERY") as raised:
+        printed("md1011_load_data_statement")
+    assert raised.value.position is not None
+    assert "--format=json" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "column_type", "text"),
+    [
+        (None, ColumnType.LONG, "NULL"),
+        (5, ColumnType.BIT, "b'101'"),
+        ("it's\n", ColumnType.VARCHAR, "'it\\'s\\n'"),
+        (b"\x00\xff", ColumnType.BLOB, "x'00ff'"),
+        (("a", "b"), ColumnType.SET, "'a,b'"),
+        (0.10000000149011612, ColumnType.FLOAT, "0.1"),
+        (0.1, ColumnType.DOUBLE, "0.1"),
+    ],
+)
+def test_literal(value: object, column_type: ColumnType, text: str) -> None:
+    assert literal(value, column_type) == text
+
+
+@pytest.mark.parametrize(
+    ("stored", "short"),
+    [
+        (0.10000000149011612, 0.1),
+        (3.4028234663852886e38, 3.4028235e38),
+        (16777216.0, 16777216.0),
+        (1.401298464324817e-45, 1e-45),
+    ],
+)
+def test_shortest_float(stored: float, short: float) -> None:
+    assert shortest_float(stored) == pytest.approx(short, rel=1e-7)
+    assert len(repr(shortest_float(stored))) <= len(repr(stored))
