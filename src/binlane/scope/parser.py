@@ -1,0 +1,317 @@
+"""The grammar of the statements that binlane itself answers.
+
+Seed 000's CREATE, ALTER and DROP BINLOG, and the servers' own statements on binary logs, which may
+name one of several binlogs here. What they mean stands in `statements`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from binlane.names import TableName
+from binlane.scope.scope import ScopeList, ScopeObject
+from binlane.scope.statements import (
+    Action,
+    AlterBinlog,
+    BinlogStatement,
+    CreateBinlog,
+    Directive,
+    DropBinlog,
+    FlushBinaryLogs,
+    PurgeBinaryLogs,
+    ShowBinaryLogs,
+    ShowBinlogEvents,
+    ShowBinlogs,
+    ShowBinlogStatus,
+    ShowReplicas,
+)
+from binlane.sql.cursor import Cursor, Stopped
+from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.statements import skip_set_statement
+from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
+
+CREATE_GRAMMAR: Final = (
+    "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
+    "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'], where list is `database` or "
+    "`database`.`table`, separated by commas"
+)
+ALTER_GRAMMAR: Final = (
+    "ALTER BINLOG 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
+    "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
+    "DROP IGNORE(list) or FORMAT='…'"
+)
+FIRST_WORDS: Final = frozenset(("CREATE", "ALTER", "DROP", "SHOW", "FLUSH", "PURGE", "SET"))
+
+
+def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogStatement | None:
+    """Read a statement that binlane answers itself.
+
+    Args:
+        text: SQL of a client; comments, a trailing `;` and `SET STATEMENT … FOR` do not matter.
+        ansi_quotes: sql_mode ANSI_QUOTES.
+
+    Returns:
+        The statement, or None if it is none of binlane's.
+
+    Raises:
+        SqlSyntaxError: If it begins like one of them and goes on otherwise.
+    """
+    source = tokenise(text, ansi_quotes=ansi_quotes)
+    tokens: list[Token] = []
+    try:
+        tokens.append(next(source))
+        if tokens[0].word not in FIRST_WORDS:
+            return None
+        tokens.extend(source)
+    except SqlSyntaxError:
+        tokens = _whole_tokens(text, ansi_quotes=ansi_quotes)
+        if _grammar(Cursor(tokens)) is None:
+            return None
+        raise
+    cursor = Cursor(tokens)
+    grammar = _grammar(cursor)
+    if grammar is None:
+        return None
+    try:
+        statement = grammar.reader(cursor)
+        cursor.accept_operator(";")
+        cursor.expect_end()
+    except Stopped as stopped:
+        raise SqlSyntaxError(
+            text, stopped.token.offset, stopped.expected, hint=grammar.text
+        ) from None
+    return statement
+
+
+def _whole_tokens(text: str, *, ansi_quotes: bool) -> list[Token]:
+    """The tokens before the one that does not end."""
+    tokens: list[Token] = []
+    with suppress(SqlSyntaxError):
+        tokens.extend(tokenise(text, ansi_quotes=ansi_quotes))
+    return tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How one kind of statement is written.
+
+    Attributes:
+        beginnings: The words that it is known by, in all spellings.
+        reader: Reads the rest.
+        text: The grammar, for who got it wrong.
+    """
+
+    beginnings: tuple[str, ...]
+    reader: Callable[[Cursor], BinlogStatement]
+    text: str
+
+
+def _grammar(cursor: Cursor) -> Grammar | None:
+    """Find the grammar that the text begins like, and go behind the words it is known by."""
+    try:
+        skip_set_statement(cursor)
+    except Stopped:
+        return None
+    for grammar in GRAMMARS:
+        for beginning in grammar.beginnings:
+            if cursor.accept(*beginning.split()):
+                return grammar
+    return None
+
+
+def _read_create(cursor: Cursor) -> CreateBinlog:
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = _binlog_name(cursor)
+    directives, logging_mode = _clauses(cursor, _read_list)
+    lists = [directive.which for directive in directives]
+    if len(lists) > len(set(lists)):
+        raise cursor.stop("LOG and IGNORE once each")
+    return CreateBinlog(name, directives, logging_mode, if_not_exists)
+
+
+def _read_alter(cursor: Cursor) -> AlterBinlog:
+    name = _binlog_name(cursor)
+    directives, logging_mode = _clauses(cursor, _read_directive)
+    if not directives and logging_mode is None:
+        raise cursor.stop("LOG, IGNORE, ADD, DROP or FORMAT")
+    return AlterBinlog(name, directives, logging_mode)
+
+
+def _clauses(
+    cursor: Cursor, read: Callable[[Cursor], Directive]
+) -> tuple[tuple[Directive, ...], LoggingMode | None]:
+    """Read scope clauses and FORMAT in any order, with or without commas between them."""
+    directives: list[Directive] = []
+    logging_mode: LoggingMode | None = None
+    has_comma = cursor.accept_operator(",")
+    while has_comma or cursor.token.kind is TokenKind.NAME:
+        if cursor.accept("FORMAT"):
+            if logging_mode is not None:
+                raise cursor.stop("FORMAT only once")
+            logging_mode = _logging_mode(cursor)
+        else:
+            directives.append(read(cursor))
+        has_comma = cursor.accept_operator(",")
+    return tuple(directives), logging_mode
+
+
+def _read_directive(cursor: Cursor) -> Directive:
+    verb = cursor.accept_any(("ADD", "DROP"))
+    if not verb:
+        return _read_list(cursor)
+    if cursor.word in ("LOG", "IGNORE") and cursor.ahead(1).word == "ALL":
+        cursor.advance()
+        raise cursor.stop(f"a list in parentheses: {verb} changes lists")
+    return replace(_read_list(cursor), action=Action(verb))
+
+
+def _read_list(cursor: Cursor) -> Directive:
+    word = cursor.accept_any(("LOG", "IGNORE"))
+    if not word:
+        raise cursor.stop("LOG, IGNORE or FORMAT")
+    which = ScopeList(word)
+    if cursor.accept("ALL"):
+        return Directive(Action.SET, which, None)
+    cursor.expect_operator("(")
+    objects = [_scope_object(cursor)]
+    while cursor.accept_operator(","):
+        objects.append(_scope_object(cursor))
+    cursor.expect_operator(")")
+    return Directive(Action.SET, which, tuple(objects))
+
+
+def _scope_object(cursor: Cursor) -> ScopeObject:
+    database, name = cursor.qualified_name()
+    return name if database is None else TableName(database, name)
+
+
+def _logging_mode(cursor: Cursor) -> LoggingMode:
+    cursor.accept_operator("=")
+    token = cursor.token
+    word = token.value.upper()
+    is_word = token.kind in (TokenKind.NAME, TokenKind.STRING)
+    if not is_word or word not in (*LoggingMode.__members__, "DEFAULT"):
+        raise cursor.stop("'ROW', 'STATEMENT', 'MIXED' or 'default'")
+    cursor.advance()
+    return LoggingMode.ROW if word == "DEFAULT" else LoggingMode[word]
+
+
+def _binlog_name(cursor: Cursor) -> str:
+    if cursor.token.kind is TokenKind.STRING:
+        return cursor.advance().value
+    if cursor.is_at_end or cursor.token.kind is TokenKind.OPERATOR:
+        raise cursor.stop("the name of a binlog")
+    return cursor.identifier()
+
+
+def _name_at_end(cursor: Cursor) -> str | None:
+    """The name of a binlog where one may stand."""
+    if cursor.is_at_end or cursor.token.text == ";":
+        return None
+    return _binlog_name(cursor)
+
+
+def _string(cursor: Cursor, what: str) -> str:
+    if cursor.token.kind is not TokenKind.STRING:
+        raise cursor.stop(what)
+    return cursor.advance().value
+
+
+def _number(cursor: Cursor) -> int:
+    text = cursor.token.text
+    if cursor.token.kind is not TokenKind.NUMBER or not text.isdecimal():
+        raise cursor.stop("a number")
+    cursor.advance()
+    return int(text)
+
+
+def _read_drop(cursor: Cursor) -> DropBinlog:
+    if_exists = cursor.accept("IF", "EXISTS")
+    return DropBinlog(_binlog_name(cursor), if_exists)
+
+
+def _read_show_binlogs(_cursor: Cursor) -> ShowBinlogs:
+    return ShowBinlogs()
+
+
+def _read_show_status(cursor: Cursor) -> ShowBinlogStatus:
+    return ShowBinlogStatus(_name_at_end(cursor))
+
+
+def _read_show_logs(cursor: Cursor) -> ShowBinaryLogs:
+    return ShowBinaryLogs(_binlog_name(cursor) if cursor.accept("FOR") else None)
+
+
+def _read_show_events(cursor: Cursor) -> ShowBinlogEvents:
+    file = _string(cursor, "the name of a binlog file") if cursor.accept("IN") else None
+    position = _number(cursor) if cursor.accept("FROM") else None
+    if not cursor.accept("LIMIT"):
+        return ShowBinlogEvents(file, position)
+    first = _number(cursor)
+    if cursor.accept_operator(","):
+        return ShowBinlogEvents(file, position, first, _number(cursor))
+    if cursor.accept("OFFSET"):
+        return ShowBinlogEvents(file, position, _number(cursor), first)
+    return ShowBinlogEvents(file, position, 0, first)
+
+
+def _read_flush(cursor: Cursor) -> FlushBinaryLogs:
+    return FlushBinaryLogs(_name_at_end(cursor))
+
+
+def _read_purge(cursor: Cursor) -> PurgeBinaryLogs:
+    name = _binlog_name(cursor) if cursor.accept("FOR") else None
+    if cursor.accept("TO"):
+        return PurgeBinaryLogs(name, to_file=_string(cursor, "the name of a binlog file"))
+    if cursor.accept("BEFORE"):
+        return PurgeBinaryLogs(name, before=_string(cursor, "a time in quotes"))
+    raise cursor.stop("TO or BEFORE")
+
+
+def _read_show_replicas(_cursor: Cursor) -> ShowReplicas:
+    return ShowReplicas()
+
+
+GRAMMARS: Final = (
+    Grammar(("CREATE BINLOG",), _read_create, CREATE_GRAMMAR),
+    Grammar(("ALTER BINLOG",), _read_alter, ALTER_GRAMMAR),
+    Grammar(("DROP BINLOG",), _read_drop, "DROP BINLOG [IF EXISTS] 'name'"),
+    Grammar(("SHOW BINLOGS",), _read_show_binlogs, "SHOW BINLOGS"),
+    Grammar(
+        ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"),
+        _read_show_status,
+        "SHOW MASTER STATUS ['name'], also SHOW BINARY LOG STATUS and SHOW BINLOG STATUS",
+    ),
+    Grammar(
+        ("SHOW BINARY LOGS", "SHOW MASTER LOGS"),
+        _read_show_logs,
+        "SHOW BINARY LOGS [FOR 'name']",
+    ),
+    Grammar(
+        ("SHOW BINLOG EVENTS",),
+        _read_show_events,
+        "SHOW BINLOG EVENTS [IN 'file'] [FROM position] [LIMIT [offset,] count]",
+    ),
+    Grammar(
+        (
+            "FLUSH BINARY LOGS",
+            "FLUSH LOCAL BINARY LOGS",
+            "FLUSH NO_WRITE_TO_BINLOG BINARY LOGS",
+        ),
+        _read_flush,
+        "FLUSH BINARY LOGS ['name']",
+    ),
+    Grammar(
+        ("PURGE BINARY LOGS", "PURGE MASTER LOGS"),
+        _read_purge,
+        "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE 'time'}",
+    ),
+    Grammar(
+        ("SHOW SLAVE HOSTS", "SHOW REPLICA HOSTS", "SHOW REPLICAS"),
+        _read_show_replicas,
+        "SHOW SLAVE HOSTS, SHOW REPLICA HOSTS, SHOW REPLICAS",
+    ),
+)

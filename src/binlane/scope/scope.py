@@ -1,0 +1,139 @@
+"""The LOG and IGNORE lists of a binlog and what they include: the one filter of the product.
+
+Pure values; how a user writes them is read in `statements`. Names are case-sensitive, as they are
+for servers with `lower_case_table_names=0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Self
+
+from binlane.names import TableName
+from binlane.sql.effects import ACCOUNT_DATABASE
+
+SYSTEM_DATABASE: Final = "system"
+"""What seed 000 calls the database of accounts; a list that names it names `mysql` as well."""
+
+ScopeObject = str | TableName
+"""A database by its name, or a table."""
+
+
+class ScopeList(Enum):
+    """One of the two lists."""
+
+    LOG = "LOG"
+    IGNORE = "IGNORE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a binlog logs. IGNORE wins over LOG.
+
+    The scope without anything logs nothing; it is not the same as the unscoped one, which logs
+    everything (`Scope.everything()`).
+
+    Attributes:
+        log_all: Everything is logged that is not ignored, whatever the LOG list says.
+        log_databases: Databases in the LOG list.
+        log_tables: Tables in the LOG list.
+        ignore_databases: Databases in the IGNORE list.
+        ignore_tables: Tables in the IGNORE list.
+    """
+
+    log_all: bool = False
+    log_databases: frozenset[str] = frozenset()
+    log_tables: frozenset[TableName] = frozenset()
+    ignore_databases: frozenset[str] = frozenset()
+    ignore_tables: frozenset[TableName] = frozenset()
+
+    @classmethod
+    def everything(cls) -> Self:
+        """The scope of a binlog that has none: LOG ALL."""
+        return cls(log_all=True)
+
+    @classmethod
+    def nothing(cls) -> Self:
+        """The scope that logs nothing: IGNORE ALL."""
+        return cls()
+
+    @property
+    def is_unscoped(self) -> bool:
+        """Whether everything is logged."""
+        return self.log_all and not (self.ignore_databases or self.ignore_tables)
+
+    def includes(self, table: TableName) -> bool:
+        """Whether changes of a table are logged."""
+        if table in self.ignore_tables or self._is_ignored(table.database):
+            return False
+        return table in self.log_tables or self.log_all or self._is_logged(table.database)
+
+    def includes_database(self, database: str) -> bool:
+        """Whether changes of a database as such are logged: its views, routines, options.
+
+        A binlog that logs only tables of a database does not log the database.
+        """
+        return not self._is_ignored(database) and (self.log_all or self._is_logged(database))
+
+    def splits_database(self, database: str) -> bool:
+        """Whether some tables of a database are logged and others are not."""
+        if self._is_ignored(database):
+            return False
+        tables = self.ignore_tables if self.includes_database(database) else self.log_tables
+        return any(
+            table.database == database and self.includes(table) != self.includes_database(database)
+            for table in tables
+        )
+
+    def _is_ignored(self, database: str) -> bool:
+        return not self.ignore_databases.isdisjoint(_names_of(database))
+
+    def _is_logged(self, database: str) -> bool:
+        return not self.log_databases.isdisjoint(_names_of(database))
+
+    def with_list(self, which: ScopeList, objects: Iterable[ScopeObject]) -> Self:
+        """This scope with a list of exactly these objects."""
+        databases, tables = _by_kind(objects)
+        if which is ScopeList.LOG:
+            return replace(self, log_databases=databases, log_tables=tables)
+        return replace(self, ignore_databases=databases, ignore_tables=tables)
+
+    def added(self, which: ScopeList, objects: Iterable[ScopeObject]) -> Self:
+        """This scope with objects added to a list."""
+        return self.with_list(which, self.objects(which) | set(objects))
+
+    def dropped(self, which: ScopeList, objects: Iterable[ScopeObject]) -> Self:
+        """This scope with objects taken out of a list; those that are not in it make no change."""
+        return self.with_list(which, self.objects(which) - set(objects))
+
+    def objects(self, which: ScopeList) -> frozenset[ScopeObject]:
+        """The objects in a list."""
+        if which is ScopeList.LOG:
+            return frozenset[ScopeObject](self.log_databases | self.log_tables)
+        return frozenset[ScopeObject](self.ignore_databases | self.ignore_tables)
+
+    def tables_named(self) -> frozenset[TableName]:
+        """All tables in either list."""
+        return self.log_tables | self.ignore_tables
+
+    def render(self, which: ScopeList) -> str:
+        """A list as SHOW MASTER STATUS prints it: `baz.bar, test`, sorted."""
+        return ", ".join(sorted(map(_plain, self.objects(which))))
+
+
+def _names_of(database: str) -> tuple[str, ...]:
+    return (database, SYSTEM_DATABASE) if database == ACCOUNT_DATABASE else (database,)
+
+
+def _by_kind(
+    objects: Iterable[ScopeObject],
+) -> tuple[frozenset[str], frozenset[TableName]]:
+    objects = frozenset(objects)
+    databases = frozenset(name for name in objects if isinstance(name, str))
+    return databases, frozenset(name for name in objects if isinstance(name, TableName))
+
+
+def _plain(name: ScopeObject) -> str:
+    return name.plain if isinstance(name, TableName) else name

@@ -1,0 +1,297 @@
+"""What ALTER TABLE does to the columns of a table and to the values in its rows.
+
+`analyse` tells which tables a statement changes; here stands what a reader needs who keeps a copy
+of the rows, which no log writes anew after an ALTER TABLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from binlane.sql.cursor import Cursor, Stopped, split
+from binlane.sql.statements import skip_set_statement
+from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDefinition:
+    """A column's type and the value that rows get which are already there.
+
+    Attributes:
+        type_name: First word of the type in capitals, such as `VARCHAR`.
+        type_arguments: Texts in the parentheses behind it: `("10", "2")`.
+        is_unsigned: It says UNSIGNED, ZEROFILL or SERIAL.
+        is_nullable: It does not say NOT NULL.
+        default: Tokens of the DEFAULT; empty if there is none.
+        is_computed: Rows get values that the text does not tell: it is generated, or
+            AUTO_INCREMENT.
+    """
+
+    type_name: str
+    type_arguments: tuple[str, ...] = ()
+    is_unsigned: bool = False
+    is_nullable: bool = True
+    default: tuple[Token, ...] = ()
+    is_computed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """A new column.
+
+    Attributes:
+        name: Of the column.
+        definition: Its type and default.
+        is_first: It becomes the first.
+        after: It comes behind this one; None with `is_first` False: at the end.
+        if_not_exists: Nothing happens if there is one of that name.
+    """
+
+    name: str
+    definition: ColumnDefinition
+    is_first: bool = False
+    after: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """A column that is gone."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameColumn:
+    """A column that has another name."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyColumn:
+    """A column with another definition, to which the server converts the values."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRows:
+    """Rows come or go with their partition or tablespace."""
+
+    action: str
+
+
+ColumnChange = AddColumn | DropColumn | RenameColumn | ModifyColumn | ChangeRows
+
+_NOT_COLUMNS: Final = frozenset(
+    {
+        "INDEX",
+        "KEY",
+        "KEYS",
+        "CONSTRAINT",
+        "UNIQUE",
+        "PRIMARY",
+        "FOREIGN",
+        "FULLTEXT",
+        "SPATIAL",
+        "VECTOR",
+        "CHECK",
+        "PARTITION",
+        "SYSTEM",
+        "PERIOD",
+    }
+)
+"""What ADD and DROP may name instead of a column."""
+_CHANGES_ROWS: Final = (
+    ("DROP", "PARTITION"),
+    ("TRUNCATE", "PARTITION"),
+    ("EXCHANGE", "PARTITION"),
+    ("CONVERT", "PARTITION"),
+    ("CONVERT", "TABLE"),
+    ("DISCARD", "TABLESPACE"),
+    ("IMPORT", "TABLESPACE"),
+    ("DISCARD", "PARTITION"),
+    ("IMPORT", "PARTITION"),
+)
+_UNSIGNED_WORDS: Final = frozenset({"UNSIGNED", "ZEROFILL"})
+_COMPUTED_WORDS: Final = frozenset({"AS", "GENERATED", "AUTO_INCREMENT", "SERIAL"})
+_DEFAULT_ENDS: Final = frozenset(
+    {
+        "NOT",
+        "NULL",
+        "COMMENT",
+        "UNIQUE",
+        "PRIMARY",
+        "KEY",
+        "CHECK",
+        "CONSTRAINT",
+        "REFERENCES",
+        "COLUMN_FORMAT",
+        "STORAGE",
+        "COMPRESSED",
+        "INVISIBLE",
+        "VISIBLE",
+        "COLLATE",
+        "ON",
+        "FIRST",
+        "AFTER",
+        "AUTO_INCREMENT",
+        "WITH",
+        "WITHOUT",
+    }
+)
+
+
+def column_changes(
+    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
+) -> tuple[ColumnChange, ...]:
+    """Read an ALTER TABLE.
+
+    Args:
+        statement: One that `analyse` knows as ALTER TABLE.
+        ansi_quotes: sql_mode ANSI_QUOTES.
+        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
+
+    Returns:
+        What happens to columns and rows, in the order of the text; names of the table, keys and
+        options are left out.
+
+    Raises:
+        SqlSyntaxError: If the text is no ALTER TABLE that can be understood.
+    """
+    tokens = list(
+        tokenise(statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
+    )
+    cursor = Cursor(tokens)
+    try:
+        _skip_head(cursor)
+        actions = split([token for token in cursor.rest() if token.text != ";"])
+        return tuple(change for action in actions for change in _read_action(Cursor(action)))
+    except Stopped as stopped:
+        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
+
+
+def _skip_head(cursor: Cursor) -> None:
+    """ALTER TABLE and the table's name."""
+    skip_set_statement(cursor)
+    cursor.expect("ALTER")
+    cursor.accept_any(("ONLINE", "OFFLINE"))
+    cursor.accept("IGNORE")
+    cursor.expect("TABLE")
+    cursor.accept("IF", "EXISTS")
+    cursor.qualified_name()
+    if cursor.accept("WAIT"):
+        cursor.advance()
+    cursor.accept("NOWAIT")
+
+
+def _read_action(cursor: Cursor) -> Sequence[ColumnChange]:
+    for words in _CHANGES_ROWS:
+        if cursor.accept(*words):
+            return (ChangeRows(action=" ".join(words)),)
+    verb = cursor.accept_any(("ADD", "DROP", "CHANGE", "MODIFY", "RENAME"))
+    if not verb:
+        return ()
+    is_column = cursor.accept("COLUMN")
+    if not is_column and (verb == "RENAME" or cursor.word in _NOT_COLUMNS):
+        return ()
+    if verb == "ADD":
+        return _read_add(cursor)
+    if verb == "DROP":
+        cursor.accept("IF", "EXISTS")
+        return (DropColumn(name=cursor.identifier()),)
+    cursor.accept("IF", "EXISTS")
+    old = cursor.identifier()
+    if verb == "MODIFY":
+        return (ModifyColumn(name=old),)
+    if verb == "RENAME":
+        cursor.expect("TO")
+    new = cursor.identifier()
+    renamed = (RenameColumn(old=old, new=new),) if new != old else ()
+    return renamed if verb == "RENAME" else (*renamed, ModifyColumn(name=new))
+
+
+def _read_add(cursor: Cursor) -> Sequence[ColumnChange]:
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if cursor.token.text == "(":
+        parts = [part for part in split(cursor.group()) if part]
+        columns = [part for part in parts if part[0].word not in _NOT_COLUMNS]
+        return [_read_column(Cursor(part), if_not_exists=if_not_exists) for part in columns]
+    return (_read_column(cursor, if_not_exists=if_not_exists),)
+
+
+def _read_column(cursor: Cursor, *, if_not_exists: bool) -> AddColumn:
+    name = cursor.identifier()
+    rest = Cursor(cursor.rest())
+    type_name = rest.identifier().upper()
+    arguments: tuple[str, ...] = ()
+    if rest.token.text == "(":
+        arguments = tuple("".join(t.value for t in part) for part in split(rest.group()))
+    attributes = rest.rest()
+    words = [token.word for token in attributes]
+    after = _behind(attributes, "AFTER")
+    return AddColumn(
+        name=name,
+        definition=ColumnDefinition(
+            type_name=type_name,
+            type_arguments=arguments,
+            is_unsigned=type_name == "SERIAL" or not _UNSIGNED_WORDS.isdisjoint(words),
+            is_nullable=type_name != "SERIAL" and not _says_not_null(words),
+            default=_default(attributes),
+            is_computed=type_name == "SERIAL" or not _COMPUTED_WORDS.isdisjoint(words),
+        ),
+        is_first=words[-1:] == ["FIRST"],
+        after=None if after is None else after.value,
+        if_not_exists=if_not_exists,
+    )
+
+
+def _says_not_null(words: Sequence[str]) -> bool:
+    return not {("NOT", "NULL"), ("PRIMARY", "KEY")}.isdisjoint(pairwise(words))
+
+
+def _behind(tokens: Sequence[Token], word: str) -> Token | None:
+    """The token behind a word."""
+    return next((token for before, token in pairwise(tokens) if before.word == word), None)
+
+
+def _default(attributes: Sequence[Token]) -> tuple[Token, ...]:
+    cursor = Cursor(attributes)
+    cursor.until(("DEFAULT",))
+    if not cursor.accept("DEFAULT"):
+        return ()
+    # NULL is both a default and the beginning of another attribute.
+    if cursor.word == "NULL":
+        return (cursor.advance(),)
+    return tuple(cursor.until(_DEFAULT_ENDS))
+
+
+def literal(tokens: Sequence[Token]) -> str | None:
+    """The text of a default that is a constant: a string, a number with its sign, or a word.
+
+    Returns:
+        The value as text; TRUE and FALSE as 1 and 0; None if it is NULL.
+
+    Raises:
+        ValueError: If it is an expression.
+    """
+    sign = ""
+    if len(tokens) == 2 and tokens[0].text in {"-", "+"}:
+        sign, tokens = tokens[0].text.strip("+"), tokens[1:]
+    if len(tokens) != 1:
+        raise ValueError("an expression")
+    (token,) = tokens
+    if token.kind is TokenKind.NUMBER and token.text[:2].lower() not in {"0x", "0b", "x'", "b'"}:
+        return sign + token.text
+    if token.kind is TokenKind.STRING and not sign:
+        return token.value
+    if token.word in {"TRUE", "FALSE"}:
+        return str(int(token.word == "TRUE"))
+    if token.word == "NULL":
+        return None
+    raise ValueError("an expression")

@@ -1,0 +1,358 @@
+"""What CREATE, ALTER, RENAME, DROP and TRUNCATE do to tables, views, databases and accounts.
+
+Exact on the texts that servers write to their binlogs: verbatim ones of clients and those that the
+server makes itself. What has a body (routines, triggers, events) is read in `programs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from binlane.sql.clauses import (
+    accept_if_exists,
+    read_definition,
+    skip_create_options,
+    skip_wait,
+)
+from binlane.sql.cursor import Cursor, split
+from binlane.sql.dml import read_query
+from binlane.sql.effects import ACCOUNT_DATABASE, Draft, StatementKind
+
+Reader = Callable[[Cursor, Draft], None]
+
+CHECK_OPTIONS: Final = (
+    ["WITH", "CHECK", "OPTION"],
+    ["WITH", "CASCADED", "CHECK", "OPTION"],
+    ["WITH", "LOCAL", "CHECK", "OPTION"],
+)
+
+
+def read_account(cursor: Cursor, draft: Draft) -> None:
+    """GRANT, REVOKE and statements on users and roles; objects that they name do not change."""
+    draft.kind = StatementKind.ACCOUNT
+    draft.databases[ACCOUNT_DATABASE] = None
+    cursor.rest()
+
+
+def read_server(cursor: Cursor, draft: Draft) -> None:
+    """CREATE, ALTER and DROP SERVER: rows of a table in database `mysql`."""
+    draft.kind = StatementKind.SERVER
+    draft.databases[ACCOUNT_DATABASE] = None
+    cursor.rest()
+
+
+def read_tablespace(cursor: Cursor, draft: Draft) -> None:
+    """CREATE, ALTER and DROP TABLESPACE and LOGFILE GROUP: of no database at all."""
+    draft.kind = StatementKind.TABLESPACE
+    cursor.rest()
+
+
+# CREATE ---------------------------------------------------------------------------------------
+
+
+def read_create_table(cursor: Cursor, draft: Draft) -> None:
+    """CREATE TABLE, also LIKE and SELECT."""
+    draft.kind = StatementKind.CREATE_TABLE
+    accept_if_exists(cursor, draft)
+    draft.write(draft.resolve(cursor.qualified_name()))
+    if cursor.accept("LIKE"):
+        return _read_like(cursor, draft)
+    if cursor.token.text == "(" and cursor.ahead(1).word == "LIKE":
+        like = Cursor(cursor.group())
+        like.expect("LIKE")
+        return _read_like(like, draft)
+    start = cursor.index
+    while not cursor.is_at_end and not _is_at_query(cursor):
+        if cursor.token.text == "(":
+            cursor.group()
+        else:
+            cursor.advance()
+    read_definition(cursor.since(start), draft)
+    if not cursor.is_at_end:
+        draft.kind = StatementKind.CREATE_TABLE_SELECT
+        cursor.accept("AS")
+        read_query(cursor.rest(), draft)
+    return None
+
+
+def _read_like(cursor: Cursor, draft: Draft) -> None:
+    draft.kind = StatementKind.CREATE_TABLE_LIKE
+    draft.read(draft.resolve(cursor.qualified_name()))
+    cursor.expect_end()
+
+
+def _is_at_query(cursor: Cursor) -> bool:
+    """Whether the query of CREATE TABLE … SELECT begins here, and not a definition or option."""
+    if cursor.word in ("SELECT", "AS", "TABLE"):
+        return True
+    if cursor.word == "WITH":  # not WITH SYSTEM VERSIONING
+        return cursor.ahead(2).word == "AS" or "(" in (cursor.ahead(2).text, cursor.ahead(3).text)
+    count = 0
+    while cursor.ahead(count).text == "(":
+        count += 1
+    return count > 0 and cursor.ahead(count).word in ("SELECT", "WITH", "TABLE")
+
+
+def read_create_sequence(cursor: Cursor, draft: Draft) -> None:
+    """CREATE SEQUENCE."""
+    draft.kind = StatementKind.CREATE_SEQUENCE
+    accept_if_exists(cursor, draft)
+    draft.write(draft.resolve(cursor.qualified_name()))
+    cursor.rest()
+
+
+def read_create_index(cursor: Cursor, draft: Draft) -> None:
+    """CREATE INDEX."""
+    draft.kind = StatementKind.CREATE_INDEX
+    accept_if_exists(cursor, draft)
+    cursor.identifier()
+    cursor.until(("ON",))
+    cursor.expect("ON")
+    draft.write(draft.resolve(cursor.qualified_name()))
+    cursor.rest()
+
+
+def read_create_view(cursor: Cursor, draft: Draft) -> None:
+    """CREATE VIEW and ALTER VIEW, behind the word VIEW."""
+    draft.kind = StatementKind.CREATE_VIEW
+    accept_if_exists(cursor, draft)
+    draft.change_object(draft.resolve(cursor.qualified_name()))
+    if cursor.token.text == "(":
+        cursor.group()
+    cursor.expect("AS")
+    query = cursor.rest()
+    words = [token.word for token in query]
+    for option in CHECK_OPTIONS:
+        if words[-len(option) :] == option:
+            query = query[: -len(option)]
+            break
+    body = Draft(draft.database)
+    read_query(query, body)
+    draft.refer_to(body)
+
+
+def read_create_database(cursor: Cursor, draft: Draft) -> None:
+    """CREATE DATABASE and CREATE SCHEMA."""
+    draft.kind = StatementKind.CREATE_DATABASE
+    accept_if_exists(cursor, draft)
+    draft.databases[cursor.identifier()] = None
+    cursor.rest()
+
+
+CREATE: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "TABLE": read_create_table,
+        "SEQUENCE": read_create_sequence,
+        "INDEX": read_create_index,
+        "VIEW": read_create_view,
+        "DATABASE": read_create_database,
+        "SCHEMA": read_create_database,
+        "USER": read_account,
+        "ROLE": read_account,
+        "SERVER": read_server,
+        "TABLESPACE": read_tablespace,
+        "UNDO": read_tablespace,
+        "LOGFILE": read_tablespace,
+    }
+)
+
+
+def read_create(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = CREATE) -> None:
+    """CREATE of anything that `readers` knows."""
+    cursor.expect("CREATE")
+    skip_create_options(cursor, draft)
+    _read_object(cursor, draft, readers)
+
+
+def _read_object(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader]) -> None:
+    reader = readers.get(cursor.word)
+    if reader is None:
+        raise cursor.stop("a kind of object")
+    cursor.advance()
+    reader(cursor, draft)
+
+
+# ALTER ----------------------------------------------------------------------------------------
+
+
+def read_alter_table(cursor: Cursor, draft: Draft) -> None:
+    """ALTER TABLE: its table, new name, and tables that it takes partitions from or refers to."""
+    draft.kind = StatementKind.ALTER_TABLE
+    accept_if_exists(cursor, draft)
+    table = draft.resolve(cursor.qualified_name())
+    draft.write(table)
+    skip_wait(cursor)
+    for action in split(cursor.rest()):
+        parts = Cursor(action)
+        if parts.accept("RENAME") and parts.word not in ("COLUMN", "INDEX", "KEY"):
+            if not parts.accept_any(("TO", "AS")):
+                parts.accept_operator("=")
+            new_name = draft.resolve(parts.qualified_name())
+            draft.renames = [(table, new_name)]
+            draft.write(new_name)
+        elif parts.accept("EXCHANGE", "PARTITION") or parts.accept("CONVERT", "PARTITION"):
+            parts.until(("TABLE",))
+            parts.expect("TABLE")
+            draft.write(draft.resolve(parts.qualified_name()))
+        elif parts.accept("CONVERT", "TABLE"):
+            other = draft.resolve(parts.qualified_name())
+            draft.write(other)
+            draft.drops[other] = None
+        else:
+            read_definition(action, draft)
+
+
+def read_alter_sequence(cursor: Cursor, draft: Draft) -> None:
+    """ALTER SEQUENCE."""
+    read_create_sequence(cursor, draft)
+    draft.kind = StatementKind.ALTER_SEQUENCE
+
+
+def read_alter_view(cursor: Cursor, draft: Draft) -> None:
+    """ALTER VIEW."""
+    read_create_view(cursor, draft)
+    draft.kind = StatementKind.ALTER_VIEW
+
+
+def read_alter_database(cursor: Cursor, draft: Draft) -> None:
+    """ALTER DATABASE; without a name it is the default database."""
+    draft.kind = StatementKind.ALTER_DATABASE
+    options = ("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT", "ENCRYPTION", "READ")
+    if cursor.word in options:
+        draft.uses_default_database = True
+        draft.databases[draft.database] = None
+    else:
+        draft.databases[cursor.identifier()] = None
+    cursor.rest()
+
+
+ALTER: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "TABLE": read_alter_table,
+        "SEQUENCE": read_alter_sequence,
+        "VIEW": read_alter_view,
+        "DATABASE": read_alter_database,
+        "SCHEMA": read_alter_database,
+        "USER": read_account,
+        "ROLE": read_account,
+        "SERVER": read_server,
+        "TABLESPACE": read_tablespace,
+        "UNDO": read_tablespace,
+        "LOGFILE": read_tablespace,
+    }
+)
+
+
+def read_alter(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = ALTER) -> None:
+    """ALTER of anything that `readers` knows."""
+    cursor.expect("ALTER")
+    skip_create_options(cursor, draft)
+    cursor.accept("IGNORE")
+    _read_object(cursor, draft, readers)
+
+
+# RENAME, DROP, TRUNCATE -----------------------------------------------------------------------
+
+
+def read_rename(cursor: Cursor, draft: Draft) -> None:
+    """RENAME TABLE, in the order of the text, and RENAME USER."""
+    cursor.expect("RENAME")
+    if cursor.accept_any(("USER", "ROLE")):
+        return read_account(cursor, draft)
+    draft.kind = StatementKind.RENAME_TABLE
+    if not cursor.accept_any(("TABLE", "TABLES")):
+        raise cursor.stop("TABLE")
+    accept_if_exists(cursor, draft)
+    while True:
+        old = draft.resolve(cursor.qualified_name())
+        skip_wait(cursor)
+        cursor.expect("TO")
+        draft.renames.append((old, draft.resolve(cursor.qualified_name())))
+        if not cursor.accept_operator(","):
+            break
+    renamed = draft.effects()
+    draft.write(*renamed.renamed_tables, *(new for _, new in renamed.net_renames))
+    return None
+
+
+def read_drop_tables(cursor: Cursor, draft: Draft) -> None:
+    """DROP TABLE of one or more."""
+    draft.kind = StatementKind.DROP_TABLE
+    for name in _dropped_names(cursor, draft):
+        table = draft.resolve(name)
+        draft.write(table)
+        draft.drops[table] = None
+
+
+def read_drop_sequences(cursor: Cursor, draft: Draft) -> None:
+    """DROP SEQUENCE of one or more."""
+    read_drop_tables(cursor, draft)
+    draft.kind = StatementKind.DROP_SEQUENCE
+
+
+def read_drop_views(cursor: Cursor, draft: Draft) -> None:
+    """DROP VIEW of one or more."""
+    draft.kind = StatementKind.DROP_VIEW
+    for name in _dropped_names(cursor, draft):
+        draft.change_object(draft.resolve(name))
+
+
+def read_drop_index(cursor: Cursor, draft: Draft) -> None:
+    """DROP INDEX."""
+    read_create_index(cursor, draft)
+    draft.kind = StatementKind.DROP_INDEX
+
+
+def read_drop_database(cursor: Cursor, draft: Draft) -> None:
+    """DROP DATABASE and DROP SCHEMA; which tables go with it the text does not say."""
+    draft.kind = StatementKind.DROP_DATABASE
+    accept_if_exists(cursor, draft)
+    draft.databases[cursor.identifier()] = None
+
+
+DROP: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "TABLE": read_drop_tables,
+        "TABLES": read_drop_tables,
+        "SEQUENCE": read_drop_sequences,
+        "VIEW": read_drop_views,
+        "INDEX": read_drop_index,
+        "DATABASE": read_drop_database,
+        "SCHEMA": read_drop_database,
+        "USER": read_account,
+        "ROLE": read_account,
+        "SERVER": read_server,
+        "TABLESPACE": read_tablespace,
+        "UNDO": read_tablespace,
+        "LOGFILE": read_tablespace,
+    }
+)
+
+
+def read_drop(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = DROP) -> None:
+    """DROP of anything that `readers` knows."""
+    cursor.expect("DROP")
+    draft.is_temporary = cursor.accept("TEMPORARY")
+    cursor.accept("ONLINE")
+    _read_object(cursor, draft, readers)
+
+
+def read_truncate(cursor: Cursor, draft: Draft) -> None:
+    """TRUNCATE TABLE."""
+    draft.kind = StatementKind.TRUNCATE_TABLE
+    cursor.expect("TRUNCATE")
+    cursor.accept("TABLE")
+    draft.write(draft.resolve(cursor.qualified_name()))
+    skip_wait(cursor)
+
+
+def _dropped_names(cursor: Cursor, draft: Draft) -> list[tuple[str | None, str]]:
+    accept_if_exists(cursor, draft)
+    names = [cursor.qualified_name()]
+    while cursor.accept_operator(","):
+        names.append(cursor.qualified_name())
+    skip_wait(cursor)
+    cursor.accept_any(("RESTRICT", "CASCADE"))
+    return names

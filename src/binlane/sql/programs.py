@@ -1,0 +1,174 @@
+"""What CREATE, ALTER and DROP do to routines, triggers and events, with the bodies of new ones.
+
+They belong to a database. What their bodies name counts as read: it has to exist where they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from binlane.sql.clauses import accept_if_exists
+from binlane.sql.compound import read_body
+from binlane.sql.cursor import Cursor
+from binlane.sql.ddl import Reader
+from binlane.sql.dml import read_expressions
+from binlane.sql.effects import Draft, StatementKind
+from binlane.sql.tokens import TokenKind
+
+TYPE_WORDS: Final = ("UNSIGNED", "SIGNED", "ZEROFILL", "BINARY", "PRECISION", "VARYING", "ASCII")
+
+
+def read_create_procedure(cursor: Cursor, draft: Draft) -> None:
+    """CREATE PROCEDURE."""
+    draft.kind = StatementKind.CREATE_ROUTINE
+    _read_name(cursor, draft)
+    read_expressions(cursor.group(), draft)
+    _skip_characteristics(cursor)
+    _read_named_body(cursor, draft)
+
+
+def read_create_function(cursor: Cursor, draft: Draft) -> None:
+    """CREATE FUNCTION, stored or from a shared library."""
+    draft.kind = StatementKind.CREATE_ROUTINE
+    _read_name(cursor, draft)
+    if cursor.token.text == "(":
+        read_expressions(cursor.group(), draft)
+    cursor.expect("RETURNS")
+    _skip_type(cursor)
+    if cursor.accept("SONAME"):
+        cursor.advance()
+        return
+    _skip_characteristics(cursor)
+    _read_named_body(cursor, draft)
+
+
+def read_create_trigger(cursor: Cursor, draft: Draft) -> None:
+    """CREATE TRIGGER: its table counts as written, for what it does changes."""
+    draft.kind = StatementKind.CREATE_TRIGGER
+    accept_if_exists(cursor, draft)
+    draft.objects[draft.resolve(cursor.qualified_name())] = None
+    cursor.until(("ON",))
+    cursor.expect("ON")
+    draft.write(draft.resolve(cursor.qualified_name()))
+    cursor.expect("FOR", "EACH", "ROW")
+    if cursor.accept_any(("FOLLOWS", "PRECEDES")):
+        cursor.identifier()
+    _read_named_body(cursor, draft)
+
+
+def read_create_event(cursor: Cursor, draft: Draft) -> None:
+    """CREATE EVENT."""
+    draft.kind = StatementKind.CREATE_EVENT
+    _read_name(cursor, draft)
+    read_expressions(cursor.until(("DO",)), draft)
+    cursor.expect("DO")
+    _read_named_body(cursor, draft)
+
+
+def read_alter_event(cursor: Cursor, draft: Draft) -> None:
+    """ALTER EVENT."""
+    draft.kind = StatementKind.ALTER_EVENT
+    _read_name(cursor, draft)
+    cursor.until(("RENAME", "DO"))
+    if cursor.accept("RENAME", "TO"):
+        draft.change_object(draft.resolve(cursor.qualified_name()))
+        cursor.until(("DO",))
+    if cursor.accept("DO"):
+        _read_named_body(cursor, draft)
+
+
+def read_alter_routine(cursor: Cursor, draft: Draft) -> None:
+    """ALTER PROCEDURE and ALTER FUNCTION."""
+    draft.kind = StatementKind.ALTER_ROUTINE
+    _read_name(cursor, draft)
+    _skip_characteristics(cursor)
+
+
+def read_drop_routine(cursor: Cursor, draft: Draft) -> None:
+    """DROP PROCEDURE and DROP FUNCTION."""
+    draft.kind = StatementKind.DROP_ROUTINE
+    _read_name(cursor, draft)
+
+
+def read_drop_trigger(cursor: Cursor, draft: Draft) -> None:
+    """DROP TRIGGER; whose trigger it was the text does not say, so its database changes."""
+    draft.kind = StatementKind.DROP_TRIGGER
+    _read_name(cursor, draft)
+
+
+def read_drop_event(cursor: Cursor, draft: Draft) -> None:
+    """DROP EVENT."""
+    draft.kind = StatementKind.DROP_EVENT
+    _read_name(cursor, draft)
+
+
+CREATE: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "PROCEDURE": read_create_procedure,
+        "FUNCTION": read_create_function,
+        "TRIGGER": read_create_trigger,
+        "EVENT": read_create_event,
+    }
+)
+ALTER: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "PROCEDURE": read_alter_routine,
+        "FUNCTION": read_alter_routine,
+        "EVENT": read_alter_event,
+    }
+)
+DROP: Final[Mapping[str, Reader]] = MappingProxyType(
+    {
+        "PROCEDURE": read_drop_routine,
+        "FUNCTION": read_drop_routine,
+        "TRIGGER": read_drop_trigger,
+        "EVENT": read_drop_event,
+    }
+)
+
+
+def _read_name(cursor: Cursor, draft: Draft) -> None:
+    accept_if_exists(cursor, draft)
+    draft.change_object(draft.resolve(cursor.qualified_name()))
+
+
+def _read_named_body(cursor: Cursor, draft: Draft) -> None:
+    body = Draft(draft.database)
+    try:
+        read_body(cursor, body)
+    finally:
+        draft.refer_to(body)
+
+
+def _skip_type(cursor: Cursor) -> None:
+    """A column type, as far as it goes."""
+    cursor.identifier()
+    if cursor.token.text == "(":
+        cursor.group()
+    while True:
+        if cursor.accept("CHARACTER", "SET") or cursor.accept_any(("CHARSET", "COLLATE")):
+            cursor.identifier()
+        elif not cursor.accept_any(TYPE_WORDS):
+            return
+
+
+def _skip_characteristics(cursor: Cursor) -> None:
+    """What stands between the head of a routine and its body."""
+    while True:
+        if cursor.accept("COMMENT"):
+            if cursor.token.kind is not TokenKind.STRING:
+                raise cursor.stop("a string")
+            cursor.advance()
+        elif cursor.accept("SQL", "SECURITY") or cursor.accept("LANGUAGE"):
+            cursor.identifier()
+        elif not (
+            cursor.accept("NOT", "DETERMINISTIC")
+            or cursor.accept("DETERMINISTIC")
+            or cursor.accept("CONTAINS", "SQL")
+            or cursor.accept("NO", "SQL")
+            or cursor.accept("READS", "SQL", "DATA")
+            or cursor.accept("MODIFIES", "SQL", "DATA")
+        ):
+            return

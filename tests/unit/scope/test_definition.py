@@ -1,0 +1,150 @@
+"""What CREATE and ALTER BINLOG make of definitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.errors import DefinitionError
+from binlane.names import TableName
+from binlane.scope import (
+    AlterBinlog,
+    CreateBinlog,
+    Definition,
+    Scope,
+    ScopeList,
+    alter,
+    create,
+    duplicate_binlog,
+    look_up,
+    parse_binlog_statement,
+)
+from binlane.sql import LoggingMode
+
+FOO = TableName("test", "foo")
+
+
+def _created(text: str) -> Definition:
+    statement = parse_binlog_statement(text)
+    assert isinstance(statement, CreateBinlog)
+    return create(statement, 7)
+
+
+def _altered(clauses: str, directives: str) -> Scope:
+    """The scope of a binlog after `ALTER BINLOG 'binny' <directives>`."""
+    statement = parse_binlog_statement(f"ALTER BINLOG 'binny' {directives}")
+    assert isinstance(statement, AlterBinlog)
+    return alter(_created(f"CREATE BINLOG 'binny' {clauses}"), statement).scope
+
+
+def _scope(*log: str | TableName, ignore: tuple[str | TableName, ...] = ()) -> Scope:
+    scope = Scope.nothing() if log else Scope.everything()
+    return scope.with_list(ScopeList.LOG, log).with_list(ScopeList.IGNORE, ignore)
+
+
+@pytest.mark.rule("000:several-binlogs")
+@pytest.mark.rule("000:create-format-default")
+def test_create() -> None:
+    assert _created("CREATE BINLOG binny") == Definition(
+        name="binny", scope=Scope.everything(), logging_mode=LoggingMode.ROW, log_id=7
+    )
+
+
+@pytest.mark.rule("000:alter-log-all")
+@pytest.mark.rule("000:alter-ignore-all")
+@pytest.mark.rule("000:alter-log")
+@pytest.mark.rule("000:alter-ignore")
+@pytest.mark.rule("000:alter-add-log")
+@pytest.mark.rule("000:alter-add-ignore")
+@pytest.mark.rule("000:alter-drop-log")
+@pytest.mark.rule("000:alter-drop-ignore")
+@pytest.mark.rule("000:alter-left-to-right")
+@pytest.mark.rule("000:alter-reset-then-add")
+@pytest.mark.parametrize(
+    "before, directives, after",
+    [
+        ("LOG(a), IGNORE(a.b)", "LOG ALL", Scope.everything()),
+        ("LOG(a), IGNORE(a.b)", "IGNORE ALL", Scope.nothing()),
+        ("LOG(a), IGNORE(a.b)", "LOG(`test`)", _scope("test")),
+        ("LOG(a), IGNORE(a.b)", "IGNORE(`test`)", _scope(ignore=("test",))),
+        ("LOG(a)", "LOG(test), IGNORE(test.foo)", _scope("test", ignore=(FOO,))),
+        ("LOG(a)", "IGNORE(test.foo), LOG(test)", _scope("test", ignore=(FOO,))),
+        ("LOG(a)", "LOG(test), IGNORE(test.foo), LOG(b)", _scope("b")),
+        ("LOG(a)", "LOG(b), LOG(c)", _scope("c")),
+        ("LOG(a)", "IGNORE(b), LOG ALL", Scope.everything()),
+        ("LOG(a)", "ADD LOG(`test`)", _scope("a", "test")),
+        ("LOG(a)", "ADD LOG(a)", _scope("a")),
+        ("LOG(a)", "ADD IGNORE(`test`)", _scope("a", ignore=("test",))),
+        ("LOG(a, test)", "DROP LOG(`test`)", _scope("a")),
+        ("LOG(a), IGNORE(test)", "DROP IGNORE(`test`)", _scope("a")),
+        ("LOG(a)", "DROP LOG(a)", Scope.nothing()),
+        ("LOG(baz)", "DROP LOG(`baz`), ADD LOG(`test`)", _scope("test")),
+        ("LOG(a)", "ADD LOG(b), DROP LOG(b)", _scope("a")),
+        ("LOG(a)", "ADD LOG(b), LOG(c)", _scope("c")),
+        (
+            "LOG(a)",
+            "IGNORE ALL, ADD LOG(`baz`, `test`), ADD IGNORE(`test`.`foo`)",
+            _scope("baz", "test", ignore=(FOO,)),
+        ),
+    ],
+)
+def test_alter(before: str, directives: str, after: Scope) -> None:
+    assert _altered(before, directives) == after
+
+
+def test_what_is_not_in_a_list_cannot_be_dropped() -> None:
+    with pytest.raises(DefinitionError, match="the LOG list has no `b`") as raised:
+        _altered("LOG(a, test.foo)", "DROP LOG(b)")
+    assert raised.value.hint == "it holds: a, test.foo"
+    with pytest.raises(DefinitionError, match=r"the IGNORE list has no `a`\.`b`") as raised:
+        _altered("LOG(a)", "DROP IGNORE(a.b)")
+    assert raised.value.hint == "it holds: nothing"
+
+
+def test_alter_keeps_what_it_does_not_name() -> None:
+    definition = _created("CREATE BINLOG b LOG(a), FORMAT='MIXED'")
+    changed = alter(definition, AlterBinlog("b", (), LoggingMode.STATEMENT))
+    assert (changed.log_id, changed.scope) == (7, definition.scope)
+    assert changed.logging_mode is LoggingMode.STATEMENT
+    assert alter(definition, AlterBinlog("b")) == definition
+
+
+@pytest.mark.parametrize("name", ["orders", "a-b_c.d", "9", "a.1b", "a.index.x", "x" * 64])
+def test_names(name: str) -> None:
+    assert _created(f"CREATE BINLOG '{name}'").name == name
+
+
+@pytest.mark.parametrize(
+    "name, problem",
+    [
+        ("", "is empty"),
+        ("x" * 65, "has 65 characters"),
+        ("a/b", "has characters that are not allowed"),
+        (".hidden", "has characters that are not allowed"),
+        ("-rf", "has characters that are not allowed"),
+        ("a b", "has characters that are not allowed"),
+        ("журнал", "has characters that are not allowed"),
+        ("orders.000001", "ends in .000001"),
+        ("a.1b.2", "ends in .2"),
+        ("orders.index", "ends in .index"),
+    ],
+)
+def test_names_that_are_no_file_names(name: str, problem: str) -> None:
+    with pytest.raises(DefinitionError) as raised:
+        _created(f"CREATE BINLOG '{name}'")
+    assert str(raised.value) == f"incorrect binlog name '{name}': it {problem}"
+    assert raised.value.hint
+
+
+def test_an_unknown_binlog_names_those_that_exist() -> None:
+    definitions = {name: _created(f"CREATE BINLOG {name}") for name in ("b", "a")}
+    assert look_up("b", definitions) is definitions["b"]
+    with pytest.raises(DefinitionError) as raised:
+        look_up("x", definitions)
+    assert str(raised.value) == "unknown binlog 'x'; the binlogs are 'a', 'b'"
+    assert raised.value.errno == 1
+    with pytest.raises(DefinitionError, match="unknown binlog 'x'; there are no binlogs"):
+        look_up("x", {})
+
+
+def test_a_duplicate_binlog_is_said() -> None:
+    assert str(duplicate_binlog("a")) == "binlog 'a' exists already"

@@ -1,0 +1,182 @@
+"""How the statements that binlane answers are written."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binlane.names import TableName
+from binlane.scope import (
+    AlterBinlog,
+    BinlogStatement,
+    CreateBinlog,
+    DropBinlog,
+    FlushBinaryLogs,
+    PurgeBinaryLogs,
+    ScopeList,
+    ShowBinaryLogs,
+    ShowBinlogEvents,
+    ShowBinlogs,
+    ShowBinlogStatus,
+    ShowReplicas,
+    parse_binlog_statement,
+)
+from binlane.scope.statements import Action, Directive
+from binlane.sql import LoggingMode, SqlSyntaxError
+
+LOG_TEST = Directive(Action.SET, ScopeList.LOG, ("test",))
+IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),))
+
+
+@pytest.mark.rule("000:create-format")
+@pytest.mark.rule("000:create-format-default")
+@pytest.mark.parametrize(
+    "text, statement",
+    [
+        ("CREATE BINLOG 'b'", CreateBinlog("b")),
+        ("create binlog b", CreateBinlog("b")),
+        ("CREATE BINLOG `b`", CreateBinlog("b")),
+        ('CREATE BINLOG IF NOT EXISTS "b"', CreateBinlog("b", if_not_exists=True)),
+        ("CREATE BINLOG 'b' LOG(`test`)", CreateBinlog("b", (LOG_TEST,))),
+        (
+            "CREATE BINLOG 'b' LOG(test), IGNORE(test.foo), FORMAT='ROW'",
+            CreateBinlog("b", (LOG_TEST, IGNORE_FOO), LoggingMode.ROW),
+        ),
+        (
+            "CREATE BINLOG b FORMAT='STATEMENT' LOG ( `test` ) IGNORE(`test`.`foo`)",
+            CreateBinlog("b", (LOG_TEST, IGNORE_FOO), LoggingMode.STATEMENT),
+        ),
+        ("CREATE BINLOG 'b' FORMAT=mixed", CreateBinlog("b", (), LoggingMode.MIXED)),
+        ("CREATE BINLOG 'b' FORMAT='default'", CreateBinlog("b", (), LoggingMode.ROW)),
+        (
+            "ALTER BINLOG 'b' LOG ALL, FORMAT='MIXED'",
+            AlterBinlog("b", (Directive(Action.SET, ScopeList.LOG, None),), LoggingMode.MIXED),
+        ),
+        (
+            "ALTER BINLOG 'b' DROP LOG(`test`), ADD IGNORE(`test`.`foo`)",
+            AlterBinlog(
+                "b",
+                (
+                    Directive(Action.DROP, ScopeList.LOG, ("test",)),
+                    Directive(Action.ADD, ScopeList.IGNORE, (TableName("test", "foo"),)),
+                ),
+            ),
+        ),
+        ("DROP BINLOG 'b'", DropBinlog("b")),
+        ("DROP BINLOG IF EXISTS b", DropBinlog("b", if_exists=True)),
+        ("SHOW BINLOGS", ShowBinlogs()),
+        ("SHOW MASTER STATUS", ShowBinlogStatus()),
+        ("SHOW MASTER STATUS 'b'", ShowBinlogStatus("b")),
+        ("SHOW BINARY LOG STATUS", ShowBinlogStatus()),
+        ("SHOW BINLOG STATUS 'b'", ShowBinlogStatus("b")),
+        ("SHOW BINARY LOGS", ShowBinaryLogs()),
+        ("SHOW MASTER LOGS FOR 'b'", ShowBinaryLogs("b")),
+        ("SHOW BINLOG EVENTS", ShowBinlogEvents()),
+        ("SHOW BINLOG EVENTS IN 'b.000001' FROM 4", ShowBinlogEvents("b.000001", 4)),
+        ("SHOW BINLOG EVENTS LIMIT 5", ShowBinlogEvents(rows_max=5)),
+        ("SHOW BINLOG EVENTS LIMIT 2, 5", ShowBinlogEvents(skipped_rows=2, rows_max=5)),
+        ("SHOW BINLOG EVENTS LIMIT 5 OFFSET 2", ShowBinlogEvents(skipped_rows=2, rows_max=5)),
+        ("FLUSH BINARY LOGS", FlushBinaryLogs()),
+        ("FLUSH LOCAL BINARY LOGS 'b'", FlushBinaryLogs("b")),
+        ("PURGE BINARY LOGS TO 'b.000002'", PurgeBinaryLogs(to_file="b.000002")),
+        ("PURGE MASTER LOGS FOR b BEFORE '2030-01-01'", PurgeBinaryLogs("b", before="2030-01-01")),
+        ("SHOW SLAVE HOSTS", ShowReplicas()),
+        ("SHOW REPLICA HOSTS", ShowReplicas()),
+        ("SHOW REPLICAS", ShowReplicas()),
+        ("/* a */ SHOW -- b\n MASTER STATUS ;", ShowBinlogStatus()),
+        ("SET STATEMENT max_statement_time=600 FOR SHOW BINARY LOGS", ShowBinaryLogs()),
+    ],
+)
+def test_ours(text: str, statement: BinlogStatement) -> None:
+    assert parse_binlog_statement(text) == statement
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ";",
+        "SELECT 1",
+        "CREATE TABLE binlog (a INT)",
+        "SHOW TABLES",
+        "SHOW MASTER",
+        "SHOW FULL COLUMNS FROM `binlog`",
+        "SET @binlog = 'CREATE BINLOG'",
+        "SET STATEMENT a = 1",
+        "FLUSH TABLES",
+        "FLUSH LOGS",
+        "SELECT 'CREATE BINLOG",
+        "CREATE TABLE t (a VARCHAR(3) DEFAULT 'x",
+        "`CREATE` BINLOG b",
+        "/*",
+    ],
+)
+def test_not_ours(text: str) -> None:
+    assert parse_binlog_statement(text) is None
+
+
+@pytest.mark.parametrize(
+    "text, near, expected",
+    [
+        ("CREATE BINLOG", "", "the name of a binlog"),
+        ("CREATE BINLOG (", "(", "the name of a binlog"),
+        ("CREATE BINLOG 'b' LOG", "", "("),
+        ("CREATE BINLOG 'b' LOG()", ")", "a name"),
+        ("CREATE BINLOG 'b' LOG(a.b.c)", ".c)", "a name of at most two parts"),
+        ("CREATE BINLOG 'b' LOG('a')", "'a')", "a name"),
+        ("CREATE BINLOG 'b' LOG(a) LOG(c)", "", "LOG and IGNORE once each"),
+        ("CREATE BINLOG 'b' ADD LOG(a)", "ADD LOG(a)", "LOG, IGNORE or FORMAT"),
+        ("CREATE BINLOG 'b' FORMAT='x'", "'x'", "'ROW', 'STATEMENT', 'MIXED' or 'default'"),
+        ("CREATE BINLOG 'b' FORMAT=ROW FORMAT=ROW", "=ROW", "FORMAT only once"),
+        ("CREATE BINLOG 'b',", "", "LOG, IGNORE or FORMAT"),
+        ("CREATE BINLOG 'b' 'c'", "'c'", "the end of the statement"),
+        ("CREATE BINLOG 'b'; DROP BINLOG 'b'", "DROP BINLOG 'b'", "the end of the statement"),
+        ("ALTER BINLOG 'b'", "", "LOG, IGNORE, ADD, DROP or FORMAT"),
+        ("ALTER BINLOG 'b' ADD LOG ALL", "ALL", "a list in parentheses: ADD changes lists"),
+        ("ALTER BINLOG 'b' ADD FORMAT=ROW", "FORMAT=ROW", "LOG, IGNORE or FORMAT"),
+        ("SHOW BINLOGS LIKE 'a'", "LIKE 'a'", "the end of the statement"),
+        ("SHOW BINLOG EVENTS FROM x", "x", "a number"),
+        ("SHOW BINLOG EVENTS IN x", "x", "the name of a binlog file"),
+        ("PURGE BINARY LOGS", "", "TO or BEFORE"),
+        ("PURGE BINARY LOGS BEFORE NOW()", "NOW()", "a time in quotes"),
+        ("CREATE BINLOG 'b", "'b", "the quotes to end"),
+    ],
+)
+def test_wrong_ones_of_ours(text: str, near: str, expected: str) -> None:
+    with pytest.raises(SqlSyntaxError) as raised:
+        parse_binlog_statement(text)
+    assert (raised.value.errno, raised.value.sqlstate) == (1064, "42000")
+    assert raised.value.message == (
+        f"You have an error in your SQL syntax near '{near}' at line 1: expected {expected}"
+    )
+
+
+def test_the_hint_is_the_grammar() -> None:
+    with pytest.raises(SqlSyntaxError) as raised:
+        parse_binlog_statement("CREATE BINLOG 'b'\nLOG")
+    assert raised.value.line == 2
+    assert raised.value.hint.startswith("CREATE BINLOG [IF NOT EXISTS] 'name'")
+
+
+def test_ansi_quotes_quote_names() -> None:
+    statement = parse_binlog_statement('CREATE BINLOG "b" LOG("test")', ansi_quotes=True)
+    assert statement == CreateBinlog("b", (LOG_TEST,))
+
+
+WORDS = st.sampled_from(
+    (
+        *("CREATE", "ALTER", "DROP", "SHOW", "MASTER", "BINLOG", "LOG", "IGNORE", "ALL", "ADD"),
+        *("FORMAT", "=", "(", ")", ",", ".", "'b'", "`t`", "x", ";"),
+    )
+)
+
+
+@given(st.one_of(st.text(), st.lists(WORDS, max_size=12).map(" ".join)))
+def test_any_text_is_ours_or_not_or_wrong(text: str) -> None:
+    with suppress(SqlSyntaxError):
+        statement = parse_binlog_statement(text)
+        assert statement is None or re.search("BINLOG|BINARY|MASTER|REPLICA|SLAVE", text.upper())
