@@ -1,0 +1,214 @@
+"""Commands that binlane sends or answers itself: queries and replication.
+
+Source: MariaDB 10.11 sql/sql_parse.cc, dispatch_command, and sql/repl_failsafe.cc, register_slave;
+MySQL 9.7 for query attributes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from types import MappingProxyType
+from typing import Final, Self
+
+from binlane.codec.buffer import Reader
+from binlane.codec.packets.flags import NO_CAPABILITIES, Capability, Command, DumpFlag
+from binlane.codec.packets.framing import bytes_of, packed_bytes, text_of
+from binlane.codec.types import ColumnType
+from binlane.errors import CodecError, UnsupportedError
+
+_DUMP: Final = Struct("<IHI")
+_REGISTER_TAIL: Final = Struct("<HII")
+_UNSIGNED: Final = 0x8000
+_TEXT_TYPES: Final = frozenset(
+    {
+        ColumnType.DECIMAL,
+        ColumnType.VARCHAR,
+        ColumnType.BIT,
+        ColumnType.JSON,
+        ColumnType.NEWDECIMAL,
+        ColumnType.ENUM,
+        ColumnType.SET,
+        ColumnType.TINY_BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB,
+        ColumnType.VAR_STRING,
+        ColumnType.STRING,
+        ColumnType.GEOMETRY,
+    }
+)
+_FIXED_LENGTHS: Final = MappingProxyType(
+    {
+        ColumnType.NULL: 0,
+        ColumnType.TINY: 1,
+        ColumnType.SHORT: 2,
+        ColumnType.YEAR: 2,
+        ColumnType.LONG: 4,
+        ColumnType.INT24: 4,
+        ColumnType.FLOAT: 4,
+        ColumnType.LONGLONG: 8,
+        ColumnType.DOUBLE: 8,
+    }
+)
+_TEMPORAL_TYPES: Final = frozenset(
+    {ColumnType.DATE, ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP}
+)
+
+
+def command_of(payload: bytes) -> int:
+    """First byte of a command packet: a `Command`, or a number that binlane does not know.
+
+    Raises:
+        TruncatedError: If the packet is empty.
+    """
+    return Reader(payload).u8()
+
+
+def encode_query(statement: str | bytes, capabilities: Capability = NO_CAPABILITIES) -> bytes:
+    """COM_QUERY without attributes."""
+    text = statement if isinstance(statement, bytes) else bytes_of(statement)
+    attributes = b"\x00\x01" if Capability.QUERY_ATTRIBUTES in capabilities else b""
+    return bytes((Command.QUERY,)) + attributes + text
+
+
+def decode_query(payload: bytes, capabilities: Capability) -> bytes:
+    """The statement of a COM_QUERY, in the session's character set.
+
+    Args:
+        payload: With its command byte.
+        capabilities: What the connection has agreed on; with QUERY_ATTRIBUTES, values stand first.
+
+    Raises:
+        CodecError: If the attributes before the statement cannot be read.
+    """
+    reader = Reader(payload)
+    _expect(reader, Command.QUERY)
+    if Capability.QUERY_ATTRIBUTES in capabilities:
+        _skip_attributes(reader)
+    return reader.rest()
+
+
+def _skip_attributes(reader: Reader) -> None:
+    count = reader.packed_int()
+    reader.packed_int()
+    if not count:
+        return
+    null_bits = reader.take((count + 7) // 8)
+    if not reader.u8():
+        raise CodecError("query attributes come without their types", offset=reader.offset)
+    types = []
+    for _ in range(count):
+        types.append(reader.u16() & ~_UNSIGNED)
+        packed_bytes(reader)
+    for index, type_code in enumerate(types):
+        if not null_bits[index // 8] >> index % 8 & 1:
+            _skip_value(reader, type_code)
+
+
+def _skip_value(reader: Reader, type_code: int) -> None:
+    if type_code in _TEXT_TYPES:
+        packed_bytes(reader)
+    elif type_code in _TEMPORAL_TYPES:
+        reader.take(reader.u8())
+    else:
+        try:
+            length = _FIXED_LENGTHS[ColumnType(type_code)]
+        except (KeyError, ValueError):
+            raise UnsupportedError(
+                f"a query attribute has type {type_code}", offset=reader.offset
+            ) from None
+        reader.take(length)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterSlave:
+    """COM_REGISTER_SLAVE: how a replica introduces itself, for SHOW SLAVE HOSTS.
+
+    Attributes:
+        server_id: The replica's own.
+        host: Its `report_host`.
+        user: Its `report_user`.
+        password: Its `report_password`.
+        port: Its `report_port`.
+        rank: Unused.
+        source_id: Unused.
+    """
+
+    server_id: int
+    host: str = ""
+    user: str = ""
+    password: str = ""
+    port: int = 0
+    rank: int = 0
+    source_id: int = 0
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Read the command."""
+        reader = Reader(payload)
+        _expect(reader, Command.REGISTER_SLAVE)
+        server_id = reader.u32()
+        host, user, password = (text_of(reader.take(reader.u8())) for _ in range(3))
+        port, rank, source_id = reader.unpack(_REGISTER_TAIL)
+        reader.finish()
+        return cls(
+            server_id=server_id,
+            host=host,
+            user=user,
+            password=password,
+            port=port,
+            rank=rank,
+            source_id=source_id,
+        )
+
+    def encode(self) -> bytes:
+        """Exact inverse."""
+        texts = map(bytes_of, (self.host, self.user, self.password))
+        return b"".join(
+            (
+                bytes((Command.REGISTER_SLAVE,)),
+                self.server_id.to_bytes(4, "little"),
+                *(bytes((len(text),)) + text for text in texts),
+                _REGISTER_TAIL.pack(self.port, self.rank, self.source_id),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogDump:
+    """COM_BINLOG_DUMP: send the log from here on.
+
+    Attributes:
+        position: Byte offset in the file.
+        flags: `DumpFlag` bits.
+        server_id: The replica's own; 0 from tools that only read.
+        file: Empty for the first one, and by GTID.
+    """
+
+    position: int
+    flags: DumpFlag
+    server_id: int
+    file: str
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Read the command; the file name ends at the first NUL or with the packet."""
+        reader = Reader(payload)
+        _expect(reader, Command.BINLOG_DUMP)
+        position, flags, server_id = reader.unpack(_DUMP)
+        file, _, _ = reader.rest().partition(b"\0")
+        return cls(
+            position=position, flags=DumpFlag(flags), server_id=server_id, file=text_of(file)
+        )
+
+    def encode(self) -> bytes:
+        """The payload."""
+        fixed = _DUMP.pack(self.position, self.flags, self.server_id)
+        return bytes((Command.BINLOG_DUMP,)) + fixed + bytes_of(self.file)
+
+
+def _expect(reader: Reader, command: Command) -> None:
+    found = reader.u8()
+    if found != command:
+        raise CodecError(f"command 0x{found:02X} is no {command.name}")

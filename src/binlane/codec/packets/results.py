@@ -1,0 +1,276 @@
+"""Text result sets: column definitions, rows, and the reply to a query put together.
+
+Without DEPRECATE_EOF an EOF packet stands after the columns and after the rows, with it an OK packet
+after the rows; MariaDB's extended capabilities add fields to the columns and their count.
+
+Source: MariaDB 10.11 sql/protocol.cc, send_result_set_metadata, store_field_metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, Self
+
+from binlane.codec.buffer import Reader, encode_packed_int
+from binlane.codec.packets.flags import (
+    NO_EXTENSIONS,
+    Capability,
+    ExtendedCapability,
+    ServerStatus,
+)
+from binlane.codec.packets.framing import (
+    FRAME_PAYLOAD_MAX,
+    bytes_of,
+    encode_packed_bytes,
+    packed_bytes,
+    text_of,
+)
+from binlane.codec.packets.replies import (
+    EOF_MARK,
+    EofPacket,
+    ErrPacket,
+    OkPacket,
+    is_eof,
+    is_error,
+    is_ok,
+)
+from binlane.codec.types import ColumnType
+from binlane.errors import CodecError, UnsupportedError
+
+NULL_MARK: Final = 0xFB
+LOCAL_INFILE_MARK: Final = 0xFB
+UTF8MB4_COLLATION: Final = 45
+BINARY_COLLATION: Final = 63
+_COLUMN_FIXED: Final = Struct("<HIBHBH")
+_COLUMN_FIXED_LENGTH: Final = 0x0C
+
+Cell = bytes | str | int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDefinition:
+    """Head of one column of a result set.
+
+    Attributes:
+        name: As the client shows it.
+        original_name: Of the table's column.
+        database: Empty for an expression.
+        table: Alias in the statement.
+        original_table: Name in the database.
+        character_set: Collation id, 63 for numbers and bytes.
+        length: Display width in bytes.
+        type_code: `ColumnType` of the values.
+        flags: Column flags.
+        decimals: Fraction digits, 31 for text of any length.
+        catalog: `def`.
+    """
+
+    name: str
+    original_name: str = ""
+    database: str = ""
+    table: str = ""
+    original_table: str = ""
+    character_set: int = UTF8MB4_COLLATION
+    length: int = 1024
+    type_code: int = ColumnType.VAR_STRING
+    flags: int = 0
+    decimals: int = 0
+    catalog: str = "def"
+
+    @classmethod
+    def integer(cls, name: str) -> Self:
+        """A column of whole numbers."""
+        return cls(
+            name=name, character_set=BINARY_COLLATION, length=20, type_code=ColumnType.LONGLONG
+        )
+
+    @classmethod
+    def decode(cls, payload: bytes, extended: ExtendedCapability = NO_EXTENSIONS) -> Self:
+        """Read a column definition; MariaDB's extended type information is left out."""
+        reader = Reader(payload)
+        catalog, database, table, original_table, name, original_name = (
+            text_of(packed_bytes(reader)) for _ in range(6)
+        )
+        if ExtendedCapability.EXTENDED_METADATA in extended:
+            packed_bytes(reader)
+        fixed_length = reader.packed_int()
+        if fixed_length != _COLUMN_FIXED_LENGTH:
+            raise CodecError(f"a column definition says {fixed_length} where 12 is expected")
+        character_set, length, type_code, flags, decimals, _ = reader.unpack(_COLUMN_FIXED)
+        reader.finish()
+        return cls(
+            name=name,
+            original_name=original_name,
+            database=database,
+            table=table,
+            original_table=original_table,
+            character_set=character_set,
+            length=length,
+            type_code=type_code,
+            flags=flags,
+            decimals=decimals,
+            catalog=catalog,
+        )
+
+    def encode(self, extended: ExtendedCapability = NO_EXTENSIONS) -> bytes:
+        """The payload."""
+        names = (
+            self.catalog,
+            self.database,
+            self.table,
+            self.original_table,
+            self.name,
+            self.original_name,
+        )
+        fixed = _COLUMN_FIXED.pack(
+            self.character_set, self.length, self.type_code, self.flags, self.decimals, 0
+        )
+        has_metadata = ExtendedCapability.EXTENDED_METADATA in extended
+        return b"".join(
+            (
+                *(encode_packed_bytes(bytes_of(name)) for name in names),
+                b"\0" if has_metadata else b"",
+                encode_packed_bytes(fixed),
+            )
+        )
+
+
+def encode_row(cells: Iterable[Cell]) -> bytes:
+    """One row of a text result set."""
+    return b"".join(map(_encode_cell, cells))
+
+
+def _encode_cell(cell: Cell) -> bytes:
+    if cell is None:
+        return bytes((NULL_MARK,))
+    return encode_packed_bytes(cell if isinstance(cell, bytes) else bytes_of(str(cell)))
+
+
+def decode_row(payload: bytes, column_count: int) -> tuple[bytes | None, ...]:
+    """The cells of one row of a text result set; NULL is None."""
+    reader = Reader(payload)
+    cells: list[bytes | None] = []
+    for _ in range(column_count):
+        start = reader.offset
+        if reader.u8() == NULL_MARK:
+            cells.append(None)
+            continue
+        reader.offset = start
+        cells.append(packed_bytes(reader))
+    reader.finish()
+    return tuple(cells)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSet:
+    """A text result set.
+
+    Attributes:
+        columns: Names.
+        rows: Cells as the server sent them, in UTF-8; NULL is None.
+        status: Of the session after it.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[bytes | None, ...], ...]
+    status: ServerStatus
+
+    def texts(self) -> tuple[tuple[str | None, ...], ...]:
+        """The rows as text."""
+        return tuple(
+            tuple(None if cell is None else text_of(cell) for cell in row) for row in self.rows
+        )
+
+
+def encode_result_set(
+    columns: Sequence[ColumnDefinition],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    capabilities: Capability,
+    extended: ExtendedCapability = NO_EXTENSIONS,
+    status: ServerStatus = ServerStatus.AUTOCOMMIT,
+) -> list[bytes]:
+    """A text result set as the payloads that make it, in order.
+
+    Args:
+        columns: Heads, at least one.
+        rows: One cell a column.
+        capabilities: What the connection has agreed on.
+        extended: MariaDB's own among them.
+        status: Of the session.
+    """
+    caches = ExtendedCapability.CACHE_METADATA in extended
+    deprecates_eof = Capability.DEPRECATE_EOF in capabilities
+    payloads = [encode_packed_int(len(columns)) + (b"\x01" if caches else b"")]
+    payloads += [column.encode(extended) for column in columns]
+    if not deprecates_eof:
+        payloads.append(EofPacket(status=status).encode())
+    payloads += map(encode_row, rows)
+    if deprecates_eof:
+        payloads.append(OkPacket(status=status, ends_rows=True).encode(capabilities))
+    else:
+        payloads.append(EofPacket(status=status).encode())
+    return payloads
+
+
+class ReplyReader:
+    """Puts the packets of one reply to COM_QUERY together."""
+
+    def __init__(
+        self, capabilities: Capability, extended: ExtendedCapability = NO_EXTENSIONS
+    ) -> None:
+        self._capabilities = capabilities
+        self._extended = extended
+        self._column_count = 0
+        self._columns: list[str] = []
+        self._awaits_eof = False
+        self._rows: list[tuple[bytes | None, ...]] = []
+
+    def feed(self, payload: bytes) -> OkPacket | ErrPacket | ResultSet | None:
+        """Take the next packet; give the reply once it is whole.
+
+        Raises:
+            UnsupportedError: If the server asks for a local file.
+            CodecError: If the packets make no reply.
+        """
+        if is_error(payload):
+            return ErrPacket.decode(payload)
+        if not self._column_count:
+            return self._head(payload)
+        if len(self._columns) < self._column_count:
+            self._columns.append(ColumnDefinition.decode(payload, self._extended).name)
+            self._awaits_eof = Capability.DEPRECATE_EOF not in self._capabilities
+            return None
+        if self._awaits_eof:
+            EofPacket.decode(payload)
+            self._awaits_eof = False
+            return None
+        if payload[:1] == bytes((EOF_MARK,)) and self._ends_rows(payload):
+            return ResultSet(tuple(self._columns), tuple(self._rows), self._status(payload))
+        self._rows.append(decode_row(payload, self._column_count))
+        return None
+
+    def _head(self, payload: bytes) -> OkPacket | None:
+        if is_ok(payload):
+            return OkPacket.decode(payload, self._capabilities)
+        if payload[:1] == bytes((LOCAL_INFILE_MARK,)):
+            raise UnsupportedError("the server asks for a local file, which binlane never sends")
+        reader = Reader(payload)
+        self._column_count = reader.packed_int()
+        if ExtendedCapability.CACHE_METADATA in self._extended:
+            reader.u8()
+        reader.finish()
+        return None
+
+    def _ends_rows(self, payload: bytes) -> bool:
+        # A row may begin with 0xFE too: its first cell is then at least 16 MB long.
+        if Capability.DEPRECATE_EOF in self._capabilities:
+            return len(payload) < FRAME_PAYLOAD_MAX
+        return is_eof(payload)
+
+    def _status(self, payload: bytes) -> ServerStatus:
+        if Capability.DEPRECATE_EOF in self._capabilities:
+            return OkPacket.decode(payload, self._capabilities).status
+        return EofPacket.decode(payload).status
