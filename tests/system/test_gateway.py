@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import pwd
 import socket
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,9 @@ from pymysql._auth import scramble_native_password
 from pymysql.constants import CLIENT
 
 from binlane.codec.packets.flags import Command
+from binlane.errors import ConfigError
+from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.transport import Gateway
 from binlane.service.private_server import PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, execute
@@ -221,6 +228,31 @@ def test_client_of_another_protocol_is_dropped(port: ListeningPort) -> None:
     assert port.execute("SELECT 1") == ((1,),)
 
 
+def test_system_account_is_refused_over_a_socket(
+    mariadb_server: PrivateServer, tmp_path: Path
+) -> None:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    execute(
+        mariadb_server,
+        "CREATE USER by_socket@localhost",
+        f"CREATE USER IF NOT EXISTS {user}@localhost IDENTIFIED VIA unix_socket",
+    )
+    with ListeningPort(mariadb_server, tmp_path / "data", is_by_socket=True) as listening:
+        assert listening.execute("SELECT USER()", user="by_socket") == (("by_socket@localhost",),)
+        with pytest.raises(pymysql.err.OperationalError, match="the system account") as caught:
+            listening.connect(user=user)
+    assert caught.value.args[0] == 1045
+    execute(mariadb_server, "DROP USER by_socket@localhost")
+
+
+def test_port_that_is_taken(port: ListeningPort) -> None:
+    async def start() -> None:
+        await Gateway(GatewaySettings(port=port.port), port.statements).start()
+
+    with pytest.raises(ConfigError, match="cannot listen on"):
+        asyncio.run(start())
+
+
 def test_source_that_is_gone(servers: ServerFactory, tmp_path: Path) -> None:
     source = servers.start("gone")
     with ListeningPort(source, tmp_path / "data") as listening:
@@ -233,6 +265,19 @@ def test_source_that_is_gone(servers: ServerFactory, tmp_path: Path) -> None:
         assert caught.value.args[0] == 2003
         source.restart()
         wait_until(lambda: _logs_in(listening), what="the source is back")
+
+
+def test_closing_lets_statements_end(servers: ServerFactory, tmp_path: Path) -> None:
+    source = servers.start("closing")
+    with ThreadPoolExecutor() as threads:
+        with ListeningPort(source, tmp_path / "data") as listening:
+            idle = listening.connect()
+            rows = threads.submit(listening.execute, "SELECT SLEEP(1), 'done'")
+            running = "SELECT 1 FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"
+            wait_until(lambda: bool(execute(source, running)), what="the statement runs")
+        assert rows.result() == ((0, "done"),)
+    with pytest.raises(pymysql.err.OperationalError):
+        idle.cursor().execute("SELECT 1")
 
 
 def _logs_in(listening: ListeningPort) -> bool:

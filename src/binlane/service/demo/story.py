@@ -6,11 +6,12 @@ its end, when the table of all checks has been shown.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -266,7 +267,8 @@ class Story:
         from binlane.spark.session import build_session  # noqa: PLC0415  # as above
 
         self._say("starting Spark (local[2]) …")
-        spark = build_session(master="local[2]")
+        with _errors_into(self._stage.directory / "spark.log"):
+            spark = build_session(master="local[2]")
         source = f"{self._stage.data_dir}#analytics"
         lake = self._stage.directory / "lake"
         try:
@@ -279,7 +281,10 @@ class Story:
             report = land(spark, source, str(lake))
         finally:
             spark.stop()
-        self._say(str(report))
+        self._say(
+            f"{report.rows} row images landed in {report.batches} micro-batches, "
+            f"{report.seconds:.1f} s, up to GTID {report.last_gtid}"
+        )
         yield Check(
             "Spark sees no table of crm",
             not any(name.startswith("crm.") for name in counted)
@@ -297,6 +302,19 @@ class Story:
                     theirs == ours and len(theirs[1]) > 0,
                     f"{len(ours[1])} rows, {len(ours[0])} columns",
                 )
+
+
+@contextmanager
+def _errors_into(path: Path) -> Iterator[None]:
+    """Have what is started meanwhile write its standard error into a file: Java's greetings."""
+    kept = os.dup(2)
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _query(connection: pymysql.Connection[Any], statement: str) -> list[tuple[Any, ...]]:

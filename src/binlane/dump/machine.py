@@ -1,0 +1,249 @@
+"""What a dump sends, packet by packet: bytes of files in, packets out.
+
+Events of a file are forwarded as they are, only their headers are looked at. Made for the dump are
+the artificial ROTATE before each file, the FORMAT_DESCRIPTION of the first file (so that a replica
+that reconnects keeps its temporary tables), the artificial GTID_LIST behind groups that the replica
+has already, and heartbeats.
+
+Source: MariaDB 10.11 sql/sql_repl.cc; packets of MariaDB 10.11.19 (tests/golden/dump).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from struct import Struct
+from typing import Final
+
+from binlane.codec.body import Body
+from binlane.codec.control import FormatDescriptionEvent, HeartbeatEvent, RotateEvent
+from binlane.codec.event import Event, EventHeader, encode_event
+from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
+from binlane.codec.packets.replies import EofPacket, error_packet
+from binlane.codec.transaction import GtidListEvent
+from binlane.codec.types import EventType, HeaderFlag
+from binlane.dump.request import DumpRequest
+from binlane.dump.start import FileHead
+from binlane.errors import CodecError, StatementError
+from binlane.positions import Gtid, GtidPosition
+
+BEGINNING: Final = len(MAGIC)
+"""Position of the first event of a file."""
+
+_POSITION_MASK: Final = 0xFFFFFFFF
+_LENGTH: Final = Struct("<I")
+_LENGTH_OFFSET: Final = 9
+_TYPE_OFFSET: Final = 4
+# The frame's length and sequence number make one word; the status byte of an event packet follows.
+_PACKET_HEAD: Final = Struct("<IB")
+_SEQUENCE_SHIFT: Final = 24
+_GTID: Final = Struct("<5xI10xQI")
+
+_TYPES: Final[dict[type[Body], EventType]] = {
+    RotateEvent: EventType.ROTATE,
+    HeartbeatEvent: EventType.HEARTBEAT,
+    GtidListEvent: EventType.GTID_LIST,
+}
+
+# These stand between event groups: they are sent whatever is skipped.
+_BETWEEN_GROUPS: Final = frozenset(
+    {
+        EventType.STOP,
+        EventType.ROTATE,
+        EventType.FORMAT_DESCRIPTION,
+        EventType.GTID_LIST,
+        EventType.BINLOG_CHECKPOINT,
+        EventType.START_ENCRYPTION,
+    }
+)
+
+
+class GroupSkipper:
+    """Leaves out the event groups that a replica has already.
+
+    Attributes:
+        passed: Everything before the point in the log where the dump stands.
+        owes_position: Whether groups were left out since the replica was last told `passed`.
+    """
+
+    def __init__(self, connect_state: GtidPosition) -> None:
+        # Sequences grow within a domain, so the first one behind the replica's ends its part in this.
+        self._last_by_domain = {gtid.domain_id: gtid.sequence for gtid in connect_state}
+        self._is_skipping = False
+        self.passed = GtidPosition()
+        self.owes_position = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing will be left out any more."""
+        return not (self._last_by_domain or self._is_skipping or self.owes_position)
+
+    def enter(self, done: GtidPosition) -> None:
+        """Begin a file before which `done` was done."""
+        self.passed = done
+        self._is_skipping = False
+
+    def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
+        """Whether the event of `data` at `offset` belongs to a group that the replica has."""
+        if type_code == EventType.GTID:
+            server_id, sequence, domain_id = _GTID.unpack_from(data, offset)
+            self._is_skipping = sequence <= self._last_by_domain.get(domain_id, -1)
+            if self._is_skipping:
+                self.passed = self.passed.advance(Gtid(domain_id, server_id, sequence))
+                self.owes_position = True
+            else:
+                self._last_by_domain.pop(domain_id, None)
+        elif type_code in _BETWEEN_GROUPS:
+            self._is_skipping = False
+        return self._is_skipping
+
+
+class Dump:
+    """One dump: the packets of the reply to COM_BINLOG_DUMP.
+
+    Attributes:
+        file: Base name of the file that it stands in.
+        position: Where the next event begins, in bytes.
+        wanted: Bytes from `position` on that the next `feed` needs at least.
+    """
+
+    def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
+        self._request = request
+        self._sequence = sequence
+        self._skipper = (
+            None if request.connect_state is None else GroupSkipper(request.connect_state)
+        )
+        self._format: Format | None = None
+        self._server_id = 0
+        self._is_first_file = True
+        self.file = ""
+        self.position = BEGINNING
+        self.wanted = HEADER_LENGTH
+
+    def open_file(self, head: FileHead, *, position: int = BEGINNING) -> bytes:
+        """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
+
+        Args:
+            head: The file's first events.
+            position: Where to start in it, in bytes; an event begins there.
+
+        Returns:
+            Packets. `position` is behind the FORMAT_DESCRIPTION, or where it was asked to start.
+        """
+        first = head.format_description
+        self.file, self._server_id = head.file, first.header.server_id
+        self.position = first.next_position if position == BEGINNING else position
+        self.wanted = HEADER_LENGTH
+        if self._skipper is not None:
+            self._skipper.enter(head.done)
+        if self._is_first_file:
+            # What the replica asked for holds until it has a FORMAT_DESCRIPTION.
+            self._format = replace(head.format, checksum=self._request.checksum)
+        rotate = self._made(RotateEvent(position=position, file=head.file), is_artificial=True)
+        self._format = head.format
+        format_description = encode_event(self._format_description(first, position), None)
+        self._is_first_file = False
+        return rotate + self._packet(format_description)
+
+    def feed(self, data: bytes) -> bytes:
+        """Forward the whole events that bytes of the file hold.
+
+        Args:
+            data: Bytes of the file from `position` on. What is left behind the last whole event is
+                not kept: the next call begins with it, and has `wanted` bytes at least.
+
+        Returns:
+            Packets; empty if nothing is to be sent.
+
+        Raises:
+            CodecError: If an event says that it is shorter than its own header.
+        """
+        start, offset, size = self.position, 0, len(data)
+        parts: list[bytes | memoryview] = []
+        view = memoryview(data)
+        is_done = self._skipper is None or self._skipper.is_done
+        sends_all = is_done and self._request.wants_annotate
+        self.wanted = HEADER_LENGTH
+        while size - offset >= HEADER_LENGTH:
+            (length,) = _LENGTH.unpack_from(data, offset + _LENGTH_OFFSET)
+            self.position = start + offset
+            if length < HEADER_LENGTH:
+                raise CodecError(f"an event says it is {length} bytes long").at(
+                    self.file, self.position
+                )
+            if length > size - offset:
+                self.wanted = length
+                break
+            if sends_all or self._is_sent(data, offset, parts):
+                self._append(parts, view[offset : offset + length])
+            offset += length
+        self.position = start + offset
+        return b"".join(parts)
+
+    def position_after_skipped(self) -> bytes:
+        """Say where the replica stands, once after groups that were left out: an artificial GTID_LIST.
+
+        Due before the next group, and before waiting at the end of the log.
+        """
+        if self._skipper is None or not self._skipper.owes_position:
+            return b""
+        self._skipper.owes_position = False
+        body = GtidListEvent.of(self._skipper.passed)
+        return self._made(body, next_position=self.position, is_artificial=True)
+
+    def heartbeat(self) -> bytes:
+        """Say that the source lives, and how far the replica is."""
+        return self._made(HeartbeatEvent(file=self.file), next_position=self.position)
+
+    def end(self) -> bytes:
+        """The end of a dump that does not wait."""
+        return frame(EofPacket().encode(), self._sequence)
+
+    def error(self, error: StatementError) -> bytes:
+        """The end of a dump that cannot go on."""
+        return frame(error_packet(error), self._sequence)
+
+    def _is_sent(self, data: bytes, offset: int, parts: list[bytes | memoryview]) -> bool:
+        """Whether the event at `offset` is sent; what has to stand before it is put into `parts`."""
+        type_code = data[offset + _TYPE_OFFSET]
+        if self._skipper is not None and self._skipper.leaves_out(type_code, data, offset):
+            return False
+        if type_code == EventType.GTID:
+            parts.append(self.position_after_skipped())
+        return type_code != EventType.ANNOTATE_ROWS or self._request.wants_annotate
+
+    def _append(self, parts: list[bytes | memoryview], event: memoryview) -> None:
+        length = len(event) + 1
+        if length >= FRAME_PAYLOAD_MAX:
+            parts.append(self._packet(bytes(event)))
+            return
+        parts.append(_PACKET_HEAD.pack(length | self._sequence << _SEQUENCE_SHIFT, 0))
+        parts.append(event)
+        self._sequence = (self._sequence + 1) & 0xFF
+
+    def _packet(self, event: bytes) -> bytes:
+        data = frame(b"\0" + event, self._sequence)
+        self._sequence = (self._sequence + frame_count(len(event) + 1)) & 0xFF
+        return data
+
+    def _made(self, body: Body, *, next_position: int = 0, is_artificial: bool = False) -> bytes:
+        header = EventHeader(
+            timestamp=0,
+            type_code=_TYPES[type(body)],
+            server_id=self._server_id,
+            length=0,
+            next_position=next_position & _POSITION_MASK,
+            flags=HeaderFlag.ARTIFICIAL if is_artificial else 0,
+        )
+        return self._packet(encode_event(Event(header, body), self._format))
+
+    def _format_description(self, event: Event, position: int) -> Event:
+        """The file's own, as closed; one that a replica comes back to has no creation time."""
+        header, body = event.header, event.body
+        assert isinstance(body, FormatDescriptionEvent), "FileHead.decode saw to it"
+        header = replace(header, flags=header.flags & ~HeaderFlag.BINLOG_IN_USE)
+        if position != BEGINNING:
+            header, body = replace(header, next_position=0), replace(body, created=0)
+        elif self._is_first_file and self._skipper is not None:
+            body = replace(body, created=0)
+        return Event(header, body)

@@ -1,0 +1,285 @@
+"""Runs dumps: reads files, waits for more, sends packets.
+
+A dump reads up to what the store has published and no further, so it never sees half of an event
+group, nor one that a crash could take back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+from binlane.codec.format import HEADER_LENGTH
+from binlane.dump.machine import BEGINNING, Dump
+from binlane.dump.request import DumpRequest, refusal
+from binlane.dump.start import (
+    HEAD_LENGTH_MAX,
+    FileHead,
+    check_connect_state,
+    check_position,
+    file_for,
+    gtid_ahead,
+)
+from binlane.errors import CodecError, StatementError
+from binlane.positions import FilePosition, GtidPosition
+
+_CHUNK: Final = 512 << 10
+# What was just written is in the page cache: a thread would cost more than the read.
+_SMALL_READ: Final = 64 << 10
+WATERMARK_TIMEOUT_S: Final = 10.0
+"""How long a replica that is ahead of us, having followed the source itself, is waited for."""
+
+logger = logging.getLogger(__name__)
+
+Send = Callable[[bytes], Awaitable[None]]
+"""Sends bytes of whole packets; returns when the client takes more."""
+
+
+class PublishedFile(Protocol):
+    """One file of a binlog."""
+
+    @property
+    def name(self) -> str:
+        """Base name, such as `orders.000001`."""
+        ...
+
+    @property
+    def path(self) -> Path:
+        """Where it stands."""
+        ...
+
+
+class PublishedBinlog(Protocol):
+    """What a dump needs of a binlog of the store."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def begin(self) -> GtidPosition:
+        """What was done before its first file."""
+        ...
+
+    @property
+    def position(self) -> GtidPosition:
+        """The watermark: it is complete up to here."""
+        ...
+
+    @property
+    def end(self) -> FilePosition:
+        """Where the last whole event group ends."""
+        ...
+
+    def files(self) -> Sequence[PublishedFile]:
+        """All files, oldest first."""
+        ...
+
+
+class LiveBinlog:
+    """A binlog that tells waiting dumps when there is more.
+
+    All of it is called in one event loop; a writer in another thread notifies by
+    `loop.call_soon_threadsafe(live.notify)`.
+
+    Attributes:
+        binlog: As the store publishes it.
+        version: Grows with each change.
+        is_dropped: Whether DROP BINLOG was executed.
+    """
+
+    def __init__(self, binlog: PublishedBinlog) -> None:
+        self.binlog = binlog
+        self.version = 0
+        self.is_dropped = False
+        self._changed = asyncio.Event()
+
+    def notify(self) -> None:
+        """Wake all who wait: end, watermark or files have changed."""
+        self.version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def drop(self) -> None:
+        """End all dumps of it."""
+        self.is_dropped = True
+        self.notify()
+
+    async def wait_for_change(self, version: int, timeout_s: float | None) -> None:
+        """Return once the version is another than `version`, or after `timeout_s` seconds."""
+        if self.version != version:
+            return
+        changed = self._changed
+        try:
+            async with asyncio.timeout(timeout_s):
+                await changed.wait()
+        except TimeoutError:
+            return
+
+
+async def serve_dump(request: DumpRequest, live: LiveBinlog, send: Send) -> bytes:
+    """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
+
+    Args:
+        request: What the replica asks for.
+        live: The binlog.
+        send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
+
+    Returns:
+        The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
+        the meantime: what comes after it is the next command.
+    """
+    dump = Dump(request)
+    try:
+        await _Stream(request, live, dump, send).run()
+    except StatementError as error:
+        logger.info("dump of %s to replica %d: %s", live.binlog.name, request.server_id, error)
+        return dump.error(error)
+    except (CodecError, OSError) as error:
+        logger.exception("dump of %s to replica %d", live.binlog.name, request.server_id)
+        return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
+    return dump.end()
+
+
+class _Stream:
+    """One dump at work."""
+
+    def __init__(self, request: DumpRequest, live: LiveBinlog, dump: Dump, send: Send) -> None:
+        self._request = request
+        self._live = live
+        self._dump = dump
+        self._send = send
+        self._silent_since_s = _now_s()
+
+    async def run(self) -> None:
+        """Send everything; returns only if the dump does not wait."""
+        file, head, position = await self._start()
+        while True:
+            with file.path.open("rb") as stream:
+                await self._deliver(self._dump.open_file(head, position=position))
+                next_file = await self._send_file(stream)
+            if next_file is None:
+                return
+            file, head, position = next_file, _read_head(next_file), BEGINNING
+
+    async def _start(self) -> tuple[PublishedFile, FileHead, int]:
+        if self._request.connect_state is not None:
+            return await self._start_by_gtid(self._request.connect_state)
+        name, position = self._request.file, self._request.position
+        file = next((file for file in self._live.binlog.files() if name in ("", file.name)), None)
+        if file is None:
+            raise refusal(
+                "Could not find first log file name in binary log index file",
+                hint=f"SHOW BINARY LOGS FOR '{self._live.binlog.name}' lists the files",
+            )
+        end = self._live.binlog.end
+        with file.path.open("rb") as stream:
+            size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
+            data = _read(stream, position, HEADER_LENGTH) if position <= size else b""
+        check_position(FilePosition(file.name, position), data, end=size)
+        return file, _read_head(file), position
+
+    async def _start_by_gtid(
+        self, connect_state: GtidPosition
+    ) -> tuple[PublishedFile, FileHead, int]:
+        binlog = self._live.binlog
+        deadline_s = _now_s() + WATERMARK_TIMEOUT_S
+        while True:
+            version, left_s = self._live.version, deadline_s - _now_s()
+            if left_s <= 0 or not gtid_ahead(connect_state, binlog.position):
+                break
+            await self._live.wait_for_change(version, left_s)
+        check_connect_state(
+            connect_state, begin=binlog.begin, watermark=binlog.position, name=binlog.name
+        )
+        files = binlog.files()
+        head = file_for(connect_state, _heads(reversed(files)))
+        return next(file for file in files if file.name == head.file), head, BEGINNING
+
+    async def _send_file(self, stream: BinaryIO) -> PublishedFile | None:
+        """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
+        dump, live = self._dump, self._live
+        while True:
+            version = live.version
+            if live.is_dropped:
+                raise refusal(f"binlog '{live.binlog.name}' was dropped")
+            end = live.binlog.end
+            is_last = end.file == dump.file
+            # A file that is not the last is whole, and stays open here even if it is purged.
+            limit = end.position if is_last else os.fstat(stream.fileno()).st_size
+            if dump.position < limit:
+                await self._forward(stream, limit)
+            elif not is_last:
+                return _file_after(dump.file, live.binlog.files())
+            else:
+                await self._deliver(dump.position_after_skipped())
+                if self._request.is_non_blocking:
+                    return None
+                await self._wait(version)
+
+    async def _forward(self, stream: BinaryIO, limit: int) -> None:
+        dump = self._dump
+        size, before = min(limit - dump.position, max(_CHUNK, dump.wanted)), dump.position
+        if size < dump.wanted:
+            raise CodecError("the log ends inside an event").at(dump.file, dump.position)
+        if size <= _SMALL_READ:
+            data = _read(stream, before, size)
+        else:
+            data = await asyncio.to_thread(_read, stream, before, size)
+        if len(data) < size:
+            raise CodecError("the file is shorter than what was published").at(dump.file, before)
+        await self._deliver(dump.feed(data))
+
+    async def _wait(self, version: int) -> None:
+        """Wait for more, and send a heartbeat when it is time."""
+        period_s = self._request.heartbeat_period_s
+        if period_s is None:
+            await self._live.wait_for_change(version, None)
+            return
+        left_s = self._silent_since_s + period_s - _now_s()
+        if left_s > 0:
+            await self._live.wait_for_change(version, left_s)
+        else:
+            await self._deliver(self._dump.heartbeat())
+
+    async def _deliver(self, packets: bytes) -> None:
+        if packets:
+            await self._send(packets)
+            self._silent_since_s = _now_s()
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _read(stream: BinaryIO, position: int, size: int) -> bytes:
+    return os.pread(stream.fileno(), size, position)
+
+
+def _read_head(file: PublishedFile) -> FileHead:
+    with file.path.open("rb") as stream:
+        return FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
+
+
+def _heads(files: Iterable[PublishedFile]) -> Iterator[FileHead]:
+    return map(_read_head, files)
+
+
+def _file_after(name: str, files: Sequence[PublishedFile]) -> PublishedFile:
+    number = _number(name) + 1
+    for file in files:
+        if _number(file.name) == number:
+            return file
+    raise refusal(
+        f"could not find next log; the last event was read from '{name}'",
+        hint="files that the replica still needed were purged: take a new copy of the tables",
+    )
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition(".")[2])

@@ -1,0 +1,13 @@
+"""The listening port: every client session is relayed to the source over a connection of its own.
+
+- `login`: the handshake, relayed (pure).
+- `machine`: bytes of both sides in, bytes and questions out (pure).
+- `reply_tracker`: where one reply of the source ends and the next begins (pure).
+- `replica_statements`: what replicas and binlog tools ask about the log (pure).
+- `privileges`: what SHOW GRANTS says (pure).
+- `handler`: what the gateway asks of whoever knows the binlogs.
+- `session`: one session at work; `transport`: the port.
+
+The handshake is relayed: no password is ever seen here, and the source alone decides who gets in.
+Binlogs, their statements and their dumps live elsewhere.
+"""

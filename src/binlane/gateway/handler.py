@@ -1,0 +1,157 @@
+"""What the gateway asks of whoever knows the binlogs, and the answers it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from binlane.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.codec.packets.flags import Capability
+from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
+from binlane.gateway.privileges import Privilege
+from binlane.positions import GtidPosition
+
+Send = Callable[[bytes], Awaitable[None]]
+"""Sends bytes of whole packets to the client; returns when it takes more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OkAnswer:
+    """The statement is done.
+
+    Attributes:
+        affected_rows: As the client shows it.
+        info: For people.
+        warnings: How many there are.
+    """
+
+    affected_rows: int = 0
+    info: str = ""
+    warnings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAnswer:
+    """A result set.
+
+    Attributes:
+        columns: Heads: a name is a column of text.
+        rows: One cell a column; None is NULL.
+    """
+
+    columns: Sequence[ColumnDefinition | str]
+    rows: Sequence[Sequence[Cell]]
+
+    @property
+    def heads(self) -> list[ColumnDefinition]:
+        """All heads with their types."""
+        return [
+            ColumnDefinition(name=column) if isinstance(column, str) else column
+            for column in self.columns
+        ]
+
+
+Answer = OkAnswer | RowsAnswer
+
+
+class SessionContext(Protocol):
+    """A session as handlers see it."""
+
+    @property
+    def user(self) -> str:
+        """Account name that it logged in with."""
+        ...
+
+    @property
+    def peer(self) -> str:
+        """Address of the client."""
+        ...
+
+    @property
+    def thread_id(self) -> int:
+        """Its connection id on the source, as KILL takes it."""
+        ...
+
+    @property
+    def server_version(self) -> str:
+        """The source's."""
+        ...
+
+    @property
+    def capabilities(self) -> Capability:
+        """What client and source have agreed on."""
+        ...
+
+    @property
+    def variables(self) -> dict[str, str | None]:
+        """User variables that bear on replication, by lower-case name without `@`."""
+        ...
+
+    @property
+    def replica(self) -> RegisterSlave | None:
+        """How it introduced itself as a replica, if it did."""
+        ...
+
+    async def query_source(self, statement: str) -> ResultSet:
+        """Run a statement in this session on the source.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def require(self, privilege: Privilege) -> None:
+        """See that the source grants the session's account a privilege.
+
+        Raises:
+            StatementError: Error 1227 if it does not.
+        """
+        ...
+
+
+class Handler(Protocol):
+    """Whoever knows the binlogs."""
+
+    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+        """Answer a statement on binlogs; None hands it on to the source.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def gtid_position(self, session: SessionContext) -> GtidPosition | None:
+        """The watermark of the binlog that the session reads; None where it reads none.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def gtid_position_at(
+        self, session: SessionContext, file: str, position: int
+    ) -> GtidPosition | None:
+        """What is done before a position in a binlog file; None if that is no such position.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def dump(self, session: SessionContext, command: BinlogDump, send: Send) -> bytes:
+        """Serve a dump to a session that may read; cancelled when the client has gone.
+
+        Args:
+            session: Its `variables` say how the replica wants it.
+            command: The COM_BINLOG_DUMP.
+            send: Takes packets numbered from 1.
+
+        Returns:
+            The last packet, EOF or ERR, which the gateway sends.
+
+        Raises:
+            StatementError: If nothing was sent and nothing can be.
+        """
+        ...

@@ -1,0 +1,209 @@
+"""Where one reply ends and the next begins, in bytes that are forwarded unread.
+
+A statement that binlane answers itself must not overtake what the source still owes, a client's
+packet is a command only if it is not the content of a LOAD DATA LOCAL file, and the status flags of
+the session are those of its last reply. That much is read of replies, and no more.
+
+Source: MariaDB 10.11 sql/protocol.cc; MySQL 9.7 "Command Phase".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from struct import Struct
+from typing import Final
+
+from binlane.codec.buffer import Reader
+from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
+from binlane.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX
+from binlane.codec.packets.replies import EOF_MARK, ERR_MARK, OK_MARK
+from binlane.codec.packets.results import LOCAL_INFILE_MARK
+
+NO_REPLY: Final = frozenset({Command.QUIT, Command.STMT_SEND_LONG_DATA, Command.STMT_CLOSE})
+_ROWS_ONLY: Final = frozenset({Command.FIELD_LIST, Command.STMT_FETCH})
+# An OK packet's fields up to its status: a mark, two packed integers, the flags.
+_HEAD_MAX: Final = 24
+_EOF_LENGTH_MAX: Final = 8
+_PROGRESS: Final = bytes((ERR_MARK, 0xFF, 0xFF))
+_PREPARED: Final = Struct("<BIHH")
+_STATUS_OFFSET_OF_EOF: Final = 3
+
+
+class _Step(Enum):
+    HEAD = "head"
+    DEFINITIONS = "definitions"
+    DEFINITIONS_END = "end of definitions"
+    ROWS = "rows"
+    SKIP = "skip"
+
+
+class ReplyTracker:
+    """Follows the source's replies to the commands that it was sent.
+
+    Attributes:
+        status: Of the session, as its last reply said.
+        wants_local_data: Whether the client's next packets are a file's content.
+    """
+
+    def __init__(self, capabilities: Capability, extended: ExtendedCapability) -> None:
+        self._deprecates_eof = Capability.DEPRECATE_EOF in capabilities
+        self._caches_metadata = ExtendedCapability.CACHE_METADATA in extended
+        self._reports_progress = ExtendedCapability.PROGRESS in extended
+        self._commands: deque[int] = deque()
+        self._step = _Step.HEAD
+        self._packets_left = 0
+        self._rest = b""
+        self._bytes_left = 0
+        self._continues = False
+        self.status = ServerStatus.AUTOCOMMIT
+        self.wants_local_data = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the source owes no reply, not even the last bytes of one."""
+        return not self._commands and not self._bytes_left
+
+    @property
+    def is_authenticating(self) -> bool:
+        """Whether the client's next packets answer the source's questions on who it is."""
+        return bool(self._commands) and self._commands[0] == Command.CHANGE_USER
+
+    def expect(self, command: int) -> None:
+        """A command goes to the source."""
+        if command in NO_REPLY:
+            return
+        self._commands.append(command)
+        if len(self._commands) == 1:
+            self._begin()
+
+    def local_data_ended(self) -> None:
+        """The client has sent the empty packet behind a file's content."""
+        self.wants_local_data = False
+
+    def feed(self, data: bytes) -> None:
+        """Look at bytes from the source, in order.
+
+        Raises:
+            CodecError: If a packet is not what the protocol has at its place.
+        """
+        if self._rest:
+            data, self._rest = self._rest + data, b""
+        offset, size = 0, len(data)
+        while True:
+            step = min(self._bytes_left, size - offset)
+            offset, self._bytes_left = offset + step, self._bytes_left - step
+            if self._bytes_left or size - offset < FRAME_HEADER_LENGTH:
+                break
+            length = data[offset] | data[offset + 1] << 8 | data[offset + 2] << 16
+            start = offset + FRAME_HEADER_LENGTH
+            end = start + min(length, _HEAD_MAX)
+            if end > size:
+                break
+            is_plain_row = self._step is _Step.ROWS and length and data[start] < EOF_MARK
+            if not self._continues and not is_plain_row and self._commands:
+                self._packet(length, data[start:end])
+            self._continues = length == FRAME_PAYLOAD_MAX
+            offset, self._bytes_left = start, length
+        self._rest = data[offset:]
+
+    def _begin(self) -> None:
+        self._step = _Step.ROWS if self._commands[0] in _ROWS_ONLY else _Step.HEAD
+
+    def _end(self) -> None:
+        self._commands.popleft()
+        if self._commands:
+            self._begin()
+        else:
+            self._step = _Step.HEAD
+
+    def _end_or_more(self, status: int) -> None:
+        """The end of one result: another one follows where the flags say so."""
+        self.status = ServerStatus(status)
+        if status & ServerStatus.MORE_RESULTS and self._commands[0] not in _ROWS_ONLY:
+            self._step = _Step.HEAD
+        else:
+            self._end()
+
+    def _packet(self, length: int, head: bytes) -> None:
+        mark = head[0] if head else OK_MARK
+        if mark == ERR_MARK:
+            if not (self._reports_progress and head.startswith(_PROGRESS)):
+                self._end()
+        elif self._step is _Step.HEAD:
+            self._head(mark, length, head)
+        elif self._step is _Step.ROWS:
+            self._row(mark, length, head)
+        elif self._step is _Step.DEFINITIONS_END:
+            status = _status_of_eof(head)
+            if status & ServerStatus.CURSOR_EXISTS:
+                self._end_or_more(status)
+            else:
+                self._step = _Step.ROWS
+        else:
+            self._count()
+
+    def _count(self) -> None:
+        self._packets_left -= 1
+        if self._packets_left:
+            return
+        if self._step is _Step.SKIP:
+            self._end()
+        else:
+            self._step = _Step.ROWS if self._deprecates_eof else _Step.DEFINITIONS_END
+
+    def _head(self, mark: int, length: int, head: bytes) -> None:
+        command = self._commands[0]
+        if command == Command.STATISTICS:
+            self._end()
+        elif command == Command.STMT_PREPARE:
+            self._prepared(head)
+        elif command == Command.CHANGE_USER and mark != OK_MARK:
+            return
+        elif mark == OK_MARK:
+            self._end_or_more(_status_of_ok(head))
+        elif mark == EOF_MARK and length <= _EOF_LENGTH_MAX:
+            self._end_or_more(_status_of_eof(head))
+        elif mark == LOCAL_INFILE_MARK:
+            self.wants_local_data = True
+        else:
+            self._columns(head)
+
+    def _columns(self, head: bytes) -> None:
+        reader = Reader(head)
+        count = reader.packed_int()
+        sends_definitions = not self._caches_metadata or reader.u8()
+        self._packets_left = count
+        if sends_definitions and count:
+            self._step = _Step.DEFINITIONS
+        else:
+            self._step = _Step.ROWS if self._deprecates_eof else _Step.DEFINITIONS_END
+
+    def _prepared(self, head: bytes) -> None:
+        _, _, columns, parameters = Reader(head).unpack(_PREPARED)
+        ends = 0 if self._deprecates_eof else 1
+        self._packets_left = sum(count + ends for count in (parameters, columns) if count)
+        if self._packets_left:
+            self._step = _Step.SKIP
+        else:
+            self._end()
+
+    def _row(self, mark: int, length: int, head: bytes) -> None:
+        # A row may begin with 0xFE too: its first cell is then at least 16 MB long.
+        if mark != EOF_MARK:
+            return
+        if self._deprecates_eof and length < FRAME_PAYLOAD_MAX:
+            self._end_or_more(_status_of_ok(head))
+        elif not self._deprecates_eof and length <= _EOF_LENGTH_MAX:
+            self._end_or_more(_status_of_eof(head))
+
+
+def _status_of_ok(head: bytes) -> int:
+    reader = Reader(head, 1)
+    reader.packed_int()
+    reader.packed_int()
+    return reader.u16()
+
+
+def _status_of_eof(head: bytes) -> int:
+    return Reader(head, _STATUS_OFFSET_OF_EOF).u16()

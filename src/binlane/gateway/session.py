@@ -1,0 +1,260 @@
+"""One session at work: three tasks around a `Relay`.
+
+Two read, one each side, and one answers questions, so that a client or a source that goes away is
+noticed whatever is under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from binlane.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.codec.packets.flags import Capability
+from binlane.codec.packets.replies import ErrPacket, OkPacket
+from binlane.codec.packets.results import ResultSet
+from binlane.errors import BinlaneError, PeerError, StatementError
+from binlane.gateway.handler import Answer, Handler, OkAnswer, RowsAnswer
+from binlane.gateway.machine import Relay, Statement
+from binlane.gateway.privileges import Privilege, check
+from binlane.gateway.replica_statements import (
+    CONSTANTS,
+    GetFact,
+    GetGtidPosition,
+    GetVariable,
+    ReplicaStatement,
+    SetVariables,
+    recognise,
+)
+
+_CHUNK: Final = 64 << 10
+_WAITING_MAX: Final = 1 << 20
+# The connection behind a dump is silent: without this the source would close it after 8 hours.
+_KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
+
+logger = logging.getLogger(__name__)
+
+
+class Side:
+    """One of the two connections."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def read(self) -> bytes:
+        """Some bytes; none at the end, however it came."""
+        try:
+            return await self._reader.read(_CHUNK)
+        except OSError:
+            return b""
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes, and wait while the peer takes none."""
+        if data:
+            self._writer.write(data)
+            await self._writer.drain()
+
+    def close(self) -> None:
+        """Close, once what was sent is on its way."""
+        self._writer.close()
+
+
+class Session:
+    """A client's session; what handlers see of it is `handler.SessionContext`.
+
+    Attributes:
+        peer: Address of the client, for messages.
+    """
+
+    def __init__(
+        self, client: Side, source: Side, handler: Handler, *, peer: str, relay: Relay
+    ) -> None:
+        self.peer = peer
+        self._client = client
+        self._source = source
+        self._handler = handler
+        self._relay = relay
+        self._progress = asyncio.Event()
+        self._is_dumping = False
+
+    @property
+    def user(self) -> str:
+        """Account name that it logged in with."""
+        return self._relay.user
+
+    @property
+    def thread_id(self) -> int:
+        """Its connection id on the source."""
+        return self._relay.thread_id
+
+    @property
+    def server_version(self) -> str:
+        """The source's."""
+        return self._relay.server_version
+
+    @property
+    def capabilities(self) -> Capability:
+        """What client and source have agreed on."""
+        return self._relay.capabilities
+
+    @property
+    def variables(self) -> dict[str, str | None]:
+        """User variables that bear on replication, by lower-case name without `@`."""
+        return self._relay.variables
+
+    @property
+    def replica(self) -> RegisterSlave | None:
+        """How it introduced itself as a replica, if it did."""
+        return self._relay.replica
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a statement is under way; a dump never ends by itself and does not count."""
+        return not self._relay.is_idle and not self._is_dumping
+
+    async def run(self) -> None:
+        """Relay until one side closes.
+
+        Raises:
+            CodecError: If a side breaks the protocol.
+            OSError: If a connection is lost while bytes are sent.
+        """
+        tasks = [
+            asyncio.ensure_future(work)
+            for work in (self._read_client(), self._read_source(), self._answer_questions())
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def query_source(self, statement: str) -> ResultSet:
+        """Run a statement in this session on the source.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If it answers without rows, or goes away.
+        """
+        reply = await self._ask(statement)
+        if isinstance(reply, ErrPacket):
+            raise StatementError(
+                reply.message, errno=reply.errno, sqlstate=reply.sqlstate or "HY000"
+            )
+        if isinstance(reply, OkPacket):
+            raise PeerError(f"{statement} gave no rows", peer="source", phase="query")
+        return reply
+
+    async def require(self, privilege: Privilege) -> None:
+        """See that the source grants the session's account a privilege.
+
+        Raises:
+            StatementError: Error 1227 if it does not.
+        """
+        grants = await self.query_source("SHOW GRANTS")
+        check(privilege, [row[0] or "" for row in grants.texts()])
+
+    async def _ask(self, statement: str) -> OkPacket | ErrPacket | ResultSet:
+        relay = self._relay
+        relay.ask(statement)
+        await self._flush()
+        while (reply := relay.take_reply()) is None:
+            self._progress.clear()
+            await self._progress.wait()
+        return reply
+
+    async def _flush(self) -> None:
+        await self._source.send(self._relay.take_to_source())
+        await self._client.send(self._relay.take_to_client())
+        self._progress.set()
+
+    async def _read_client(self) -> None:
+        relay = self._relay
+        while not relay.is_closed and (data := await self._client.read()):
+            relay.from_client(data)
+            await self._flush()
+            while relay.question is not None and relay.waiting_bytes > _WAITING_MAX:
+                self._progress.clear()
+                await self._progress.wait()
+
+    async def _read_source(self) -> None:
+        relay = self._relay
+        while not relay.is_closed and (data := await self._source.read()):
+            relay.from_source(data)
+            await self._flush()
+
+    async def _answer_questions(self) -> None:
+        while True:
+            question = self._relay.question
+            if question is None:
+                self._progress.clear()
+                await self._progress.wait()
+            elif isinstance(question, BinlogDump):
+                await self._dump(question)
+            else:
+                await self._answer(question)
+            await self._flush()
+
+    async def _answer(self, question: Statement | RegisterSlave) -> None:
+        try:
+            answer = await self._answer_to(question)
+        except StatementError as error:
+            self._relay.refuse(error)
+        except BinlaneError as error:
+            logger.warning("%s: %s", self.peer, error)
+            self._relay.refuse(StatementError(str(error), hint=error.hint))
+        else:
+            if answer is None:
+                self._relay.hand_on()
+            else:
+                self._relay.answer(answer)
+
+    async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | None:
+        if isinstance(question, RegisterSlave):
+            await self.require(Privilege.READ)
+            return OkAnswer()
+        statement = recognise(question.text)
+        if statement is not None:
+            return await self._answer_replica(statement)
+        return await self._handler.answer(self, question.text)
+
+    async def _answer_replica(self, statement: ReplicaStatement) -> Answer | None:
+        if isinstance(statement, SetVariables):
+            self.variables.update(statement.values)
+            return OkAnswer() if statement.is_all else None
+        if isinstance(statement, GetVariable):
+            return RowsAnswer([statement.column], [[self.variables.get(statement.name)]])
+        if isinstance(statement, GetGtidPosition):
+            done = await self._handler.gtid_position_at(self, statement.file, statement.position)
+            return RowsAnswer([statement.column], [[None if done is None else str(done)]])
+        value = await self._fact(statement)
+        if value is None:
+            return None
+        cells = [statement.fact.value, value][-len(statement.columns) :]
+        return RowsAnswer(statement.columns, [cells])
+
+    async def _fact(self, statement: GetFact) -> str | None:
+        if statement.fact in CONSTANTS:
+            return CONSTANTS[statement.fact]
+        position = await self._handler.gtid_position(self)
+        return None if position is None else str(position)
+
+    async def _dump(self, command: BinlogDump) -> None:
+        try:
+            await self.require(Privilege.READ)
+            await self._ask(_KEEP_OPEN)
+            logger.info("%s: user %s dumps %r", self.peer, self.user, command)
+            self._is_dumping = True
+            last_packet = await self._handler.dump(self, command, self._client.send)
+        except StatementError as error:
+            logger.info("%s: dump refused: %s", self.peer, error)
+            self._relay.refuse(error)
+        else:
+            self._relay.end_dump(last_packet)
+        finally:
+            self._is_dumping = False

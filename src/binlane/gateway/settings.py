@@ -1,0 +1,54 @@
+"""Where the port listens and which source it relays to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.errors import ConfigError
+
+_PORT_MAX: Final = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySettings:
+    """The port and the source behind it.
+
+    Attributes:
+        address: IP address or host name to listen on.
+        port: TCP port to listen on; 0 takes a free one.
+        source_host: Where the source listens.
+        source_port: Its TCP port.
+        source_socket: Its Unix socket; in place of TCP where it is given.
+        connect_timeout_s: Longest wait for a connection to the source.
+        drain_timeout_s: How long statements under way may take when the port closes.
+    """
+
+    address: str = "127.0.0.1"
+    port: int = 3307
+    source_host: str = "127.0.0.1"
+    source_port: int = 3306
+    source_socket: str | None = None
+    connect_timeout_s: float = 10.0
+    drain_timeout_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            ConfigError: If a value cannot be used.
+        """
+        for key, port, first in (
+            ("listen.port", self.port, 0),
+            ("source.url", self.source_port, 1),
+        ):
+            if not first <= port <= _PORT_MAX:
+                raise ConfigError(
+                    f"{port} is no TCP port", key=key, hint=f"use {first} to {_PORT_MAX}"
+                )
+        for key, seconds in (
+            ("connect_timeout_s", self.connect_timeout_s),
+            ("drain_timeout_s", self.drain_timeout_s),
+        ):
+            if seconds <= 0:
+                raise ConfigError(f"{seconds} s is no time to wait", key=key)

@@ -1,0 +1,49 @@
+"""What every test may ask for, and the marks that follow from where a test stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from tests.servers import ServerFactory
+
+_serial = count(1)
+_MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of a folder that needs servers or Spark."""
+    here = Path(__file__).parent
+    for item in items:
+        folder, *below = item.path.relative_to(here).parts
+        if below and folder in _MARKED_FOLDERS:
+            item.add_marker(_MARKED_FOLDERS[folder])
+
+
+@pytest.fixture(scope="session")
+def server_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all servers of the run live, so that MariaDB is installed once."""
+    return tmp_path_factory.mktemp("servers")
+
+
+@pytest.fixture(scope="session")
+def mariadb_server(server_directory: Path) -> Iterator[PrivateServer]:
+    """A source with rows in full, shared by the run: tests use databases of their own."""
+    with PrivateServer.start(server_directory, name="shared", options=SOURCE_OPTIONS) as server:
+        yield server
+
+
+@pytest.fixture
+def servers(server_directory: Path, request: pytest.FixtureRequest) -> Iterator[ServerFactory]:
+    """Servers of the test's own."""
+    # Names that are alike in their first letters must not share data.
+    name = re.sub(r"\W+", "_", request.node.name)[:30]
+    with ExitStack() as stack:
+        yield ServerFactory(server_directory, f"{name}-{next(_serial)}", stack)

@@ -1,0 +1,136 @@
+"""The listening port in a test: capture, store, statements and gateway in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlane.capture.settings import SourceSettings, SourceUrl, StartAt
+from binlane.capture.transport import Capture
+from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.transport import Gateway
+from binlane.service.binlogs import Binlogs
+from binlane.service.private_server import PrivateServer
+from binlane.service.statements import Statements
+from binlane.store.settings import StoreSettings
+from binlane.store.store import Store
+
+HOST: Final = "127.0.0.1"
+_START_TIMEOUT_S: Final = 60.0
+
+
+class ListeningPort:
+    """binlane before a source, for the time of a `with` block.
+
+    Attributes:
+        port: Where it listens on 127.0.0.1.
+        binlogs: What it serves; touch them by `run` only.
+        statements: Who answers its sessions; as `binlogs`.
+    """
+
+    def __init__(
+        self,
+        source: PrivateServer,
+        data_dir: Path,
+        *,
+        max_binlog_size_bytes: int = 1 << 30,
+        is_by_socket: bool = False,
+    ) -> None:
+        self._source = source
+        self._source_socket = str(source.socket_path) if is_by_socket else None
+        self._data_dir = data_dir
+        self._settings = StoreSettings(max_binlog_size_bytes=max_binlog_size_bytes)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="listening port")
+        self._tasks: list[asyncio.Task[None]] = []
+        self.port = 0
+        self.binlogs: Binlogs
+        self.statements: Statements
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in the port's event loop, and wait for it."""
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_START_TIMEOUT_S)
+
+    def connect(self, **options: Any) -> Connection[Cursor]:
+        """Log in as root with autocommit, unless the options say otherwise."""
+        return pymysql.connect(
+            **{"host": HOST, "port": self.port, "user": "root", "autocommit": True, **options}
+        )
+
+    def execute(self, *statements: str, **options: Any) -> tuple[tuple[Any, ...], ...]:
+        """Run statements in a session of their own; the rows of the last one."""
+        with self.connect(**options) as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return tuple(cursor.fetchall())
+
+    def file(self, name: str) -> Path:
+        """Where a binlog file stands."""
+        return self._data_dir / "binlogs" / name.rpartition(".")[0] / name
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.run(self._start())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.run(self._stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _start(self) -> None:
+        self._store = Store.open(self._data_dir, self._settings)
+        self.binlogs = Binlogs(self._store)
+        settings = GatewaySettings(
+            port=0,
+            source_host=self._source.host,
+            source_port=self._source.port,
+            source_socket=self._source_socket,
+        )
+        self.statements = Statements(self.binlogs, self._store.next_log_id)
+        self._gateway = Gateway(settings, self.statements)
+        await self._gateway.start()
+        self.port = self._gateway.port
+        self._capture = asyncio.create_task(self._feed())
+
+    async def _feed(self) -> None:
+        source = SourceSettings(url=SourceUrl.parse(self._source.url))
+        start = self._store.source_position() or StartAt.NOW
+        async with aclosing(Capture(source, start).batches()) as batches:
+            async for groups in batches:
+                await self.binlogs.apply(groups)
+
+    async def _stop(self) -> None:
+        self._capture.cancel()
+        await asyncio.gather(self._capture, return_exceptions=True)
+        await self._gateway.stop()
+        self._store.close()
+
+
+def wait_until(condition: Callable[[], bool], *, what: str, timeout_s: float = 60.0) -> None:
+    """Poll until something is so.
+
+    Raises:
+        AssertionError: If it is not in time.
+    """
+    stop = threading.Event()
+    for _ in range(int(timeout_s / 0.05)):
+        if condition():
+            return
+        stop.wait(0.05)
+    raise AssertionError(f"not in {timeout_s} s: {what}")

@@ -1,0 +1,69 @@
+"""What replicas and tools set before a dump, and what of it cannot be served."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.packets.commands import BinlogDump
+from binlane.codec.packets.flags import DumpFlag
+from binlane.codec.types import ChecksumAlgorithm
+from binlane.dump.request import FATAL_ERRNO, DumpRequest
+from binlane.errors import StatementError
+from binlane.positions import GtidPosition
+
+COMMAND = BinlogDump(
+    position=325, flags=DumpFlag.SEND_ANNOTATE_ROWS, server_id=20, file="orders.000001"
+)
+REPLICA: dict[str, str | None] = {
+    "master_heartbeat_period": "2500000000",
+    "master_binlog_checksum": "CRC32",
+    "mariadb_slave_capability": "4",
+}
+
+
+def test_replica_by_file() -> None:
+    assert DumpRequest.of(COMMAND, REPLICA) == DumpRequest(
+        file="orders.000001", position=325, flags=2, server_id=20, heartbeat_period_s=2.5
+    )
+
+
+def test_replica_by_gtid() -> None:
+    request = DumpRequest.of(COMMAND, {**REPLICA, "slave_connect_state": "0-1-27,1-1-3"})
+    assert request.connect_state == GtidPosition.parse("0-1-27,1-1-3")
+
+
+def test_new_replica_by_gtid_has_done_nothing() -> None:
+    request = DumpRequest.of(COMMAND, {**REPLICA, "slave_connect_state": ""})
+    assert request.connect_state == GtidPosition()
+
+
+def test_tool_without_checksums_and_heartbeats() -> None:
+    variables = {"master_binlog_checksum": "NONE", "mariadb_slave_capability": "4"}
+    request = DumpRequest.of(COMMAND, variables)
+    assert request.checksum is ChecksumAlgorithm.NONE
+    assert request.heartbeat_period_s is None
+
+
+@pytest.mark.parametrize(
+    "flags, is_non_blocking, wants_annotate",
+    [(0, False, False), (1, True, False), (2, False, True), (3, True, True), (4, False, False)],
+)
+def test_flags(*, flags: int, is_non_blocking: bool, wants_annotate: bool) -> None:
+    request = DumpRequest(flags=flags)
+    assert (request.is_non_blocking, request.wants_annotate) == (is_non_blocking, wants_annotate)
+
+
+@pytest.mark.parametrize(
+    "changes, text",
+    [
+        ({"mariadb_slave_capability": None}, "Slave is too old"),
+        ({"mariadb_slave_capability": "2"}, "Slave is too old"),
+        ({"master_binlog_checksum": None}, "Slave can not handle replication events with the"),
+        ({"slave_connect_state": "garbage"}, "Could not parse GTID list"),
+        ({"slave_gtid_until": "0-1-5"}, "START SLAVE UNTIL master_gtid_pos"),
+    ],
+)
+def test_refused(changes: dict[str, str | None], text: str) -> None:
+    with pytest.raises(StatementError, match=text) as caught:
+        DumpRequest.of(COMMAND, {**REPLICA, **changes})
+    assert caught.value.errno == FATAL_ERRNO

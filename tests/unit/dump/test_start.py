@@ -1,0 +1,126 @@
+"""Which starts a binlog takes, and what the servers say to all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binlane.dump.start import FileHead, check_connect_state, check_position, file_for, gtid_ahead
+from binlane.errors import CodecError, StatementError
+from binlane.positions import FilePosition, Gtid, GtidPosition
+from tests.fixture_sets import fixture_set
+
+BEGIN = GtidPosition.parse("0-1-10")
+WATERMARK = GtidPosition.parse("0-1-50,2-1-7")
+
+
+def _files() -> list[tuple[str, bytes]]:
+    return fixture_set("md1011_netstream").binlogs
+
+
+def _heads() -> list[FileHead]:
+    return [FileHead.decode(file, data) for file, data in _files()]
+
+
+def test_head_of_a_file() -> None:
+    first, second = _heads()
+    assert (first.file, first.done) == ("binlog.000001", GtidPosition())
+    assert second.done == GtidPosition.parse("0-1-6")
+    assert second.format.server_version.startswith("10.11.19-MariaDB")
+
+
+def test_head_of_a_file_without_a_gtid_list() -> None:
+    file, data = _files()[1]
+    assert FileHead.decode(file, data[:256]).done == GtidPosition()
+
+
+@pytest.mark.parametrize("data", [b"", b"\xfebin", b"\xfdbin" + bytes(100), b"#!/bin/sh" * 20])
+def test_no_head(data: bytes) -> None:
+    with pytest.raises(CodecError) as caught:
+        FileHead.decode("orders.000001", data)
+    assert caught.value.file == "orders.000001"
+
+
+@given(st.integers(10, 50), st.sampled_from([1, 2, 9]), st.booleans())
+def test_every_position_from_begin_to_watermark_is_a_start(
+    sequence: int,
+    server_id: int,
+    has_second: bool,  # noqa: FBT001 - Hypothesis fills it in
+) -> None:
+    gtids = [Gtid(0, server_id, sequence), *([Gtid(2, 1, 3)] if has_second else [])]
+    check_connect_state(GtidPosition.of(gtids), begin=BEGIN, watermark=WATERMARK, name="orders")
+
+
+def test_domain_that_the_source_does_not_have_is_no_obstacle() -> None:
+    state = GtidPosition.parse("0-1-20,5-1-1000")
+    check_connect_state(state, begin=BEGIN, watermark=WATERMARK, name="orders")
+    assert gtid_ahead(state, WATERMARK) is None
+
+
+@pytest.mark.parametrize(
+    "state, text",
+    [
+        ("", "Could not find GTID state requested by slave in any binlog files"),
+        ("0-1-9", "Could not find GTID state requested by slave in any binlog files"),
+        ("2-1-3", "Could not find GTID state requested by slave in any binlog files"),
+        ("0-1-51", "start from GTID 0-1-51, which is not in the master's binlog"),
+        ("0-1-20,2-1-8", "start from GTID 2-1-8, which is not in the master's binlog"),
+    ],
+)
+def test_positions_outside(state: str, text: str) -> None:
+    with pytest.raises(StatementError, match=text) as caught:
+        check_connect_state(
+            GtidPosition.parse(state), begin=BEGIN, watermark=WATERMARK, name="orders"
+        )
+    assert caught.value.errno == 1236
+    assert "orders" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "state, file",
+    [
+        ("", "binlog.000001"),
+        ("0-1-5", "binlog.000001"),
+        ("0-1-6", "binlog.000002"),
+        ("0-1-7", "binlog.000002"),
+        ("0-9-7,3-1-1", "binlog.000002"),
+    ],
+)
+def test_file_for_a_position(state: str, file: str) -> None:
+    assert file_for(GtidPosition.parse(state), reversed(_heads())).file == file
+
+
+def test_files_are_read_only_as_far_as_needed() -> None:
+    def heads() -> Iterator[FileHead]:
+        yield _heads()[1]
+        pytest.fail("the newest file was the right one")
+
+    assert file_for(GtidPosition.parse("0-1-7"), heads()).file == "binlog.000002"
+
+
+def test_no_file_left_for_a_position() -> None:
+    with pytest.raises(StatementError, match="Could not find GTID state"):
+        file_for(GtidPosition.parse("0-1-5"), _heads()[1:])
+
+
+def test_positions_in_a_file() -> None:
+    file, data = _files()[0]
+    events = [row["pos"] for row in _event_rows(data)]
+    for position in range(len(data) + 10):
+        start = FilePosition(file, position)
+        if position in events or position == len(data):
+            check_position(start, data[position:], end=len(data))
+        else:
+            with pytest.raises(StatementError, match="impossible position"):
+                check_position(start, data[position:], end=len(data))
+
+
+def _event_rows(data: bytes) -> list[dict[str, int]]:
+    rows, position = [], 4
+    while position < len(data):
+        rows.append({"pos": position})
+        position += int.from_bytes(data[position + 9 : position + 13], "little")
+    return rows

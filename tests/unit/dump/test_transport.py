@@ -1,0 +1,238 @@
+"""A dump of a binlog that grows, rotates, is purged and dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binlane.codec.packets.framing import PacketSplitter
+from binlane.codec.packets.replies import ErrPacket
+from binlane.codec.types import EventType
+from binlane.dump.request import DumpRequest
+from binlane.dump.transport import LiveBinlog, serve_dump
+from binlane.positions import FilePosition, GtidPosition
+from tests.fixture_sets import fixture_set
+
+FILES = fixture_set("md1011_netstream").binlogs
+GROUP_END = 367 + 89
+TIMEOUT_S = 30.0
+
+
+@dataclass
+class File:
+    """A file as a store publishes it."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+class Binlog:
+    """A binlog whose files a test writes itself."""
+
+    def __init__(self, directory: Path, *, begin: str = "") -> None:
+        self.directory = directory
+        self.name = "binlog"
+        self.begin = GtidPosition.parse(begin)
+        self.position = GtidPosition.parse("0-1-7")
+        self.end = FilePosition("binlog.000001", 4)
+        self.names: list[str] = []
+
+    def files(self) -> Sequence[File]:
+        return [File(self.directory / name) for name in self.names]
+
+    def write(self, number: int, size: int | None = None) -> None:
+        """Publish the first `size` bytes of a file."""
+        name, data = FILES[number]
+        (self.directory / name).write_bytes(data[:size])
+        if name not in self.names:
+            self.names.append(name)
+        self.end = FilePosition(name, len(data[:size]))
+
+
+class Replica:
+    """Keeps what a dump sends."""
+
+    def __init__(self) -> None:
+        self._splitter = PacketSplitter()
+        self._came = asyncio.Event()
+        self.types: list[int] = []
+        self.bytes_received = 0
+
+    async def send(self, data: bytes) -> None:
+        for packet in self._splitter.feed(data):
+            self.types.append(packet.payload[5])
+            self.bytes_received += len(packet.payload) - 1
+        self._came.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._came.clear()
+            await self._came.wait()
+
+
+def _run(test: Coroutine[Any, Any, None]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            await test
+
+    asyncio.run(limited())
+
+
+def _error(last_packet: bytes) -> ErrPacket:
+    (packet,) = PacketSplitter().feed(last_packet)
+    return ErrPacket.decode(packet.payload)
+
+
+def test_follows_a_binlog_as_it_grows(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, 325)
+        live = LiveBinlog(binlog)
+        dump = asyncio.create_task(serve_dump(DumpRequest(flags=2), live, replica.send))
+        await replica.until(lambda: len(replica.types) == 4)
+        binlog.write(0, GROUP_END)
+        live.notify()
+        await replica.until(lambda: len(replica.types) == 6)
+        binlog.write(0)
+        binlog.write(1)
+        live.notify()
+        await replica.until(lambda: EventType.STOP in replica.types)
+        live.drop()
+        error = _error(await dump)
+        assert (error.errno, error.message) == (1236, "binlog 'binlog' was dropped")
+        artificial = 2 * 44
+        assert replica.bytes_received == sum(len(data) - 4 for _, data in FILES) + artificial
+
+    _run(test())
+
+
+def test_sends_nothing_that_is_not_published(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0)
+        binlog.end = FilePosition("binlog.000001", GROUP_END)
+        await serve_dump(DumpRequest(flags=3), LiveBinlog(binlog), replica.send)
+        assert replica.bytes_received == GROUP_END - 4 + 44
+
+    _run(test())
+
+
+def test_heartbeats_while_nothing_happens(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live = LiveBinlog(binlog)
+        request = DumpRequest(heartbeat_period_s=0.02)
+        dump = asyncio.create_task(serve_dump(request, live, replica.send))
+        await replica.until(lambda: replica.types.count(EventType.HEARTBEAT) == 2)
+        dump.cancel()
+
+    _run(test())
+
+
+def test_changes_outside_of_the_scope_are_no_sign_of_life(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live = LiveBinlog(binlog)
+        request = DumpRequest(heartbeat_period_s=0.05)
+        dump = asyncio.create_task(serve_dump(request, live, replica.send))
+        while EventType.HEARTBEAT not in replica.types:
+            live.notify()
+            await asyncio.sleep(0.001)
+        dump.cancel()
+
+    _run(test())
+
+
+def test_replica_that_is_ahead_is_waited_for(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0)
+        binlog.write(1)
+        binlog.position = GtidPosition.parse("0-1-6")
+        live = LiveBinlog(binlog)
+        request = DumpRequest(connect_state=GtidPosition.parse("0-1-7"), flags=1)
+        dump = asyncio.create_task(serve_dump(request, live, replica.send))
+        await asyncio.sleep(0)
+        assert not replica.types
+        binlog.position = GtidPosition.parse("0-1-7")
+        live.notify()
+        await dump
+        assert EventType.GTID not in replica.types
+
+    _run(test())
+
+
+@pytest.mark.parametrize(
+    "request_, text",
+    [
+        (DumpRequest(file="other.000001"), "Could not find first log file name"),
+        (DumpRequest(file="binlog.000001", position=5), "impossible position"),
+        (DumpRequest(file="binlog.000001", position=0), "impossible position"),
+        (DumpRequest(file="binlog.000001", position=1 << 31), "impossible position"),
+        (DumpRequest(connect_state=GtidPosition()), "Could not find GTID state"),
+    ],
+)
+def test_what_cannot_be_served(tmp_path: Path, request_: DumpRequest, text: str) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path, begin="0-1-2"), Replica()
+        binlog.write(0)
+        error = _error(await serve_dump(request_, LiveBinlog(binlog), replica.send))
+        assert error.errno == 1236
+        assert error.message.startswith(text) or text in error.message
+        assert not replica.types
+
+    _run(test())
+
+
+def test_missing_next_file_is_no_gap_that_nobody_sees(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0)
+        binlog.names.append("binlog.000003")
+        binlog.end = FilePosition("binlog.000003", 4)
+        error = _error(await serve_dump(DumpRequest(flags=1), LiveBinlog(binlog), replica.send))
+        assert error.message.startswith("could not find next log")
+
+    _run(test())
+
+
+def test_file_that_is_purged_meanwhile_is_sent_to_its_end(tmp_path: Path) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live = LiveBinlog(binlog)
+        dump = asyncio.create_task(serve_dump(DumpRequest(flags=2), live, replica.send))
+        await replica.until(lambda: len(replica.types) == 6)
+        binlog.write(0)
+        binlog.write(1)
+        (tmp_path / binlog.names.pop(0)).unlink()
+        live.notify()
+        await replica.until(lambda: EventType.STOP in replica.types)
+        dump.cancel()
+
+    _run(test())
+
+
+def test_damaged_file_ends_the_dump_with_its_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        path = tmp_path / "binlog.000001"
+        path.write_bytes(path.read_bytes()[:367] + bytes(GROUP_END - 367))
+        error = _error(await serve_dump(DumpRequest(flags=1), LiveBinlog(binlog), replica.send))
+        assert "binlog.000001:367" in error.message
+
+    _run(test())
+    assert "dump of binlog" in caplog.text
