@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
@@ -143,12 +144,7 @@ class _Selection:
         self, text: str, tables: set[str], *, ansi_quotes: bool, no_backslash_escapes: bool
     ) -> bool:
         """Whether annotate text names only in-scope tables, or, without a database, these."""
-        effects = analyse(
-            text,
-            database="",
-            ansi_quotes=ansi_quotes,
-            no_backslash_escapes=no_backslash_escapes,
-        )
+        effects = _annotate_effects(text, ansi_quotes, no_backslash_escapes)
         named = (*effects.writes, *effects.reads)
         unqualified = [table.table for table in named if not table.database]
         qualified = [table for table in named if table.database]
@@ -216,6 +212,14 @@ class _Selection:
             omissions=tuple(self._omissions),
             incident=reason,
         )
+
+
+# One group is routed into every binlog in turn: what its text means is the same for all of them.
+@lru_cache(maxsize=256)
+def _annotate_effects(text: str, ansi_quotes: bool, no_backslash_escapes: bool) -> StatementEffects:  # noqa: FBT001  # lru_cache takes positions
+    return analyse(
+        text, database="", ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes
+    )
 
 
 def analyse_query(body: QueryEvent) -> StatementEffects:

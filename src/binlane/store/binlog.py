@@ -1,0 +1,383 @@
+"""One binlog as its owner writes it: whole event groups, files that rotate, a published end.
+
+The order of writes is the crash safety: a file's bytes before the index that names it, files before
+the mark that vouches for them. What `recovery` finds after a crash follows from it.
+
+A binlog goes on in its last file after a restart of binlane, without a STOP event: STOP and a new
+file tell replicas that the source has stopped and its temporary tables are gone, which is not so.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.errors import StoreError, StoreFullError
+from binlane.positions import FilePosition, Gtid, GtidPosition
+from binlane.routing.routed_group import RoutedGroup
+from binlane.scope.definition import Definition
+from binlane.store.catalog import Mark
+from binlane.store.disk import Disk, DiskFile
+from binlane.store.files import (
+    CLOSED,
+    IN_USE,
+    IN_USE_POSITION,
+    BinlogFile,
+    file_name,
+    file_number,
+    place,
+    read_index,
+    rotate_bytes,
+    stored_format,
+    write_head,
+    write_index,
+)
+from binlane.store.reading import read_head
+from binlane.store.recovery import RecoveredBinlog
+from binlane.store.settings import StoreSettings
+
+_PENDING_BYTES_MAX: Final = 4 << 20
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_REOPEN_HINT: Final = "check the disk, then start binlane again: it makes the binlog whole"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What others may know of a binlog; replaced as a whole, so that any thread may read it.
+
+    Attributes:
+        files: Oldest first; the last one is still being written.
+        end: Where the last whole event group ends.
+        position: Of the source; the files are complete up to here.
+    """
+
+    files: tuple[BinlogFile, ...]
+    end: FilePosition
+    position: GtidPosition
+
+
+class Binlog:
+    """A binlog that is being written. One thread writes; any thread may read what is published.
+
+    Attributes:
+        definition: Name, id, scope and logging mode.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        definition: Definition,
+        found: RecoveredBinlog,
+        *,
+        settings: StoreSettings,
+        disk: Disk,
+        save_mark: Callable[[Mark], None],
+    ) -> None:
+        self.definition = definition
+        self._directory = directory
+        self._settings = settings
+        self._disk = disk
+        self._save_mark = save_mark
+        self._head = found.head
+        self._source_created = found.head.format_description.created
+        self._file: DiskFile = disk.open(directory / found.files[-1])
+        self._pending = bytearray()
+        self._written = found.end
+        self._position = found.position
+        self._groups_unsynced = 0
+        self._has_unsynced = False
+        self._saved: Mark | None = None
+        self._saved_at = time.monotonic()
+        self._failure = ""
+        self._listeners: list[Callable[[], None]] = []
+        self._published = Published(
+            files=tuple(_file_on_disk(directory / name) for name in found.files),
+            end=FilePosition(found.files[-1], found.end),
+            position=found.position,
+        )
+
+    @property
+    def name(self) -> str:
+        """The binlog's name."""
+        return self.definition.name
+
+    @property
+    def begin(self) -> GtidPosition:
+        """What lies before its first file, so that no replica can ask for it."""
+        return self._published.files[0].begin
+
+    @property
+    def position(self) -> GtidPosition:
+        """The watermark: the published files hold all of the scope up to here."""
+        return self._published.position
+
+    @property
+    def end(self) -> FilePosition:
+        """Where the last published event group ends."""
+        return self._published.end
+
+    @property
+    def published(self) -> Published:
+        """Files, end and position that belong together."""
+        return self._published
+
+    def files(self) -> tuple[BinlogFile, ...]:
+        """Its files, oldest first, with their published sizes."""
+        return self._published.files
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called, in the writing thread, whenever something new is published.
+
+        Returns:
+            What ends it.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def append(self, group: RoutedGroup) -> None:
+        """Add an event group, to be published by the next `sync`.
+
+        A group that the binlog's position covers is there already and is not written again, so
+        that after an error or a restart all groups may be given again. A group without GTID (an
+        INCIDENT of the source) cannot be told and may then stand there twice.
+
+        Raises:
+            StoreFullError: There is no room. Nothing since the last `sync` is kept: give those
+                groups again, in order, when there is.
+            StoreError: The disk failed; the binlog is closed to writing until it is opened anew.
+        """
+        with self._failing():
+            if group.gtid is not None and self._position.covers(group.gtid):
+                return
+            if self._size >= self._settings.max_binlog_size_bytes and self._holds_groups:
+                self._rotate(group.events[-1].header.timestamp)
+            format_ = self._head.format_description.format
+            for event in group.events:
+                self._pending += place(event, self._size, format_)
+            self._groups_unsynced += 1
+            if group.gtid is not None:
+                self._position = self._position.advance(group.gtid)
+            if len(self._pending) >= _PENDING_BYTES_MAX:
+                self._write()
+
+    def advance(self, gtid: Gtid) -> None:
+        """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
+        if not self._position.covers(gtid):
+            self._position = self._position.advance(gtid)
+
+    def sync(self, *, force: bool = False) -> None:
+        """Write what was appended, force it to disk as `sync_binlog` says, and publish it.
+
+        Args:
+            force: Force to disk and save the watermark, whatever the settings say.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        with self._failing():
+            self._write()
+            every = self._settings.sync_binlog
+            if force or (every and self._groups_unsynced >= every):
+                self._sync_file()
+        self._publish()
+        is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
+        if force or is_due:
+            self._save()
+
+    def rotate(self, timestamp: int) -> None:
+        """Begin a new file.
+
+        Args:
+            timestamp: Of the events that end one file and begin the next, in seconds since 1970.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        with self._failing():
+            self._rotate(timestamp)
+
+    def set_format(self, source: FormatDescriptionEvent, *, timestamp: int) -> None:
+        """Take over how the source describes its log from now on.
+
+        A new file begins if the source writes events of another layout, or has restarted (its
+        `created` is not 0): replicas must know either from a FORMAT_DESCRIPTION.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        wanted, current = stored_format(source), self._head.format_description
+        has_restarted = source.created not in {0, self._source_created}
+        if has_restarted or replace(wanted, created=current.created) != current:
+            self._source_created = source.created or self._source_created
+            with self._failing():
+                self._rotate(timestamp, wanted)
+
+    def purge(self, first: str) -> None:
+        """Delete the files before `first`, which is one of `files()`.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        self.sync(force=True)  # so that no mark speaks of a file that is gone
+        files = self.files()
+        kept = [file for file in files if file.name >= first]
+        assert any(file.name == first for file in files), f"{first} is no file of {self.name}"
+        with self._failing():
+            write_index(self._disk, self._directory, [file.name for file in kept])
+            self._set_published(replace(self._published, files=tuple(kept)))
+            for file in files[: -len(kept)]:
+                self._disk.remove(file.path)
+            self._disk.sync_directory(self._directory)
+
+    def close(self) -> None:
+        """Publish, force to disk, save the watermark and mark the last file as closed."""
+        try:
+            if not self._failure:
+                self.sync(force=True)
+                with self._failing():
+                    self._file.write_at(CLOSED, IN_USE_POSITION)
+                    self._file.sync()
+        finally:
+            self._file.close()
+
+    def abandon(self) -> None:
+        """Let go of the files as they are: the binlog is dropped, or the store did not open."""
+        self._file.close()
+
+    @property
+    def _size(self) -> int:
+        return self._written + len(self._pending)
+
+    @property
+    def _holds_groups(self) -> bool:
+        return self._size > self._head.size_bytes
+
+    def _write(self) -> None:
+        if self._pending:
+            self._has_unsynced = True
+            self._file.write_at(bytes(self._pending), self._written)
+            self._written += len(self._pending)
+            self._pending.clear()
+
+    def _sync_file(self) -> None:
+        if self._has_unsynced:
+            self._file.sync()
+        self._has_unsynced, self._groups_unsynced = False, 0
+
+    def _save(self) -> None:
+        """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
+        mark = Mark(end=self.end, position=self.position)
+        if mark != self._saved:
+            with self._failing():
+                self._sync_file()
+            self._save_mark(mark)
+            self._saved = mark
+        self._saved_at = time.monotonic()
+
+    def _publish(self) -> None:
+        """Make what is written known, if there is anything new."""
+        before = self._published
+        last = replace(before.files[-1], size_bytes=self._written)
+        after = Published(
+            files=(*before.files[:-1], last),
+            end=FilePosition(last.name, self._written),
+            position=self._position,
+        )
+        if after != before:
+            self._set_published(after)
+
+    def _set_published(self, published: Published) -> None:
+        self._published = published
+        for listener in tuple(self._listeners):
+            listener()
+
+    def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
+        """End this file and begin the next; only the index makes it so."""
+        *closed, last = self.files()
+        following = self._following_name()
+        self._pending += rotate_bytes(
+            self._head, following, position=self._size, timestamp=timestamp
+        )
+        self._write()
+        self._file.write_at(CLOSED, IN_USE_POSITION)
+        self._file.sync()
+        closed.append(replace(last, size_bytes=self._written))
+        path = self._directory / following
+        wanted = replace(
+            self._head,
+            format_description=description or replace(self._head.format_description, created=0),
+            begin=self._position,
+        )
+        head = write_head(self._disk, path, wanted, timestamp=timestamp)
+        opened = self._disk.open(path)
+        try:
+            write_index(self._disk, self._directory, [*(f.name for f in closed), following])
+        except OSError:
+            opened.close()
+            raise
+        self._file.close()
+        self._file, self._head, self._written = opened, head, head.size_bytes
+        self._has_unsynced, self._groups_unsynced = False, 0
+        newest = BinlogFile(name=following, path=path, size_bytes=head.size_bytes, begin=head.begin)
+        self._set_published(
+            Published(
+                files=(*closed, newest),
+                end=FilePosition(following, head.size_bytes),
+                position=self._position,
+            )
+        )
+
+    def _following_name(self) -> str:
+        number = file_number(self.end.file, binlog=self.name)
+        assert number is not None, "the binlog named its files itself"
+        return file_name(self.name, number + 1)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Turn what the disk says into errors that tell what to do, with a binlog that is whole."""
+        if self._failure:
+            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
+        try:
+            yield
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> StoreError:
+        reason = error.strerror or str(error)
+        if error.errno in NO_ROOM and self._roll_back():
+            return StoreFullError(
+                f"no room for more than {self.end}: {reason}",
+                path=str(self._directory),
+                hint="make room on the disk; the event groups that did not fit can then be added",
+            )
+        self._failure = f"binlog {self.name} cannot be written behind {self.end}: {reason}"
+        return StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
+
+    def _roll_back(self) -> bool:
+        """Go back to what is published; False if the disk does not let us."""
+        end = self.end
+        self._pending.clear()
+        try:
+            if read_index(self._directory)[-1] != end.file:
+                return False
+            self._file.truncate(end.position)
+            self._file.write_at(IN_USE, IN_USE_POSITION)
+            unborn = self._directory / self._following_name()
+            if unborn.exists():
+                self._disk.remove(unborn)
+        except (OSError, StoreError):
+            return False
+        self._written, self._position = end.position, self.position
+        self._has_unsynced = True
+        return True
+
+
+def _file_on_disk(path: Path) -> BinlogFile:
+    size_bytes = path.stat().st_size
+    return BinlogFile(name=path.name, path=path, size_bytes=size_bytes, begin=read_head(path).begin)

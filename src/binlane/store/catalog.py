@@ -1,0 +1,300 @@
+"""Definitions, scope history and watermarks: one SQLite file, written by the store's owner alone.
+
+Every change is on disk when its method returns. The tables are named as seed 000 names Xpand's,
+so that `system.…` can be asked in SQL.
+
+A mark says: this binlog's files are on disk up to `end`, and they are complete up to `position`.
+Nothing behind `end` is promised, so that recovery may cut a torn tail there, and must not before.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from binlane.names import TableName
+from binlane.positions import FilePosition, GtidPosition
+from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope, ScopeList
+from binlane.sql.logging_mode import LoggingMode
+from binlane.store.database import Database
+
+CATALOG_FILE: Final = "binlane.sqlite3"
+_SCOPE_TABLES: Final = (
+    "binlog_log_databases",
+    "binlog_ignore_databases",
+    "binlog_log_tables",
+    "binlog_ignore_tables",
+)
+
+
+class BinlogState(Enum):
+    """How far the making or unmaking of a binlog got; both are finished after a crash."""
+
+    CREATING = "creating"
+    LIVE = "live"
+    DROPPING = "dropping"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What is on disk for sure.
+
+    Attributes:
+        end: Up to where the files are synced: the end of an event group.
+        position: The files up to `end` hold all of the scope up to this position of the source.
+    """
+
+    end: FilePosition
+    position: GtidPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogRecord:
+    """A binlog as the catalog knows it.
+
+    Attributes:
+        definition: Its definition.
+        state: Its life.
+        begin: The source's position at its creation.
+        mark: The last one saved; None until the binlog is live.
+    """
+
+    definition: Definition
+    state: BinlogState
+    begin: GtidPosition
+    mark: Mark | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it exists for others."""
+        return self.state is BinlogState.LIVE
+
+
+class Catalog:
+    """What the store knows beyond its binlog files."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @staticmethod
+    def path_in(data_dir: Path) -> Path:
+        """Where the catalog of a data directory is."""
+        return data_dir / CATALOG_FILE
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open for writing, and make the tables in a new file.
+
+        Raises:
+            StoreError: If it cannot be used, or another version of binlane made it.
+        """
+        return cls(Database.open(path))
+
+    @classmethod
+    def open_read_only(cls, path: Path) -> Self:
+        """Open for reading beside the owner.
+
+        Raises:
+            StoreError: As `open`.
+        """
+        return cls(Database.open_read_only(path))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def binlogs(self) -> list[BinlogRecord]:
+        """All binlogs by name, those half made or unmade included."""
+        rows = self._database.rows(
+            "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
+            " end_file, end_position, watermark FROM binlogs ORDER BY name"
+        )
+        return [self._record(*row) for row in rows]
+
+    def next_log_id(self) -> int:
+        """An id that no binlog has or had."""
+        ((highest,),) = self._database.rows(
+            "SELECT max(log_id) FROM"
+            " (SELECT log_id FROM binlogs UNION ALL SELECT log_id FROM binlog_scope_history)"
+        )
+        return (highest or 0) + 1
+
+    def begin_create(self, definition: Definition, begin: GtidPosition, *, created: int) -> None:
+        """Note that the files of a binlog are being made."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO binlogs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+                (
+                    definition.log_id,
+                    definition.name,
+                    BinlogState.CREATING.value,
+                    definition.logging_mode.value,
+                    definition.scope.log_all,
+                    created,
+                    str(begin),
+                ),
+            )
+            self._set_scope(connection, definition)
+
+    def finish_create(self, definition: Definition, mark: Mark, *, created: int) -> None:
+        """Note that a binlog is live."""
+        with self._database.transaction() as connection:
+            self._set_state(connection, definition.log_id, BinlogState.LIVE)
+            self._set_mark(connection, definition.log_id, mark)
+            self._add_history(connection, definition, "create", mark.position, created)
+
+    def alter(self, definition: Definition, mark: Mark, *, altered: int) -> None:
+        """Give a live binlog another scope or logging mode, from `mark.position` on."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ? WHERE log_id = ?",
+                (definition.logging_mode.value, definition.scope.log_all, definition.log_id),
+            )
+            for table in _SCOPE_TABLES:
+                self._delete(connection, table, definition.log_id)
+            self._set_scope(connection, definition)
+            self._set_mark(connection, definition.log_id, mark)
+            self._add_history(connection, definition, "alter", mark.position, altered)
+
+    def begin_drop(self, definition: Definition, position: GtidPosition, *, dropped: int) -> None:
+        """Note that a binlog is gone and its files are being removed."""
+        with self._database.transaction() as connection:
+            self._set_state(connection, definition.log_id, BinlogState.DROPPING)
+            self._add_history(connection, definition, "drop", position, dropped)
+
+    def remove(self, log_id: int) -> None:
+        """Forget a binlog whose files are gone."""
+        with self._database.transaction() as connection:
+            for table in ("binlogs", *_SCOPE_TABLES):
+                self._delete(connection, table, log_id)
+
+    def save_mark(self, log_id: int, mark: Mark) -> None:
+        """Save what is on disk for sure."""
+        with self._database.transaction() as connection:
+            self._set_mark(connection, log_id, mark)
+
+    def source_position(self) -> GtidPosition | None:
+        """The position saved for the time without binlogs, None if there never was one."""
+        rows = self._database.rows("SELECT gtids FROM source")
+        return GtidPosition.parse(rows[0][0]) if rows else None
+
+    def save_source_position(self, position: GtidPosition) -> None:
+        """Save up to where the source has been read."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM source")
+            connection.execute("INSERT INTO source VALUES (?)", (str(position),))
+
+    def _record(  # noqa: PLR0913, PLR0917 one argument a column
+        self,
+        log_id: int,
+        name: str,
+        state: str,
+        logging_mode: str,
+        log_all_dbs: int,
+        begin: str,
+        end_file: str | None,
+        end_position: int | None,
+        watermark: str | None,
+    ) -> BinlogRecord:
+        mark = None
+        if end_file is not None and end_position is not None and watermark is not None:
+            end = FilePosition(end_file, end_position)
+            mark = Mark(end=end, position=GtidPosition.parse(watermark))
+        definition = Definition(
+            name=name,
+            scope=self._scope(log_id, log_all=bool(log_all_dbs)),
+            logging_mode=LoggingMode(logging_mode),
+            log_id=log_id,
+        )
+        return BinlogRecord(
+            definition=definition,
+            state=BinlogState(state),
+            begin=GtidPosition.parse(begin),
+            mark=mark,
+        )
+
+    def _scope(self, log_id: int, *, log_all: bool) -> Scope:
+        log_databases, ignore_databases, log_tables, ignore_tables = (
+            self._database.rows(f"SELECT * FROM {table} WHERE log_id = ?", log_id)  # noqa: S608
+            for table in _SCOPE_TABLES
+        )
+        return Scope(
+            log_all=log_all,
+            log_databases=frozenset(database for _, database in log_databases),
+            log_tables=frozenset(TableName(database, table) for _, database, table in log_tables),
+            ignore_databases=frozenset(database for _, database in ignore_databases),
+            ignore_tables=frozenset(
+                TableName(database, table) for _, database, table in ignore_tables
+            ),
+        )
+
+    @staticmethod
+    def _set_scope(connection: sqlite3.Connection, definition: Definition) -> None:
+        scope, log_id = definition.scope, definition.log_id
+        for table, databases in (
+            ("binlog_log_databases", scope.log_databases),
+            ("binlog_ignore_databases", scope.ignore_databases),
+        ):
+            rows = [(log_id, name) for name in sorted(databases)]
+            connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)  # noqa: S608
+        for table, tables in (
+            ("binlog_log_tables", scope.log_tables),
+            ("binlog_ignore_tables", scope.ignore_tables),
+        ):
+            names = [(log_id, name.database, name.table) for name in sorted(tables)]
+            connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", names)  # noqa: S608
+
+    @staticmethod
+    def _delete(connection: sqlite3.Connection, table: str, log_id: int) -> None:
+        connection.execute(f"DELETE FROM {table} WHERE log_id = ?", (log_id,))  # noqa: S608
+
+    @staticmethod
+    def _set_state(connection: sqlite3.Connection, log_id: int, state: BinlogState) -> None:
+        connection.execute("UPDATE binlogs SET state = ? WHERE log_id = ?", (state.value, log_id))
+
+    @staticmethod
+    def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
+        connection.execute(
+            "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ? WHERE log_id = ?",
+            (mark.end.file, mark.end.position, str(mark.position), log_id),
+        )
+
+    @staticmethod
+    def _add_history(
+        connection: sqlite3.Connection,
+        definition: Definition,
+        change: str,
+        position: GtidPosition,
+        changed: int,
+    ) -> None:
+        scope = definition.scope
+        connection.execute(
+            "INSERT INTO binlog_scope_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                definition.log_id,
+                definition.name,
+                change,
+                str(position),
+                changed,
+                definition.logging_mode.value,
+                scope.log_all,
+                scope.render(ScopeList.LOG),
+                scope.render(ScopeList.IGNORE),
+            ),
+        )

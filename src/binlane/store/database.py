@@ -1,0 +1,160 @@
+"""The SQLite file below the catalog: how it is opened, its tables, its transactions, its errors."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self
+
+from binlane.errors import CorruptStoreError, StoreError, StoreFullError
+
+SCHEMA_VERSION: Final = 1
+_BUSY_TIMEOUT_S: Final = 10.0
+
+_SCHEMA: Final = """
+CREATE TABLE binlogs (
+    log_id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    state TEXT NOT NULL,
+    logging_mode TEXT NOT NULL,
+    log_all_dbs INTEGER NOT NULL,
+    created INTEGER NOT NULL,
+    begin_gtids TEXT NOT NULL,
+    end_file TEXT,
+    end_position INTEGER,
+    watermark TEXT
+) STRICT;
+CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
+CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
+CREATE TABLE binlog_log_tables (
+    log_id INTEGER NOT NULL, "database" TEXT NOT NULL, "table" TEXT NOT NULL
+) STRICT;
+CREATE TABLE binlog_ignore_tables (
+    log_id INTEGER NOT NULL, "database" TEXT NOT NULL, "table" TEXT NOT NULL
+) STRICT;
+CREATE TABLE binlog_scope_history (
+    log_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    change TEXT NOT NULL,
+    gtids TEXT NOT NULL,
+    changed INTEGER NOT NULL,
+    logging_mode TEXT NOT NULL,
+    log_all_dbs INTEGER NOT NULL,
+    log_list TEXT NOT NULL,
+    ignore_list TEXT NOT NULL
+) STRICT;
+CREATE TABLE source (gtids TEXT NOT NULL) STRICT;
+"""
+
+
+class Database:
+    """An open SQLite file. Every transaction is on disk when it ends."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open for writing, and make the tables in a new file.
+
+        Raises:
+            StoreError: If it cannot be used, or another version of binlane made it.
+        """
+        database = cls(_connect(f"file:{_uri(path)}", path), path)
+        with database._errors():
+            # A rollback journal, not a WAL: readers need no write access, and no file stays behind.
+            database._connection.execute("PRAGMA journal_mode = DELETE")
+            database._connection.execute("PRAGMA synchronous = EXTRA")
+            if database._version() == 0:
+                database._connection.executescript(
+                    f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                )
+        database._check_version()
+        return database
+
+    @classmethod
+    def open_read_only(cls, path: Path) -> Self:
+        """Open for reading beside the owner.
+
+        Raises:
+            StoreError: As `open`.
+        """
+        database = cls(_connect(f"file:{_uri(path)}?mode=ro", path), path)
+        database._check_version()
+        return database
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """All rows of a SELECT."""
+        with self._errors():
+            return self._connection.execute(query, arguments).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is on disk, or has not been, at the end of its `with` block."""
+        with self._errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+            with self._connection:
+                yield self._connection
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _check_version(self) -> None:
+        with self._errors():
+            version = self._version()
+        if version != SCHEMA_VERSION:
+            self.close()
+            raise StoreError(
+                f"the catalog has version {version}, this binlane reads version {SCHEMA_VERSION}",
+                path=str(self._path),
+                hint="use the binlane that wrote it, or a newer one",
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _store_error(error, self._path) from error
+
+
+def _uri(path: Path) -> str:
+    return path.resolve().as_uri().removeprefix("file:")
+
+
+def _connect(uri: str, path: Path) -> sqlite3.Connection:
+    try:
+        # One thread writes; which one that is may change while the process lives.
+        return sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=_BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise _store_error(error, path) from error
+
+
+def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_FULL":
+        return StoreFullError(
+            "no room for definitions and watermarks", path=str(path), hint="make room on the disk"
+        )
+    if name in {"SQLITE_CORRUPT", "SQLITE_NOTADB"}:
+        return CorruptStoreError(
+            f"the catalog is damaged: {error}", path=str(path), hint="restore it from a copy"
+        )
+    return StoreError(
+        f"the catalog cannot be used: {error}",
+        path=str(path),
+        hint="check the disk and who may write there",
+    )

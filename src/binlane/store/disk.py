@@ -1,0 +1,151 @@
+"""All changes that the store makes to files, as a Protocol, and the local file system behind it.
+
+Reading is not here: readers open files themselves. SQLite does its own writing. Tests put a disk
+here that stops in the middle of an operation or has no room.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, Protocol
+
+DRAFT_SUFFIX: Final = ".tmp"
+"""Of a file that has not got its name yet."""
+
+_FILE_MODE: Final = 0o640
+_DIRECTORY_MODE: Final = 0o750
+
+
+class DiskFile(Protocol):
+    """A file open for writing; nothing is on disk for sure until `sync` returns."""
+
+    def write_at(self, data: bytes, position: int) -> None:
+        """Write all of `data` at a byte position.
+
+        Raises:
+            OSError: Some of it may have been written.
+        """
+        ...
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file to a size."""
+        ...
+
+    def sync(self) -> None:
+        """Force contents and size to disk."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file; a second time does nothing."""
+        ...
+
+
+class Disk(Protocol):
+    """Where the store's files live."""
+
+    def create(self, path: Path) -> DiskFile:
+        """Make an empty file; one that is there already is emptied."""
+        ...
+
+    def open(self, path: Path) -> DiskFile:
+        """Open a file that is there."""
+        ...
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename a file over another, at once or not at all."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Delete a file."""
+        ...
+
+    def make_directory(self, path: Path) -> None:
+        """Make a directory, unless it is there."""
+        ...
+
+    def remove_directory(self, path: Path) -> None:
+        """Delete an empty directory."""
+        ...
+
+    def sync_directory(self, path: Path) -> None:
+        """Force to disk which files a directory names."""
+        ...
+
+
+class LocalFile:
+    """A file of the local file system."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write_at(self, data: bytes, position: int) -> None:
+        """As `DiskFile`."""
+        rest = memoryview(data)
+        while rest:
+            written = os.pwrite(self._descriptor, rest, position)
+            rest, position = rest[written:], position + written
+
+    def truncate(self, size_bytes: int) -> None:
+        """As `DiskFile`."""
+        os.ftruncate(self._descriptor, size_bytes)
+
+    def sync(self) -> None:
+        """As `DiskFile`."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """As `DiskFile`."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+class LocalDisk:
+    """The local file system."""
+
+    def create(self, path: Path) -> LocalFile:
+        """As `Disk`."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        return LocalFile(os.open(path, flags, _FILE_MODE))
+
+    def open(self, path: Path) -> LocalFile:
+        """As `Disk`."""
+        return LocalFile(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+
+    def replace(self, source: Path, target: Path) -> None:
+        """As `Disk`."""
+        source.replace(target)
+
+    def remove(self, path: Path) -> None:
+        """As `Disk`."""
+        path.unlink()
+
+    def make_directory(self, path: Path) -> None:
+        """As `Disk`."""
+        path.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
+
+    def remove_directory(self, path: Path) -> None:
+        """As `Disk`."""
+        path.rmdir()
+
+    def sync_directory(self, path: Path) -> None:
+        """As `Disk`."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_whole(disk: Disk, path: Path, data: bytes) -> None:
+    """Give a file new contents, at once or not at all, also when the machine loses power."""
+    draft = path.with_name(path.name + DRAFT_SUFFIX)
+    file = disk.create(draft)
+    try:
+        file.write_at(data, 0)
+        file.sync()
+    finally:
+        file.close()
+    disk.replace(draft, path)
+    disk.sync_directory(path.parent)

@@ -1,0 +1,194 @@
+"""The files of a binlog: their names, their index, and the bytes that each begins with.
+
+`<name>.index` lists the files, oldest first, one `./<name>.000001` a line as the servers write it.
+Each file begins with the magic, FORMAT_DESCRIPTION and GTID_LIST (MariaDB's dialect, CRC32).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.codec.event import Event, EventHeader, encode_event
+from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
+from binlane.codec.registry import OpaqueEvent
+from binlane.codec.transaction import GtidListEvent
+from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
+from binlane.errors import CorruptStoreError
+from binlane.positions import GtidPosition
+from binlane.store.disk import Disk, write_whole
+
+BINLOGS_DIRECTORY: Final = "binlogs"
+IN_USE: Final = b"\x01"
+CLOSED: Final = b"\x00"
+IN_USE_POSITION: Final = len(MAGIC) + 17
+"""Where the byte with the IN_USE flag stands in every file; no checksum counts the flag."""
+
+_DIGITS: Final = 6
+_FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")
+_POSITION_MASK: Final = (1 << 32) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogFile:
+    """A file of a binlog.
+
+    Attributes:
+        name: Base name such as `orders.000001`.
+        path: Where it is.
+        size_bytes: Up to where it may be read: whole event groups.
+        begin: What was done before it: the position of its GTID_LIST.
+    """
+
+    name: str
+    path: Path
+    size_bytes: int
+    begin: GtidPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHead:
+    """What a file begins with.
+
+    Attributes:
+        format_description: Its FORMAT_DESCRIPTION.
+        begin: What was done before it: the position of its GTID_LIST.
+        server_id: In the headers of the events that binlane itself writes.
+        size_bytes: Where the first event group starts.
+    """
+
+    format_description: FormatDescriptionEvent
+    begin: GtidPosition
+    server_id: int
+    size_bytes: int
+
+
+def file_name(binlog: str, number: int) -> str:
+    """`orders.000001`."""
+    return f"{binlog}.{number:0{_DIGITS}}"
+
+
+def file_number(name: str, *, binlog: str) -> int | None:
+    """The number in a file name of a binlog, None for any other file."""
+    match = _FILE_NAME.fullmatch(name)
+    return int(match["number"]) if match and match["binlog"] == binlog else None
+
+
+def index_path(directory: Path) -> Path:
+    """The index of the binlog that lives in a directory, which has the binlog's name."""
+    return directory / f"{directory.name}.index"
+
+
+def index_text(names: list[str]) -> bytes:
+    """The contents of an index."""
+    return "".join(f"./{name}\n" for name in names).encode()
+
+
+def read_index(directory: Path) -> list[str]:
+    """File names in an index, oldest first.
+
+    Raises:
+        CorruptStoreError: If there is no index, or it names anything but the binlog's files in
+            growing order.
+    """
+    path = index_path(directory)
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (FileNotFoundError, UnicodeDecodeError) as error:
+        raise CorruptStoreError(
+            f"the index of binlog {directory.name} cannot be read: {error}",
+            path=str(path),
+            hint="write it anew with the names of the binlog's files, oldest first: ./NAME.000001",
+        ) from error
+    names = [line.strip().removeprefix("./") for line in lines if line.strip()]
+    numbers = [file_number(name, binlog=directory.name) for name in names]
+    known = [number for number in numbers if number is not None]
+    if not names or len(known) < len(names) or known != sorted(set(known)):
+        raise CorruptStoreError(
+            f"the index names {', '.join(names) or 'no file'}; "
+            f"files {file_name(directory.name, 1)} and so on are expected, oldest first",
+            path=str(path),
+            hint="write it anew with the names of the binlog's files",
+        )
+    return names
+
+
+def place(event: Event, position: int, format_: Format) -> bytes:
+    """The bytes of an event that is to stand at a position of a file.
+
+    Length, `end_log_pos` and checksum are computed; all else stays as it is.
+    """
+    body = event.body.encode(format_)
+    tail = CHECKSUM_LENGTH if event.header.type_code == EventType.FORMAT_DESCRIPTION else 0
+    length = HEADER_LENGTH + len(body) + (tail or format_.checksum_length)
+    # 32 bits: it wraps where one event group made the file larger than 4 GiB, as the servers' does.
+    header = replace(event.header, next_position=(position + length) & _POSITION_MASK)
+    return encode_event(Event(header, OpaqueEvent(data=body)), format_)
+
+
+def stored_format(source: FormatDescriptionEvent) -> FormatDescriptionEvent:
+    """How a binlog describes itself: as its source, with CRC32."""
+    return replace(source, checksum_algorithm=int(ChecksumAlgorithm.CRC32))
+
+
+def head_bytes(head: FileHead, *, timestamp: int) -> bytes:
+    """The first bytes of a new file, marked as in use; `head.size_bytes` is not read."""
+    format_ = head.format_description.format
+    description = Event(
+        _header(EventType.FORMAT_DESCRIPTION, head.server_id, timestamp, HeaderFlag.BINLOG_IN_USE),
+        head.format_description,
+    )
+    gtid_list = Event(
+        _header(EventType.GTID_LIST, head.server_id, timestamp), GtidListEvent.of(head.begin)
+    )
+    data = MAGIC + place(description, len(MAGIC), format_)
+    return data + place(gtid_list, len(data), format_)
+
+
+def rotate_bytes(head: FileHead, following: str, *, position: int, timestamp: int) -> bytes:
+    """The last event of a file that goes on in another."""
+    header = _header(EventType.ROTATE, head.server_id, timestamp)
+    event = Event(header, RotateEvent(position=len(MAGIC), file=following))
+    return place(event, position, head.format_description.format)
+
+
+def write_head(disk: Disk, path: Path, head: FileHead, *, timestamp: int) -> FileHead:
+    """Make a new file that is on disk with its first bytes.
+
+    Args:
+        disk: Where to.
+        path: Of the file; one that a crash left there is emptied.
+        head: What it shall begin with; `size_bytes` is not read.
+        timestamp: Of its first events, in seconds since 1970.
+
+    Returns:
+        The head with its size.
+    """
+    data = head_bytes(head, timestamp=timestamp)
+    file = disk.create(path)
+    try:
+        file.write_at(data, 0)
+        file.sync()
+    finally:
+        file.close()
+    disk.sync_directory(path.parent)
+    return replace(head, size_bytes=len(data))
+
+
+def write_index(disk: Disk, directory: Path, names: list[str]) -> None:
+    """Let the index name these files, at once or not at all."""
+    write_whole(disk, index_path(directory), index_text(names))
+
+
+def _header(type_code: int, server_id: int, timestamp: int, flags: int = 0) -> EventHeader:
+    return EventHeader(
+        timestamp=timestamp,
+        type_code=type_code,
+        server_id=server_id,
+        length=0,
+        next_position=0,
+        flags=flags,
+    )

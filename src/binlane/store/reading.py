@@ -1,0 +1,266 @@
+"""Reading binlog files: any path, compressed or not, and a store that another process may write.
+
+Needs no lock. A live file is read up to its last whole event group; what a writer has begun
+behind that is not there yet.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Final, cast
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event
+from binlane.codec.format import Format
+from binlane.codec.transaction import GtidListEvent
+from binlane.codec.types import EventType
+from binlane.errors import CodecError, CorruptStoreError, StoreError, TruncatedError
+from binlane.grouping.event_group import EventGroup, GroupTracker, group_events
+from binlane.grouping.walk import Walker, walk
+from binlane.positions import GtidPosition
+from binlane.scope.definition import Definition
+from binlane.store.catalog import BinlogRecord, Catalog
+from binlane.store.compression import SUFFIXES, decompressed
+from binlane.store.files import BINLOGS_DIRECTORY, BinlogFile, FileHead, read_index
+
+CHUNK_BYTES: Final = 1 << 20
+STDIN: Final = "-"
+_HEAD_CHUNK_BYTES: Final = 4096
+# These close a file and belong to no group: a writer may still take them back.
+_CLOSING: Final = frozenset({EventType.ROTATE, EventType.STOP})
+
+
+def base_name(path: str | Path) -> str:
+    """The name of a file as logs give it: without directory and compression suffix."""
+    name = Path(path).name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
+    """The bytes of a file in pieces of at most 1 MiB.
+
+    Args:
+        path: A file, plain or compressed by gzip, xz or zstd (told by its first bytes); `-` is
+            standard input.
+        position: Where to start, in bytes of the uncompressed file.
+
+    Raises:
+        StoreError: If the file cannot be read.
+        CorruptStoreError: If its compression is damaged.
+    """
+    damage: tuple[type[Exception], ...] = ()
+    try:
+        with ExitStack() as stack:
+            is_stdin = str(path) == STDIN
+            plain = sys.stdin.buffer if is_stdin else stack.enter_context(Path(path).open("rb"))
+            stream: IO[bytes] = plain
+            if unpacked := decompressed(cast("BufferedReader", plain), path=str(path)):
+                stream, damage = stack.enter_context(unpacked.stream), unpacked.damage
+            if position:
+                stream.seek(position)
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
+    except damage as error:
+        raise CorruptStoreError(
+            f"the compressed file is damaged: {error}",
+            path=str(path),
+            hint="fetch it again from its source",
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"cannot be read: {error.strerror or error}",
+            path=str(path),
+            hint="check the name and who may read it",
+        ) from error
+
+
+def read_groups(paths: Iterable[str | Path]) -> Iterator[EventGroup]:
+    """The event groups of several files, in the order given.
+
+    Raises:
+        CodecError: At the first fault, with the path as given and the position.
+        StoreError: If a file cannot be read.
+    """
+    for path in paths:
+        yield from group_events(walk(open_chunks(path), file=str(path)), file=base_name(path))
+
+
+def read_head(path: Path) -> FileHead:
+    """What a file of a store begins with.
+
+    Raises:
+        CorruptStoreError: If it does not begin with FORMAT_DESCRIPTION and GTID_LIST.
+    """
+    description: Event | None = None
+    fault = "it ends there"
+    try:
+        for event in Walker(_small_chunks(path), file=str(path)).events():
+            if isinstance(event.body, FormatDescriptionEvent):
+                description = event
+            elif description and isinstance(event.body, GtidListEvent):
+                return FileHead(
+                    format_description=cast("FormatDescriptionEvent", description.body),
+                    begin=event.body.position,
+                    server_id=description.header.server_id,
+                    size_bytes=event.next_position,
+                )
+            else:
+                fault = f"{event.header.type_name} stands at {event.position}"
+                break
+    except CodecError as error:
+        fault = error.message
+    raise CorruptStoreError(
+        f"the file does not begin with FORMAT_DESCRIPTION and GTID_LIST: {fault}",
+        path=str(path),
+        hint="`binlane verify` lists every fault; restore the file from a copy",
+    )
+
+
+def _small_chunks(path: Path) -> Iterator[bytes]:
+    """Small pieces, for the first events of a file that may be large."""
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_HEAD_CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise CorruptStoreError(
+            f"cannot be read: {error.strerror or error}",
+            path=str(path),
+            hint="restore the file from a copy",
+        ) from error
+
+
+def whole_groups(path: Path, *, position: int, format_: Format) -> Iterator[tuple[Event, bool]]:
+    """The events from a position on, each with whether an event group is complete behind it.
+
+    Args:
+        path: A plain file.
+        position: Where an event group starts.
+        format_: Of the file.
+
+    Raises:
+        CodecError: Where the file ends inside an event, or is damaged.
+    """
+    tracker = GroupTracker()
+    chunks = open_chunks(path, position=position)
+    for event in Walker(chunks, file=str(path), position=position, format_=format_).events():
+        ends = tracker.feed(event).ends
+        yield event, ends and event.header.type_code not in _CLOSING
+
+
+def complete_end(path: Path, *, after: int = 0) -> int:
+    """Where the last whole event group of a file ends that may still be written.
+
+    Args:
+        path: A plain file that begins as those of a store do.
+        after: A position that is known to be such an end, to walk only from there.
+
+    Raises:
+        CodecError: If the file is damaged; an event that is not complete yet is no damage.
+    """
+    head = read_head(path)
+    end = max(after, head.size_bytes)
+    format_ = head.format_description.format
+    with suppress(TruncatedError):
+        for event, is_whole in whole_groups(path, position=end, format_=format_):
+            if is_whole:
+                end = event.next_position
+    return end
+
+
+class StoreReader:
+    """A store as other processes see it: names, definitions, files up to their last whole group.
+
+    Remembers what it knows of files, so that asking again is cheap.
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        """Look at a data directory.
+
+        Raises:
+            StoreError: If there is no store in it.
+        """
+        self._binlogs = data_dir / BINLOGS_DIRECTORY
+        self._catalog_path = Catalog.path_in(data_dir)
+        # By id and not by name: a binlog may be dropped and another take its name.
+        self._known: dict[tuple[int, str], BinlogFile] = {}
+        if not self._catalog_path.exists():
+            raise StoreError(
+                "no binlane store is here",
+                path=str(data_dir),
+                hint="name the data_dir of `binlane serve`",
+            )
+
+    def names(self) -> tuple[str, ...]:
+        """The binlogs, by name."""
+        return tuple(sorted(self._records()))
+
+    def definitions(self) -> dict[str, Definition]:
+        """The definitions, by name."""
+        return {name: record.definition for name, record in self._records().items()}
+
+    def watermark(self, name: str) -> GtidPosition:
+        """The last stored position that a binlog is complete up to; its files may hold more.
+
+        Raises:
+            StoreError: If there is no such binlog.
+        """
+        mark = self._record(name).mark
+        return mark.position if mark else GtidPosition()
+
+    def files(self, name: str) -> tuple[BinlogFile, ...]:
+        """The files of a binlog, oldest first, with the sizes up to which they may be read.
+
+        Raises:
+            StoreError: If there is no such binlog.
+            CorruptStoreError: If its index or a file's first events are damaged.
+            CodecError: If the last file is damaged.
+        """
+        record = self._record(name)
+        log_id, mark = record.definition.log_id, record.mark
+        directory = self._binlogs / name
+        *closed, last = read_index(directory)
+        return (
+            *(self._closed_file(log_id, directory / file) for file in closed),
+            self._live_file(
+                log_id,
+                directory / last,
+                whole_up_to=mark.end.position if mark and mark.end.file == last else 0,
+            ),
+        )
+
+    def _records(self) -> dict[str, BinlogRecord]:
+        with Catalog.open_read_only(self._catalog_path) as catalog:
+            return {r.definition.name: r for r in catalog.binlogs() if r.is_live}
+
+    def _record(self, name: str) -> BinlogRecord:
+        records = self._records()
+        if name not in records:
+            names = ", ".join(sorted(records)) or "none"
+            raise StoreError(
+                f"unknown binlog {name}; the binlogs are: {names}", path=str(self._binlogs)
+            )
+        return records[name]
+
+    def _closed_file(self, log_id: int, path: Path) -> BinlogFile:
+        size_bytes = path.stat().st_size
+        known = self._known.get((log_id, path.name))
+        if known is None or known.size_bytes != size_bytes:
+            begin = known.begin if known else read_head(path).begin
+            known = BinlogFile(name=path.name, path=path, size_bytes=size_bytes, begin=begin)
+            self._known[log_id, path.name] = known
+        return known
+
+    def _live_file(self, log_id: int, path: Path, *, whole_up_to: int) -> BinlogFile:
+        known = self._known.get((log_id, path.name))
+        end = complete_end(path, after=max(whole_up_to, known.size_bytes if known else 0))
+        begin = known.begin if known else read_head(path).begin
+        known = BinlogFile(name=path.name, path=path, size_bytes=end, begin=begin)
+        self._known[log_id, path.name] = known
+        return known

@@ -1,0 +1,187 @@
+"""What stands on disk of a binlog after any kind of end, made whole again.
+
+The order in which `binlog` writes leaves few cases: a torn tail in the last file, a file that a
+rotation made and the index does not name yet, files that a purge took out of the index and did not
+delete yet, a draft of the index. Anything else is no crash but damage, and is an error.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from binlane.codec.event import Event
+from binlane.codec.transaction import GtidEvent
+from binlane.errors import CodecError, CorruptStoreError
+from binlane.positions import GtidPosition
+from binlane.store.catalog import Mark
+from binlane.store.disk import DRAFT_SUFFIX, Disk
+from binlane.store.files import (
+    IN_USE,
+    IN_USE_POSITION,
+    FileHead,
+    file_number,
+    index_path,
+    read_index,
+)
+from binlane.store.reading import read_head, whole_groups
+
+_LOG = logging.getLogger(__name__)
+_RESTORE_HINT = "`binlane verify` lists every fault; restore the file from a copy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredBinlog:
+    """A binlog that is whole.
+
+    Attributes:
+        files: Names of its files, oldest first.
+        head: Of the last file.
+        end: Size of the last file: where its last event group ends.
+        position: Of the source; the files are complete up to here.
+    """
+
+    files: tuple[str, ...]
+    head: FileHead
+    end: int
+    position: GtidPosition
+
+
+def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
+    """Make a binlog's directory whole, and mark its last file as in use.
+
+    Args:
+        directory: Of the binlog, which its name is that of.
+        mark: What was on disk for sure; all of it must still be there.
+        disk: To change files.
+
+    Raises:
+        CorruptStoreError: If anything is missing or damaged that was on disk for sure.
+        OSError: If the disk fails.
+    """
+    names = read_index(directory)
+    _tidy(directory, names, disk)
+    _check_mark(directory, names, mark)
+    path = directory / names[-1]
+    head = read_head(path)
+    if mark.end.file == names[-1]:
+        start, position = mark.end.position, mark.position
+    else:
+        start, position = head.size_bytes, head.begin.union(mark.position)
+    if path.stat().st_size > start:
+        start, position = _recover_tail(path, head, start, position, disk)
+    file = disk.open(path)
+    try:
+        file.write_at(IN_USE, IN_USE_POSITION)
+    finally:
+        file.close()
+    return RecoveredBinlog(files=tuple(names), head=head, end=start, position=position)
+
+
+def remove_directory(directory: Path, disk: Disk) -> None:
+    """Delete a binlog's directory and what is in it, if it is there."""
+    if not directory.exists():
+        return
+    for path in sorted(directory.iterdir(), reverse=True):
+        disk.remove(path)
+    disk.remove_directory(directory)
+    disk.sync_directory(directory.parent)
+
+
+def _tidy(directory: Path, names: list[str], disk: Disk) -> None:
+    """Remove what a crash left behind; nothing that anybody was told of."""
+    for path in sorted(directory.iterdir()):
+        if path.name in names or path == index_path(directory):
+            continue
+        number = file_number(path.name, binlog=directory.name)
+        oldest, newest = (
+            file_number(name, binlog=directory.name) for name in (names[0], names[-1])
+        )
+        assert oldest is not None
+        assert newest is not None
+        is_purged = number is not None and number < oldest
+        is_unborn = number == newest + 1 and not _holds_group(path)
+        if not (is_purged or is_unborn or path.name.endswith(DRAFT_SUFFIX)):
+            raise CorruptStoreError(
+                f"the index of binlog {directory.name} does not name this file",
+                path=str(path),
+                hint=f"move it away, or add it to {directory.name}.index in its place",
+            )
+        _LOG.info("removing %s, which was left behind", path)
+        disk.remove(path)
+
+
+def _holds_group(path: Path) -> bool:
+    """Whether a file that no index names holds a whole event group."""
+    try:
+        head = read_head(path)
+    except CorruptStoreError:
+        return False
+    format_ = head.format_description.format
+    try:
+        groups = whole_groups(path, position=head.size_bytes, format_=format_)
+        return any(is_whole for _, is_whole in groups)
+    except CodecError:
+        return False
+
+
+def _check_mark(directory: Path, names: list[str], mark: Mark) -> None:
+    """Everything that was on disk for sure is still there."""
+    missing = [name for name in names if not (directory / name).is_file()]
+    if missing:
+        raise CorruptStoreError(
+            "the file is missing",
+            path=str(directory / missing[0]),
+            hint="restore it from a copy; to do without it, take it and all files before it out of "
+            f"{directory.name}.index",
+        )
+    if mark.end.file not in names:
+        raise CorruptStoreError(
+            f"the index does not name {mark.end.file}, which was written up to {mark.end.position}",
+            path=str(index_path(directory)),
+            hint="restore the index and the file from a copy",
+        )
+    path = directory / mark.end.file
+    if (size := path.stat().st_size) < mark.end.position:
+        raise CorruptStoreError(
+            f"the file ends at {size}; it was on disk up to {mark.end.position}",
+            path=str(path),
+            hint=_RESTORE_HINT,
+        )
+
+
+def _recover_tail(
+    path: Path, head: FileHead, start: int, position: GtidPosition, disk: Disk
+) -> tuple[int, GtidPosition]:
+    """Cut what is behind the last whole event group of the last file.
+
+    Returns:
+        Where the file then ends, and the position that its groups lead to.
+    """
+    end, reason = start, "event group that is not complete"
+    groups = whole_groups(path, position=start, format_=head.format_description.format)
+    try:
+        reached = position
+        for event, is_whole in groups:
+            reached = _advanced(reached, event)
+            if is_whole:
+                end, position = event.next_position, reached
+    except CodecError as error:
+        reason = error.message
+    size = path.stat().st_size
+    if size > end:
+        _LOG.warning("%s: cutting %d bytes behind %d: %s", path, size - end, end, reason)
+        file = disk.open(path)
+        try:
+            file.truncate(end)
+            file.sync()
+        finally:
+            file.close()
+    return end, position
+
+
+def _advanced(position: GtidPosition, event: Event) -> GtidPosition:
+    if isinstance(event.body, GtidEvent):
+        return position.advance(event.body.gtid(event.header.server_id))
+    return position

@@ -1,0 +1,333 @@
+"""A data directory and the binlogs in it, owned by one process.
+
+DATA/binlane.lock        who owns it
+DATA/binlane.sqlite3     definitions, scope history, watermarks
+DATA/binlogs/<name>/     <name>.000001 …, <name>.index
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial, reduce
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Final, Self
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.errors import CorruptStoreError, StoreError, StoreFullError
+from binlane.positions import GtidPosition
+from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
+from binlane.store.binlog import NO_ROOM, Binlog
+from binlane.store.catalog import BinlogRecord, Catalog, Mark
+from binlane.store.disk import Disk, LocalDisk
+from binlane.store.files import (
+    BINLOGS_DIRECTORY,
+    FileHead,
+    file_name,
+    stored_format,
+    write_head,
+    write_index,
+)
+from binlane.store.lock import DirectoryLock
+from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
+from binlane.store.settings import StoreSettings
+
+_LOCAL_DISK: Final = LocalDisk()
+_DEFAULT_SETTINGS: Final = StoreSettings()
+
+
+class Store:
+    """An open data directory. One thread changes it; any thread may read what binlogs publish."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        settings: StoreSettings,
+        disk: Disk,
+        catalog: Catalog,
+        lock: DirectoryLock,
+    ) -> None:
+        self._directory = data_dir / BINLOGS_DIRECTORY
+        self._settings = settings
+        self._disk = disk
+        self._catalog = catalog
+        self._lock = lock
+        self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
+        self._source_position = catalog.source_position()
+        self._source_saved_at = time.monotonic()
+
+    @classmethod
+    def open(
+        cls,
+        data_dir: Path,
+        settings: StoreSettings = _DEFAULT_SETTINGS,
+        *,
+        disk: Disk = _LOCAL_DISK,
+    ) -> Self:
+        """Own a data directory, made if need be, and make all its binlogs whole.
+
+        Raises:
+            StoreLockedError: If another process owns it.
+            CorruptStoreError: If anything is missing or damaged that was on disk for sure.
+            StoreError: If it cannot be used.
+        """
+        try:
+            for directory in (data_dir, data_dir / BINLOGS_DIRECTORY):
+                if not directory.exists():
+                    directory.parent.mkdir(parents=True, exist_ok=True)
+                    disk.make_directory(directory)
+                    disk.sync_directory(directory.parent)
+            lock = DirectoryLock(data_dir)
+        except OSError as error:
+            raise _unusable(error, data_dir) from error
+        try:
+            catalog = Catalog.open(Catalog.path_in(data_dir))
+        except StoreError:
+            lock.release()
+            raise
+        store = cls(data_dir, settings=settings, disk=disk, catalog=catalog, lock=lock)
+        try:
+            store._recover()
+        except BaseException:
+            store._release()
+            raise
+        return store
+
+    @property
+    def binlogs(self) -> Mapping[str, Binlog]:
+        """The binlogs by name, in the order of their names; replaced, never changed."""
+        return self._binlogs
+
+    def create_binlog(
+        self,
+        definition: Definition,
+        *,
+        start: GtidPosition,
+        format_description: FormatDescriptionEvent,
+        server_id: int,
+        timestamp: int,
+    ) -> Binlog:
+        """Make a binlog; it exists when this returns.
+
+        Args:
+            definition: With a `next_log_id()`.
+            start: The source's position from which on it shall hold its scope.
+            format_description: The source's.
+            server_id: For the headers of the events that describe the files: the source's.
+            timestamp: Of those events, in seconds since 1970.
+
+        Raises:
+            DefinitionError: If there is one of this name.
+            StoreFullError: If there is no room; nothing is left of it then.
+            StoreError: If the disk fails.
+        """
+        name = definition.name
+        if name in self._binlogs:
+            raise duplicate_binlog(name)
+        for record in self._catalog.binlogs():
+            if record.definition.name == name:
+                self._clear_away(record.definition)
+        head = FileHead(
+            format_description=stored_format(format_description),
+            begin=start,
+            server_id=server_id,
+            size_bytes=0,
+        )
+        self._catalog.begin_create(definition, start, created=timestamp)
+        try:
+            binlog = self._open(definition, self._write_first_file(name, head, timestamp))
+            mark = Mark(end=binlog.end, position=start)
+            self._catalog.finish_create(definition, mark, created=timestamp)
+        except OSError as error:
+            self._discard(definition)
+            raise _unusable(error, self._directory) from error
+        except StoreError:
+            self._discard(definition)
+            raise
+        self._set_binlogs({**self._binlogs, name: binlog})
+        return binlog
+
+    def alter_binlog(self, definition: Definition) -> None:
+        """Give a binlog another scope or logging mode, from its present position on.
+
+        Raises:
+            DefinitionError: If there is no binlog of this name.
+            StoreError: If the disk fails.
+        """
+        binlog = self._find(definition.name)
+        assert binlog.definition.log_id == definition.log_id, "a binlog keeps its id"
+        binlog.sync(force=True)
+        mark = Mark(end=binlog.end, position=binlog.position)
+        self._catalog.alter(definition, mark, altered=int(time.time()))
+        binlog.definition = definition
+
+    def drop_binlog(self, name: str) -> None:
+        """Remove a binlog and its files.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+            StoreError: If the disk fails; what is left is removed when the store is next opened.
+        """
+        binlog = self._find(name)
+        position = binlog.position
+        self._catalog.begin_drop(binlog.definition, position, dropped=int(time.time()))
+        self._set_binlogs({key: log for key, log in self._binlogs.items() if key != name})
+        if not self._binlogs:
+            self.note_source_position(position, force=True)
+        binlog.abandon()
+        self._clear_away(binlog.definition)
+
+    def next_log_id(self) -> int:
+        """An id that no binlog has or had, for a new definition."""
+        return self._catalog.next_log_id()
+
+    def source_position(self) -> GtidPosition | None:
+        """From where the source must be read: what all binlogs have done.
+
+        Without binlogs it is the position last noted; None if none ever was.
+        """
+        if not self._binlogs:
+            return self._source_position
+        return reduce(
+            GtidPosition.intersection, (binlog.position for binlog in self._binlogs.values())
+        )
+
+    def note_source_position(self, position: GtidPosition, *, force: bool = False) -> None:
+        """Note up to where the source was read, for the time without binlogs.
+
+        Args:
+            position: Of the source.
+            force: Save it now, and not at most once in `watermark_interval_s`.
+
+        Raises:
+            StoreError: If it cannot be saved.
+        """
+        has_changed = position != self._source_position
+        self._source_position = position
+        is_due = time.monotonic() - self._source_saved_at >= self._settings.watermark_interval_s
+        if force or (has_changed and is_due):
+            self._catalog.save_source_position(position)
+            self._source_saved_at = time.monotonic()
+
+    def close(self) -> None:
+        """Close all binlogs and give the directory up.
+
+        Raises:
+            StoreError: If a binlog cannot be written; all others are closed all the same.
+        """
+        faults = []
+        for binlog in self._binlogs.values():
+            try:
+                binlog.close()
+            except StoreError as error:
+                faults.append(error)
+        if not self._binlogs and self._source_position is not None:
+            self._catalog.save_source_position(self._source_position)
+        self._binlogs = MappingProxyType({})
+        self._release()
+        if faults:
+            raise faults[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _recover(self) -> None:
+        records = self._catalog.binlogs()
+        for record in records:
+            definition, directory = record.definition, self._directory / record.definition.name
+            if not record.is_live:
+                self._clear_away(definition)
+                continue
+            try:
+                binlog = self._open(
+                    definition, recover(directory, _mark_of(record, directory), self._disk)
+                )
+            except OSError as error:
+                raise _unusable(error, directory) from error
+            self._set_binlogs({**self._binlogs, definition.name: binlog})
+        known = {record.definition.name for record in records}
+        for path in sorted(self._directory.iterdir()):
+            if path.name not in known:
+                raise CorruptStoreError(
+                    "no definition is stored for this binlog",
+                    path=str(path),
+                    hint=f"restore {Catalog.path_in(self._directory.parent)} from a copy, "
+                    "or move this directory away",
+                )
+
+    def _write_first_file(self, name: str, head: FileHead, timestamp: int) -> RecoveredBinlog:
+        directory, first = self._directory / name, file_name(name, 1)
+        self._disk.make_directory(directory)
+        self._disk.sync_directory(self._directory)
+        head = write_head(self._disk, directory / first, head, timestamp=timestamp)
+        write_index(self._disk, directory, [first])
+        return RecoveredBinlog(files=(first,), head=head, end=head.size_bytes, position=head.begin)
+
+    def _clear_away(self, definition: Definition) -> None:
+        """Remove a binlog that is not live, as far as it is still there."""
+        directory = self._directory / definition.name
+        try:
+            remove_directory(directory, self._disk)
+        except OSError as error:
+            raise _unusable(error, directory) from error
+        self._catalog.remove(definition.log_id)
+
+    def _discard(self, definition: Definition) -> None:
+        """Undo a creation as far as the disk lets us; opening the store does the rest."""
+        with suppress(OSError, StoreError):
+            remove_directory(self._directory / definition.name, self._disk)
+            self._catalog.remove(definition.log_id)
+
+    def _open(self, definition: Definition, found: RecoveredBinlog) -> Binlog:
+        return Binlog(
+            self._directory / definition.name,
+            definition,
+            found,
+            settings=self._settings,
+            disk=self._disk,
+            save_mark=partial(self._catalog.save_mark, definition.log_id),
+        )
+
+    def _set_binlogs(self, binlogs: Mapping[str, Binlog]) -> None:
+        self._binlogs = MappingProxyType(dict(sorted(binlogs.items())))
+
+    def _find(self, name: str) -> Binlog:
+        if name not in self._binlogs:
+            raise unknown_binlog(name, self._binlogs)
+        return self._binlogs[name]
+
+    def _release(self) -> None:
+        for binlog in self._binlogs.values():
+            binlog.abandon()
+        self._catalog.close()
+        self._lock.release()
+
+
+def _mark_of(record: BinlogRecord, directory: Path) -> Mark:
+    if record.mark is None:
+        raise CorruptStoreError(
+            "the catalog holds no watermark for this binlog",
+            path=str(directory),
+            hint="restore the catalog from a copy",
+        )
+    return record.mark
+
+
+def _unusable(error: OSError, path: Path) -> StoreError:
+    reason = error.strerror or str(error)
+    if error.errno in NO_ROOM:
+        return StoreFullError(f"no room: {reason}", path=str(path), hint="make room on the disk")
+    return StoreError(
+        f"cannot be used: {reason}", path=str(path), hint="check the disk and who may write there"
+    )

@@ -1,0 +1,125 @@
+"""Landing dies at any write to its tables, and the same micro-batch comes again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from binlane.scope.scope import Scope
+from binlane.spark.change_tables import ChangeTables
+from binlane.spark.current_tables import CurrentTables
+from binlane.spark.delta_tables import DeltaTables
+from binlane.spark.journal import Journal
+from binlane.spark.lander import Lander
+from tests.landed import delta_rows
+from tests.log_batches import change_batches, new_lander
+from tests.shop_log import ShopLog, Table
+
+ORDERS = Table("orders", ("id", "state"))
+WIDER = Table("orders", ("id", "state", "note"))
+
+
+class Crash(Exception):  # noqa: N818 - what kill -9 would do
+    """The process dies here."""
+
+
+class Fuse:
+    """Counts operations on tables and dies before or behind one of them."""
+
+    def __init__(self, at: int | None, *, is_done: bool) -> None:
+        self.count = 0
+        self._at, self._is_done = at, is_done
+
+    def run(self, operation: Callable[[], None]) -> None:
+        self.count += 1
+        is_last = self.count == self._at
+        if is_last and not self._is_done:
+            raise Crash
+        operation()
+        if is_last:
+            raise Crash
+
+
+class FusedTables(DeltaTables):
+    """Delta tables whose every write may be the last."""
+
+    def __init__(self, into: str, kind: str, app_id: str, fuse: Fuse) -> None:
+        super().__init__(into, kind, app_id)
+        self._fuse = fuse
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name not in {"create", "append", "replace", "merge", "drop", "rename", "truncate"}:
+            return found
+        return lambda *arguments: self._fuse.run(lambda: found(*arguments))
+
+
+def fused_lander(into: Path, fuse: Fuse) -> Lander:
+    journal = Journal.open(str(into), str(into / "_binlane/checkpoint"))
+    kinds = [
+        FusedTables(str(into), kind, journal.state.app_id, fuse) for kind in ("current", "changes")
+    ]
+    return Lander(
+        journal,
+        current=CurrentTables(kinds[0], journal),
+        changes=ChangeTables(kinds[1]),
+        scope=Scope.everything(),
+    )
+
+
+def eventful_batch() -> pa.Table:
+    """Rows and every kind of statement in one micro-batch."""
+    keyless = Table("plain", ("id", "state"), key=())
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"), (2, "b"))
+    log.insert(keyless, (1, "x"), (1, "x"))
+    log.statement("ALTER TABLE orders ADD COLUMN note VARCHAR(50) DEFAULT 'd'")
+    log.update(WIDER, ((1, "a", "d"), (1, "a", "changed")))
+    log.statement("RENAME TABLE orders TO tmp, plain TO orders, tmp TO plain")
+    log.insert(Table("orders", ("id", "state"), key=()), (1, "x"))
+    log.delete(Table("plain", ("id", "state", "note")), (2, "b", "d"))
+    log.statement("CREATE OR REPLACE TABLE gone (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.insert(Table("gone", ("id", "state")), (9, "z"))
+    log.statement("TRUNCATE TABLE gone")
+    log.insert(Table("gone", ("id", "state")), (10, "z"))
+    log.statement("ALTER TABLE plain RENAME COLUMN note TO remark")
+    log.insert(Table("plain", ("id", "state", "remark")), (5, "e", "f"))
+    return change_batches([log.file()])
+
+
+def contents(into: Path) -> dict[str, list[str]]:
+    """All rows of all tables with all columns, as sorted texts."""
+    return {
+        str(path.parent.relative_to(into)): sorted(
+            json.dumps(row, default=str, sort_keys=True)
+            for row in delta_rows(path.parent).to_pylist()
+        )
+        for path in into.glob("*/*/*/_delta_log")
+    }
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_path: Path) -> None:
+    batch = eventful_batch()
+    whole = Fuse(None, is_done=False)
+    fused_lander(tmp_path / "whole", whole).apply(batch)
+    expected = contents(tmp_path / "whole")
+    assert set(expected) == {
+        f"{kind}/shop/{name}"
+        for kind in ("current", "changes")
+        for name in ("orders", "plain", "gone")
+    }
+    assert whole.count > 20
+    for at in range(1, whole.count + 1):
+        into = tmp_path / str(at)
+        with pytest.raises(Crash):
+            fused_lander(into, Fuse(at, is_done=is_done)).apply(batch)
+        new_lander(into).apply(batch)
+        assert contents(into) == expected, f"write {at} of {whole.count}"
+        new_lander(into).apply(batch)
+        assert contents(into) == expected, f"once more behind write {at}"

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from binlane.errors import ConfigError, CorruptStoreError, StoreError, StoreLockedError
+from binlane.positions import GtidPosition
+from binlane.store.catalog import Catalog
+from binlane.store.settings import StoreSettings
+from binlane.store.store import Store
+from tests.groups import add, create, transaction
+
+_HOLD = """
+import sys
+from pathlib import Path
+from binlane.store.store import Store
+store = Store.open(Path(sys.argv[1]))
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_process_cannot_own_the_same_directory(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdin
+        assert holder.stdout
+        assert holder.stdout.readline() == b"open\n"
+        with pytest.raises(StoreLockedError, match=f"process {holder.pid} owns"):
+            Store.open(tmp_path)
+        holder.kill()
+    Store.open(tmp_path).close()
+
+
+def test_the_same_process_cannot_either(tmp_path: Path) -> None:
+    with Store.open(tmp_path), pytest.raises(StoreLockedError):
+        Store.open(tmp_path)
+
+
+def test_a_path_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store.open(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    "settings, key",
+    [
+        ({"max_binlog_size_bytes": 4095}, "binlog.max_binlog_size"),
+        ({"max_binlog_size_bytes": (1 << 30) + 1}, "binlog.max_binlog_size"),
+        ({"sync_binlog": -1}, "binlog.sync_binlog"),
+        ({"watermark_interval_s": -1}, "binlog.watermark_interval"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, int], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        StoreSettings(**settings)
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize("sync_binlog", [0, 1, 5])
+def test_every_sync_setting_keeps_all_groups(tmp_path: Path, sync_binlog: int) -> None:
+    settings = StoreSettings(sync_binlog=sync_binlog, watermark_interval_s=0)
+    with Store.open(tmp_path, settings) as store:
+        add(create(store), [transaction(n) for n in range(1, 12)])
+    with Store.open(tmp_path, settings) as store:
+        assert store.binlogs["orders"].position == GtidPosition.parse("0-1-11")
+
+
+def test_a_catalog_of_another_version_is_refused(tmp_path: Path) -> None:
+    Store.open(tmp_path).close()
+    connection = sqlite3.connect(Catalog.path_in(tmp_path))
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="version 99"):
+        Store.open(tmp_path)
+
+
+def test_a_damaged_catalog_is_named(tmp_path: Path) -> None:
+    Catalog.path_in(tmp_path).write_bytes(b"no database at all " * 100)
+    with pytest.raises(CorruptStoreError, match="the catalog is damaged"):
+        Store.open(tmp_path)
+
+
+def test_the_scope_history_has_every_change(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        add(create(store), [transaction(4)])
+        store.drop_binlog("orders")
+    connection = sqlite3.connect(Catalog.path_in(tmp_path))
+    rows = connection.execute("SELECT name, change, gtids FROM binlog_scope_history").fetchall()
+    connection.close()
+    assert rows == [("orders", "create", ""), ("orders", "drop", "0-1-4")]

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from binlane.store.catalog import Catalog
+from binlane.store.settings import StoreSettings
+from binlane.store.store import Store
+from binlane.store.verify import verify
+from tests.fixture_sets import fixture_set, mariadb_sets
+from tests.groups import add, create, kill, transaction
+
+# Servers that were killed, were still running, or wrote what cannot be read without a key.
+_FAULTY = {"md1011_crash_inuse", "md1011_live_copy", "md1011_encrypted", "md1011_netstream"}
+_DAMAGED = fixture_set("corrupt_mariadb1011")
+# Damage inside of bodies, which only decoding values finds.
+_VALUES_ONLY = {"rows_width_big.bin", "maria_compressed_broken.bin"}
+
+
+@pytest.fixture
+def store_dir(tmp_path: Path) -> Path:
+    with Store.open(tmp_path / "data", StoreSettings(max_binlog_size_bytes=4096)) as store:
+        add(create(store), [transaction(n, size=700) for n in range(1, 16)])
+    return tmp_path / "data"
+
+
+def faults(path: Path) -> list[str]:
+    return [str(fault).removeprefix(f"{path}/") for fault in verify([path])]
+
+
+@pytest.mark.parametrize("name", sorted(set(mariadb_sets()) - _FAULTY))
+def test_logs_of_real_servers_have_no_faults(tmp_path: Path, name: str) -> None:
+    paths = []
+    for file, data in fixture_set(name).binlogs:
+        paths.append(tmp_path / file)
+        paths[-1].write_bytes(data)
+    assert [str(fault) for fault in verify(paths)] == []
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in _DAMAGED.binlogs} - _VALUES_ONLY))
+def test_damage_is_found_where_it_is(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(_DAMAGED.files[name])
+    found = list(verify([path]))
+    error = _DAMAGED.expected["files"][name]["error"] or ""
+    assert bool(found) == (name != "ok.bin")
+    place = error.rpartition(" at ")[2] if " at " in error else ""
+    if place.isdigit():
+        assert found[0].position == int(place), found
+
+
+def test_a_whole_store_has_no_faults(store_dir: Path) -> None:
+    assert faults(store_dir) == []
+    assert faults(store_dir / "binlogs/orders") == []
+
+
+def test_a_store_that_is_being_written_has_none_either(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    add(binlog := create(store), [transaction(1)])
+    with binlog.files()[-1].path.open("ab") as stream:
+        stream.write(b"\x01\x02\x03")
+    assert faults(tmp_path) == []
+    kill(store)
+
+
+def test_a_missing_file_is_found(store_dir: Path) -> None:
+    (store_dir / "binlogs/orders/orders.000002").unlink()
+    text = "\n".join(faults(store_dir))
+    assert "orders.index:0: the index names orders.000002, which is missing" in text
+    assert "ROTATE names orders.000002; orders.000003 follows" in text
+
+
+def test_a_group_that_comes_twice_is_found(store_dir: Path) -> None:
+    directory = store_dir / "binlogs/orders"
+    (directory / "orders.000003").write_bytes((directory / "orders.000002").read_bytes())
+    found = faults(store_dir)
+    assert any("GTID_LIST says" in fault for fault in found)
+    assert any("is not after" in fault for fault in found)
+
+
+def test_a_watermark_that_is_too_small_is_found(store_dir: Path) -> None:
+    connection = sqlite3.connect(Catalog.path_in(store_dir))
+    with connection:
+        connection.execute("UPDATE binlogs SET watermark = '0-1-14'")
+    connection.close()
+    (fault,) = faults(store_dir)
+    assert fault.endswith("GTID 0-1-15 is here, but the watermark 0-1-14 is before it")
+
+
+def test_synced_bytes_that_are_gone_are_found(store_dir: Path) -> None:
+    path = max((store_dir / "binlogs/orders").glob("orders.0*"))
+    path.write_bytes(path.read_bytes()[:-10])
+    assert any("it was on disk up to" in fault for fault in faults(store_dir))
+
+
+def test_strangers_are_found(store_dir: Path) -> None:
+    (store_dir / "binlogs/other").mkdir()
+    (store_dir / "binlogs/orders/notes").write_text("")
+    assert faults(store_dir) == [
+        "binlogs/orders/notes:0: the index does not name this file",
+        "binlogs/other:0: no definition is stored for this binlog",
+    ]
+
+
+def test_a_directory_without_binlogs_is_a_fault(tmp_path: Path) -> None:
+    (fault,) = verify([tmp_path])
+    assert str(fault) == f"{tmp_path}:0: neither a data directory nor a binlog's directory"
