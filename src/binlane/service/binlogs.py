@@ -19,7 +19,7 @@ from binlane.codec.types import EventType
 from binlane.dump.transport import LiveBinlog
 from binlane.errors import DefinitionError, PeerError, StatementError
 from binlane.grouping.event_group import EventGroup
-from binlane.positions import GtidPosition
+from binlane.positions import Gtid, GtidPosition
 from binlane.routing.route import route
 from binlane.routing.routed_group import Routing
 from binlane.scope.definition import Definition, unknown_binlog
@@ -117,10 +117,17 @@ class Binlogs:
             live.notify()
 
     def _apply(self, groups: Sequence[EventGroup]) -> None:
+        captured = self.captured
         for group in groups:
+            if group.gtid is not None:
+                captured = _advanced(captured, group.gtid)
             self._apply_group(group)
         for binlog in self._store.binlogs.values():
             binlog.sync()
+        # Only now: a batch that failed comes again.
+        self.captured = captured
+        if captured is not None:
+            self._store.note_source_position(captured)
 
     def _apply_group(self, group: EventGroup) -> None:
         first = group.events[0]
@@ -141,9 +148,6 @@ class Binlogs:
             for name, binlog in self._store.binlogs.items():
                 self._route(name, binlog, group)
             self.last_timestamp = group.timestamp
-            if group.gtid is not None:
-                self.captured = (self.captured or GtidPosition()).advance(group.gtid)
-                self._store.note_source_position(self.captured)
 
     def _route(self, name: str, binlog: Binlog, group: EventGroup) -> None:
         if group.gtid is not None and binlog.position.covers(group.gtid):
@@ -274,3 +278,17 @@ class Binlogs:
                 return False
             await live.wait_for_change(version, left_s)
         return True
+
+
+def _advanced(captured: GtidPosition | None, gtid: Gtid) -> GtidPosition:
+    """The position after a group; sequences must grow, since "done up to here" is told by them."""
+    if captured is None:
+        return GtidPosition.of([gtid])
+    if captured.covers(gtid):
+        raise PeerError(
+            f"event group {gtid} comes after {captured.last(gtid.domain_id)}",
+            peer="source",
+            phase="capture",
+            hint="set gtid_strict_mode=ON on the source, so that sequences grow in each domain",
+        )
+    return captured.advance(gtid)
