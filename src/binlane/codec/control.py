@@ -12,6 +12,8 @@ from binlane.codec.types import ChecksumAlgorithm
 from binlane.errors import CodecError, UnsupportedError
 
 _FORMAT_DESCRIPTION: Final = Struct("<H50sIB")
+# The first releases with checksums knew more event types than any before them.
+_TYPES_MAX_WITHOUT_CHECKSUMS: Final = 34
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class FormatDescriptionEvent:
 
         Raises:
             UnsupportedError: If the file is not of version 4 with 19-byte headers.
-            CodecError: If the checksum algorithm is unknown.
+            CodecError: If the checksum algorithm is unknown, or the version cannot be true.
         """
         reader = Reader(data)
         version, server_version_field, created, header_length = reader.unpack(_FORMAT_DESCRIPTION)
@@ -55,11 +57,19 @@ class FormatDescriptionEvent:
         lengths = reader.rest()
         if knows_checksums(_text(server_version_field)):
             if len(lengths) <= CHECKSUM_LENGTH:
-                raise CodecError("FORMAT_DESCRIPTION has no checksum algorithm", offset=reader.offset)
+                raise CodecError(
+                    "FORMAT_DESCRIPTION has no checksum algorithm", offset=reader.offset
+                )
             algorithm = lengths[-CHECKSUM_LENGTH - 1]
             lengths = lengths[: -CHECKSUM_LENGTH - 1]
-            if algorithm not in iter(ChecksumAlgorithm):
+            if algorithm not in tuple(ChecksumAlgorithm):
                 raise CodecError(f"checksum algorithm {algorithm} is unknown", offset=reader.offset)
+        elif len(lengths) > _TYPES_MAX_WITHOUT_CHECKSUMS:
+            raise CodecError(
+                f"server version {_text(server_version_field)!r} knows no checksums, "
+                f"but {len(lengths)} event types",
+                offset=reader.offset,
+            )
         return cls(
             binlog_version=version,
             server_version_field=server_version_field,

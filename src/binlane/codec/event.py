@@ -48,7 +48,9 @@ class EventHeader:
             TruncatedError: If there are fewer.
         """
         if len(data) < HEADER_LENGTH:
-            raise TruncatedError(f"an event header needs {HEADER_LENGTH} bytes, {len(data)} are left")
+            raise TruncatedError(
+                f"an event header needs {HEADER_LENGTH} bytes, {len(data)} are left"
+            )
         timestamp, type_code, server_id, length, next_position, flags = _HEADER.unpack_from(data)
         return cls(
             timestamp=timestamp,

@@ -70,5 +70,5 @@ def knows_checksums(server_version: str) -> bool:
     Source: MariaDB sql/log_event.cc; aware are MySQL >= 5.6.1 and MariaDB >= 5.3.
     """
     numbers = [int(number) for number in re.findall(r"\d+", server_version)[:3]]
-    version = tuple((numbers + [0, 0, 0])[:3])
+    version = tuple([*numbers, 0, 0, 0][:3])
     return version >= ((5, 3, 0) if flavor_of(server_version) is Flavor.MARIADB else (5, 6, 1))

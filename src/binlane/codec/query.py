@@ -1,12 +1,13 @@
-"""Events that carry statements: QUERY, with its status variables, and ANNOTATE_ROWS."""
+"""Events that carry statements: QUERY, plain or compressed, and ANNOTATE_ROWS."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from binlane.codec.buffer import Reader
+from binlane.codec.compression import decompress_record, rewritten_record
 from binlane.codec.format import Format
 from binlane.codec.types import EventType
 from binlane.errors import CodecError
@@ -28,7 +29,10 @@ class QueryEvent:
         database: The session's default database.
         query: In the session's character set.
         tables_info: Of the extended format of WL#40 (seed 003 §1); None in a plain one.
+        record: MariaDB's compressed form of `query` as written; None in a plain event.
     """
+
+    is_compressed: ClassVar[bool] = False
 
     thread_id: int
     execution_time: int
@@ -37,6 +41,7 @@ class QueryEvent:
     database: bytes
     query: bytes
     tables_info: bytes | None = None
+    record: bytes | None = None
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
@@ -44,7 +49,8 @@ class QueryEvent:
         length = format_.post_header_length(EventType.QUERY)
         if length not in {_POST_HEADER.size, EXTENDED_POST_HEADER_LENGTH}:
             raise CodecError(
-                f"QUERY post-headers of {length} bytes are unknown; 13 and 17 are", offset=reader.offset
+                f"QUERY post-headers of {length} bytes are unknown; 13 and 17 are",
+                offset=reader.offset,
             )
         thread_id, execution_time, database_length, error_code, status_length = reader.unpack(
             _POST_HEADER
@@ -55,19 +61,22 @@ class QueryEvent:
         database = reader.take(database_length)
         if not is_extended and reader.u8() != 0:
             raise CodecError("no NUL stands after the database", offset=reader.offset - 1)
+        query = reader.take(query_length) if is_extended else reader.rest()
         return cls(
             thread_id=thread_id,
             execution_time=execution_time,
             error_code=error_code,
             status_vars=status_vars,
             database=database,
-            query=reader.take(query_length) if is_extended else reader.rest(),
+            query=decompress_record(query) if cls.is_compressed else query,
             tables_info=reader.take(tables_length) if is_extended else None,
+            record=query if cls.is_compressed else None,
         )
 
     def encode(self, format_: Format) -> bytes:
         """Exact inverse."""
         del format_
+        query = rewritten_record(self.query, self.record) if self.is_compressed else self.query
         fixed = _POST_HEADER.pack(
             self.thread_id,
             self.execution_time,
@@ -76,9 +85,16 @@ class QueryEvent:
             len(self.status_vars),
         )
         if self.tables_info is None:
-            return fixed + self.status_vars + self.database + b"\0" + self.query
-        lengths = _EXTENDED.pack(len(self.query), len(self.tables_info))
-        return fixed + lengths + self.status_vars + self.database + self.query + self.tables_info
+            return fixed + self.status_vars + self.database + b"\0" + query
+        lengths = _EXTENDED.pack(len(query), len(self.tables_info))
+        return fixed + lengths + self.status_vars + self.database + query + self.tables_info
+
+
+class QueryCompressedEvent(QueryEvent):
+    """MariaDB: a QUERY whose statement is compressed."""
+
+    __slots__ = ()
+    is_compressed = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,18 +18,25 @@ from binlane.codec.control import (
     StopEvent,
 )
 from binlane.codec.format import Format
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.rows import (
+    DeleteRowsCompressedEvent,
+    DeleteRowsCompressedV1Event,
     DeleteRowsEvent,
     DeleteRowsV1Event,
     TableMapEvent,
+    UpdateRowsCompressedEvent,
+    UpdateRowsCompressedV1Event,
     UpdateRowsEvent,
     UpdateRowsV1Event,
+    WriteRowsCompressedEvent,
+    WriteRowsCompressedV1Event,
     WriteRowsEvent,
     WriteRowsV1Event,
 )
 from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
 from binlane.codec.types import EventType
+from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,9 @@ BODIES: Final[Mapping[int, type[Body]]] = MappingProxyType(
         EventType.QUERY: QueryEvent,
         EventType.STOP: StopEvent,
         EventType.ROTATE: RotateEvent,
+        EventType.INTVAR: IntvarEvent,
+        EventType.RAND: RandEvent,
+        EventType.USER_VAR: UserVarEvent,
         EventType.FORMAT_DESCRIPTION: FormatDescriptionEvent,
         EventType.XID: XidEvent,
         EventType.TABLE_MAP: TableMapEvent,
@@ -74,5 +84,12 @@ BODIES: Final[Mapping[int, type[Body]]] = MappingProxyType(
         EventType.BINLOG_CHECKPOINT: BinlogCheckpointEvent,
         EventType.GTID: GtidEvent,
         EventType.GTID_LIST: GtidListEvent,
+        EventType.QUERY_COMPRESSED: QueryCompressedEvent,
+        EventType.WRITE_ROWS_COMPRESSED_V1: WriteRowsCompressedV1Event,
+        EventType.UPDATE_ROWS_COMPRESSED_V1: UpdateRowsCompressedV1Event,
+        EventType.DELETE_ROWS_COMPRESSED_V1: DeleteRowsCompressedV1Event,
+        EventType.WRITE_ROWS_COMPRESSED: WriteRowsCompressedEvent,
+        EventType.UPDATE_ROWS_COMPRESSED: UpdateRowsCompressedEvent,
+        EventType.DELETE_ROWS_COMPRESSED: DeleteRowsCompressedEvent,
     }
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from binlane.codec.buffer import Reader, encode_packed_int
+from binlane.codec.compression import decompress_record, rewritten_record
 from binlane.codec.format import Format
 from binlane.codec.types import EventType, RowsFlag
 from binlane.errors import CodecError
@@ -109,10 +110,13 @@ class RowsEvent:
         columns_present_after: Bitmap of an UPDATE's after images, else None.
         images: One row image after the other; an UPDATE alternates before and after.
         has_short_id: Whether the id has 4 bytes.
+        record: MariaDB's compressed form of `images` as written; None in a plain event.
     """
 
     event_type: ClassVar[EventType]
+    has_extra: ClassVar[bool] = True
     has_after_bitmap: ClassVar[bool] = False
+    is_compressed: ClassVar[bool] = False
 
     table_id: int
     flags: int
@@ -122,6 +126,7 @@ class RowsEvent:
     columns_present_after: bytes | None
     images: bytes
     has_short_id: bool = False
+    record: bytes | None = None
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
@@ -129,24 +134,30 @@ class RowsEvent:
         has_short_id = format_.post_header_length(cls.event_type) == _SHORT_ID_POST_HEADER
         table_id = reader.u32() if has_short_id else reader.u48()
         flags = reader.u16()
-        extra = _read_extra(reader) if cls.event_type >= EventType.WRITE_ROWS else None
+        extra = _read_extra(reader) if cls.has_extra else None
         column_count = reader.packed_int()
         bitmap_length = (column_count + 7) // 8
+        columns_present = reader.take(bitmap_length)
+        columns_present_after = reader.take(bitmap_length) if cls.has_after_bitmap else None
+        images = reader.rest()
         return cls(
             table_id=table_id,
             flags=flags,
             extra=extra,
             column_count=column_count,
-            columns_present=reader.take(bitmap_length),
-            columns_present_after=reader.take(bitmap_length) if cls.has_after_bitmap else None,
-            images=reader.rest(),
+            columns_present=columns_present,
+            columns_present_after=columns_present_after,
+            images=decompress_record(images) if cls.is_compressed else images,
             has_short_id=has_short_id,
+            record=images if cls.is_compressed else None,
         )
 
     def encode(self, format_: Format) -> bytes:
         """Exact inverse."""
         del format_
-        extra = b"" if self.extra is None else (len(self.extra) + 2).to_bytes(2, "little") + self.extra
+        extra = (
+            b"" if self.extra is None else (len(self.extra) + 2).to_bytes(2, "little") + self.extra
+        )
         return b"".join(
             (
                 self.table_id.to_bytes(4 if self.has_short_id else 6, "little"),
@@ -155,7 +166,7 @@ class RowsEvent:
                 encode_packed_int(self.column_count),
                 self.columns_present,
                 self.columns_present_after or b"",
-                self.images,
+                rewritten_record(self.images, self.record) if self.is_compressed else self.images,
             )
         )
 
@@ -168,7 +179,9 @@ class RowsEvent:
 def _read_extra(reader: Reader) -> bytes:
     length = reader.u16()
     if length < 2:
-        raise CodecError(f"extra data of {length} bytes cannot hold its own length", offset=reader.offset)
+        raise CodecError(
+            f"extra data of {length} bytes cannot hold its own length", offset=reader.offset
+        )
     return reader.take(length - 2)
 
 
@@ -184,6 +197,23 @@ class WriteRowsV1Event(WriteRowsEvent):
 
     __slots__ = ()
     event_type = EventType.WRITE_ROWS_V1
+    has_extra = False
+
+
+class WriteRowsCompressedV1Event(WriteRowsV1Event):
+    """As MariaDB writes it with log_bin_compress."""
+
+    __slots__ = ()
+    event_type = EventType.WRITE_ROWS_COMPRESSED_V1
+    is_compressed = True
+
+
+class WriteRowsCompressedEvent(WriteRowsEvent):
+    """MariaDB knows it, though no server writes it."""
+
+    __slots__ = ()
+    event_type = EventType.WRITE_ROWS_COMPRESSED
+    is_compressed = True
 
 
 class UpdateRowsEvent(RowsEvent):
@@ -199,6 +229,23 @@ class UpdateRowsV1Event(UpdateRowsEvent):
 
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_V1
+    has_extra = False
+
+
+class UpdateRowsCompressedV1Event(UpdateRowsV1Event):
+    """As MariaDB writes it with log_bin_compress."""
+
+    __slots__ = ()
+    event_type = EventType.UPDATE_ROWS_COMPRESSED_V1
+    is_compressed = True
+
+
+class UpdateRowsCompressedEvent(UpdateRowsEvent):
+    """MariaDB knows it, though no server writes it."""
+
+    __slots__ = ()
+    event_type = EventType.UPDATE_ROWS_COMPRESSED
+    is_compressed = True
 
 
 class DeleteRowsEvent(RowsEvent):
@@ -213,3 +260,20 @@ class DeleteRowsV1Event(DeleteRowsEvent):
 
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_V1
+    has_extra = False
+
+
+class DeleteRowsCompressedV1Event(DeleteRowsV1Event):
+    """As MariaDB writes it with log_bin_compress."""
+
+    __slots__ = ()
+    event_type = EventType.DELETE_ROWS_COMPRESSED_V1
+    is_compressed = True
+
+
+class DeleteRowsCompressedEvent(DeleteRowsEvent):
+    """MariaDB knows it, though no server writes it."""
+
+    __slots__ = ()
+    event_type = EventType.DELETE_ROWS_COMPRESSED
+    is_compressed = True

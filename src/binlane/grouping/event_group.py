@@ -234,5 +234,3 @@ def _ends_group(event: Event, *, is_transaction: bool) -> bool:
     if is_transaction or type_code in _GTID_TYPES or type_code in _CONTEXT_TYPES:
         return False
     return not isinstance(body, RowsEvent) or body.ends_statement
-
-

@@ -27,7 +27,8 @@ class TableMaps:
             rows event that only ends a statement.
 
         Raises:
-            CodecError: If a rows event refers to a table that the statement has not mapped.
+            CodecError: If a rows event refers to a table that the statement has not mapped, or
+                that has another number of columns.
         """
         body = event.body
         if isinstance(body, TableMapEvent):
@@ -41,6 +42,12 @@ class TableMaps:
                 f"{event.header.type_name} refers to table id {body.table_id}, "
                 "which no TABLE_MAP of its statement names",
                 hint="an event is missing before this one: fetch the file again from its source",
+            ).at(file, event.position)
+        if table_map is not None and body.column_count != len(table_map.column_types):
+            raise CodecError(
+                f"{event.header.type_name} has {body.column_count} columns, "
+                f"its TABLE_MAP has {len(table_map.column_types)}",
+                hint="the file is damaged here: fetch it again from its source",
             ).at(file, event.position)
         if body.ends_statement:
             self._maps.clear()

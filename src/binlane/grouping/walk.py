@@ -24,13 +24,29 @@ class Walker:
         format: Of the last FORMAT_DESCRIPTION, None before the first.
     """
 
-    def __init__(self, chunks: Iterable[bytes], *, file: str) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        *,
+        file: str,
+        position: int = 0,
+        format_: Format | None = None,
+    ) -> None:
+        """Start at the beginning of a file, or at an event inside it.
+
+        Args:
+            chunks: The bytes from `position` on, in pieces of any size.
+            file: The file's name, as messages shall give it.
+            position: Where an event starts, when `format_` is given.
+            format_: Of the FORMAT_DESCRIPTION before `position`.
+        """
         self._chunks = iter(chunks)
         self._buffer = b""
         self._start = 0
         self._file = file
-        self.position = 0
-        self.format: Format | None = None
+        self._is_encrypted = False
+        self.position = position
+        self.format = format_
 
     def events(self) -> Iterator[Event]:
         """All events in file order.
@@ -38,7 +54,8 @@ class Walker:
         Raises:
             CodecError: With file and position of the first byte of the faulty event.
         """
-        self._magic()
+        if self.format is None:
+            self._magic()
         while self._fill(HEADER_LENGTH):
             try:
                 event = self._next_event()
@@ -63,6 +80,11 @@ class Walker:
         self.position = len(MAGIC)
 
     def _next_event(self) -> Event:
+        if self._is_encrypted:
+            raise UnsupportedError(
+                "the file is encrypted by MariaDB from here on",
+                hint="give its key with --encryption-keys FILE",
+            )
         header = EventHeader.decode(self._buffer[self._start : self._start + HEADER_LENGTH])
         if not HEADER_LENGTH <= header.length <= EVENT_LENGTH_MAX:
             raise CodecError(
@@ -80,10 +102,7 @@ class Walker:
         _check_position(event)
         if isinstance(event.body, FormatDescriptionEvent):
             self.format = event.body.format
-        if header.type_code == EventType.START_ENCRYPTION:
-            raise UnsupportedError(
-                "the file is encrypted by MariaDB", hint="give its key with --encryption-keys FILE"
-            )
+        self._is_encrypted |= header.type_code == EventType.START_ENCRYPTION
         return event
 
     def _fill(self, length: int) -> bool:

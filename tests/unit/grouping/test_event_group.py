@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.body import Body
+from binlane.codec.control import IncidentEvent, RotateEvent, StopEvent
+from binlane.codec.event import Event
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.registry import OpaqueEvent
+from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
+from binlane.codec.types import EventType, GtidFlag
+from binlane.codec.variables import IntvarEvent
+from binlane.grouping.event_group import EventGroup, Grouper, group_events
+from binlane.grouping.walk import walk
+from binlane.positions import Gtid
+from tests.build import event, log, rows, table_map
+
+
+def query(text: bytes) -> QueryEvent:
+    return QueryEvent(
+        thread_id=1, execution_time=0, error_code=0, status_vars=b"", database=b"", query=text
+    )
+
+
+def gtid(sequence: int, flags: int = GtidFlag.TRANSACTIONAL) -> GtidEvent:
+    return GtidEvent(sequence=sequence, domain_id=0, flags=flags, flags_extra=0, padding=bytes(5))
+
+
+DDL = query(b"CREATE TABLE t (a INT)")
+INSERT = query(b"INSERT INTO t VALUES (1)")
+ROWS = (AnnotateRowsEvent(query=b"INSERT"), table_map(EventType.STOP), rows(1, b"\xff"))
+XID = XidEvent(xid=1)
+COMMIT = query(b"COMMIT")
+XA_PREPARE = event(OpaqueEvent(data=b"\0"), type_code=EventType.XA_PREPARE_LOG)
+MYSQL_GTID = event(OpaqueEvent(data=bytes(42)), type_code=EventType.GTID_LOG)
+
+
+def groups(*items: Event | Body) -> list[EventGroup]:
+    """The groups after the FORMAT_DESCRIPTION."""
+    return list(group_events(walk([log(*items)], file="f"), file="f"))[1:]
+
+
+def sizes(*items: Event | Body) -> list[int]:
+    return [len(group.events) for group in groups(*items)]
+
+
+@pytest.mark.parametrize("end", [XID, COMMIT, query(b"ROLLBACK"), XA_PREPARE])
+def test_a_transaction_runs_from_its_gtid_to_its_end(end: Event | Body) -> None:
+    first, second = groups(gtid(5), *ROWS, end, gtid(6, GtidFlag.STANDALONE), DDL)
+    assert (first.gtid, len(first.events)) == (Gtid(0, 1, 5), 5)
+    assert (second.gtid, len(second.events)) == (Gtid(0, 1, 6), 2)
+    assert first.next_position == second.position
+    assert first.size_bytes == second.position - first.position
+    assert all(group.is_complete and not group.is_control for group in (first, second))
+
+
+def test_events_of_the_log_itself_are_groups_of_their_own() -> None:
+    found = groups(GtidListEvent(gtids=()), gtid(1), INSERT, XID, RotateEvent(position=4, file="g"))
+    assert [(group.is_control, group.gtid) for group in found] == [
+        (True, None),
+        (False, Gtid(0, 1, 1)),
+        (True, None),
+    ]
+
+
+def test_a_crash_leaves_a_group_that_is_not_complete() -> None:
+    (group,) = groups(gtid(1), *ROWS)
+    assert not group.is_complete
+    cut, stop = groups(gtid(1), *ROWS, StopEvent())
+    assert (cut.is_complete, stop.is_complete) == (False, True)
+    cut, whole = groups(gtid(1), *ROWS, gtid(1), *ROWS, XID)
+    assert (len(cut.events), cut.is_complete) == (4, False)
+    assert (len(whole.events), whole.is_complete) == (5, True)
+
+
+def test_a_standalone_statement_may_have_context() -> None:
+    assert sizes(gtid(1, GtidFlag.STANDALONE), IntvarEvent(kind=2, value=7), INSERT) == [3]
+    assert sizes(gtid(1, GtidFlag.STANDALONE), *ROWS) == [4]
+
+
+def test_logs_without_mariadb_gtids_are_cut_at_begin_and_commit() -> None:
+    begin = query(b"BEGIN")
+    assert sizes(begin, INSERT, INSERT, XID, DDL, IntvarEvent(kind=2, value=1), INSERT) == [4, 1, 2]
+    assert sizes(MYSQL_GTID, begin, *ROWS, XID, MYSQL_GTID, DDL) == [6, 2]
+    assert {group.gtid for group in groups(MYSQL_GTID, begin, *ROWS, XID)} == {None}
+    assert sizes(query(b"XA START X'61',X'',1"), INSERT, query(b"XA END"), XA_PREPARE) == [4]
+
+
+def test_incidents_and_unknown_events_stand_alone() -> None:
+    incident = IncidentEvent(number=1, message=b"lost")
+    unknown = event(OpaqueEvent(data=b""), type_code=200)
+    assert [group.is_control for group in groups(incident, unknown)] == [True, True]
+    assert sizes(gtid(1), unknown, INSERT, XID) == [4]
+
+
+def test_a_grouper_tells_whether_a_group_is_open() -> None:
+    grouper = Grouper(file="f")
+    _, begin, insert, xid = walk([log(gtid(1), INSERT, XID)], file="f")
+    assert not grouper.is_open
+    assert list(grouper.feed(begin)) == []
+    assert list(grouper.feed(insert)) == []
+    assert grouper.is_open
+    (group,) = grouper.feed(xid)
+    assert group.events == (begin, insert, xid)
+    assert not grouper.is_open
+    assert list(grouper.finish()) == []

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from binlane.positions import FilePosition, Gtid, GtidPosition
+
+
+def position(text: str) -> GtidPosition:
+    return GtidPosition.parse(text)
+
+
+@pytest.mark.parametrize("text", ["0-1-5", "4294967295-4294967295-18446744073709551615"])
+def test_a_gtid_is_read_as_it_is_written(text: str) -> None:
+    assert str(Gtid.parse(text)) == text
+    assert Gtid.parse(f" {text}\n") == Gtid.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0-1", "0-1-2-3", "a-1-2", "0--1-2", "0-1-+2", "0-1-²", "uuid:1", "1 0-1-2"]
+)
+def test_what_is_no_gtid(text: str) -> None:
+    with pytest.raises(ValueError, match="is no MariaDB GTID"):
+        Gtid.parse(text)
+
+
+@pytest.mark.parametrize("text", ["4294967296-1-1", "0-4294967296-1", "0-1-18446744073709551616"])
+def test_parts_have_limits(text: str) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        Gtid.parse(text)
+
+
+def test_a_position_is_written_by_domain() -> None:
+    assert str(position("7-1-2, 0-1-5")) == "0-1-5,7-1-2"
+    assert position("") == GtidPosition()
+    assert not position("")
+    with pytest.raises(ValueError, match="names a domain twice"):
+        position("0-1-5,0-2-6")
+
+
+def test_a_position_covers_what_is_done() -> None:
+    here = position("0-1-5,7-1-2")
+    assert here.covers(Gtid(0, 9, 5))
+    assert not here.covers(Gtid(0, 1, 6))
+    assert not here.covers(Gtid(1, 1, 1))
+    assert here.last(7) == Gtid(7, 1, 2)
+    assert here.last(8) is None
+    assert here.includes(position("0-1-3"))
+    assert not here.includes(position("0-1-3,8-1-1"))
+
+
+def test_a_position_moves_on() -> None:
+    assert str(position("0-1-5,7-1-2").advance(Gtid(0, 3, 6))) == "0-3-6,7-1-2"
+    assert str(position("").advance(Gtid(4, 1, 1))) == "4-1-1"
+
+
+def test_positions_meet_and_join() -> None:
+    mine, yours = position("0-1-5,7-1-2"), position("0-2-3,7-1-9,8-1-1")
+    assert str(mine.union(yours)) == "0-1-5,7-1-9,8-1-1"
+    assert str(mine.intersection(yours)) == "0-2-3,7-1-2"
+    assert mine.union(position("")) == mine
+    assert not mine.intersection(position(""))
+
+
+def test_file_positions_sort_and_print() -> None:
+    assert str(FilePosition("orders.000001", 4)) == "orders.000001:4"
+    assert FilePosition("a.000001", 900) < FilePosition("a.000002", 4)
