@@ -1,0 +1,59 @@
+# Everything that is done to this repository, one recipe each. CI runs `./run test`.
+# Recipes run in the environment that `./run setup` makes.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+export PATH := justfile_directory() / ".venv/bin" + ":" + env("PATH") + ":/usr/sbin"
+
+# List the recipes.
+default:
+    @just --list --unsorted
+
+# Format, lint and type-check; seconds.
+lint:
+    ruff format --check
+    ruff check
+    mypy
+    lint-imports
+
+# Bring the sources into their form.
+format:
+    ruff format
+    ruff check --fix
+
+# Everything but the slow tests.
+test *args:
+    pytest {{ args }}
+
+# Tests against private MariaDB servers.
+system *args:
+    pytest -m system {{ args }}
+
+# Tests in a Spark session.
+spark *args:
+    pytest -m spark {{ args }}
+
+# Print the benchmarks as JSON lines.
+bench *args:
+    for script in benchmarks/*.py; do python "$script" {{ args }}; done
+
+# Write the generated pages, then build the site strictly into site/.
+docs:
+    python -m docs.generate
+    zensical build --strict --clean
+
+# All that must hold before a merge.
+check: lint docs
+    pytest -m ""
+
+# Pin all dependencies again, with hashes and without the hosts they came from.
+lock *args:
+    uv pip compile {{ lock_options }} {{ args }} requirements/bootstrap.in -o requirements/bootstrap.lock
+    uv pip compile {{ lock_options }} {{ args }} --extra demo pyproject.toml -o requirements/runtime.lock
+    uv pip compile {{ lock_options }} {{ args }} --extra demo --group dev --group docs -c requirements/runtime.lock pyproject.toml -o requirements/dev.lock
+
+lock_options := "--quiet --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'just lock'"
+
+# Run the hooks of this repository before each commit.
+hooks:
+    git config core.hooksPath .githooks

@@ -1,0 +1,104 @@
+"""What the documentation says exists, and what exists is documented."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from binlane.cli.main import COMMANDS, binlane
+from binlane.service.config import KEYS, compose
+from binlane.spark.options import _OPTIONS
+from docs.generate import command_line, ledger
+from tests.rules import ROOT, load_rules
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+GENERATED = {"reference/cli.md", "rules.md"}
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def test_every_setting_is_documented() -> None:
+    text = (DOCS / "reference/settings.md").read_text()
+    keys = [f"{section}.{key}" if section else key for section in KEYS for key in KEYS[section]]
+    assert [key for key in keys if f"`{key}`" not in text] == []
+
+
+def test_every_option_of_the_data_source_is_documented() -> None:
+    text = (DOCS / "how-to/spark.md").read_text()
+    assert [option.name for option in _OPTIONS.values() if f"`{option.name}`" not in text] == []
+
+
+@pytest.mark.parametrize("page", ["reference/settings.md", "tutorial.md"])
+def test_settings_that_are_shown_are_valid(page: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    blocks = _blocks(DOCS / page, "toml")
+    assert blocks
+    for block in blocks:
+        assert compose(tomllib.loads(block), base=tmp_path).data_dir == tmp_path / "data"
+
+
+def test_json_that_is_shown_is_json() -> None:
+    blocks = _blocks(DOCS / "reference/json.md", "json")
+    assert all(json.loads(block) for block in blocks)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_commands_that_are_shown_exist(page: Path) -> None:
+    shown = set(re.findall(r"\bbinlane ([a-z]+)\b", "\n".join(_blocks(page, "console"))))
+    assert shown - set(COMMANDS) == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+\.md)(?:#[^)]*)?\)", page.read_text())
+    generated = {(DOCS / name).resolve() for name in GENERATED}
+    missing = [
+        target
+        for target in targets
+        if "://" not in target
+        and not (path := (page.parent / target).resolve()).exists()
+        and path not in generated
+    ]
+    assert missing == []
+
+
+def test_the_site_has_every_page_once() -> None:
+    _, nav = (ROOT / "mkdocs.yml").read_text().split("\nnav:\n")
+    listed = re.findall(r"([\w/-]+\.md)$", nav, re.MULTILINE)
+    there = {str(page.relative_to(DOCS)) for page in PAGES} | GENERATED
+    assert sorted(listed) == sorted(there)
+
+
+def test_the_command_line_page_has_every_command() -> None:
+    page = command_line()
+    assert [name for name in COMMANDS if f"`binlane {name}`" not in page] == []
+
+
+def _options(command: click.Command, name: str) -> Iterator[tuple[str, click.Option]]:
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            yield f"{name} {parameter.opts[-1]}", parameter
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child_name in command.list_commands(context):
+            child = command.get_command(context, child_name)
+            assert child is not None, f"{child_name} is listed and missing"
+            yield from _options(child, f"{name} {child_name}")
+
+
+def test_every_option_says_what_it_does() -> None:
+    assert [name for name, option in _options(binlane, "binlane") if not option.help] == []
+
+
+def test_the_ledger_page_has_every_rule() -> None:
+    page = ledger()
+    assert [rule.id for rule in load_rules() if f"`{rule.id}`" not in page] == []

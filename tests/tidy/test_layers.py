@@ -1,0 +1,89 @@
+"""The layers of ARCHITECTURE.md hold, and the pure ones are pure."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.rules import ROOT
+
+PACKAGE = ROOT / "src/binlane"
+PURE = [
+    "names.py",
+    "positions.py",
+    "errors.py",
+    "codec",
+    "grouping",
+    "sql",
+    "policy",
+    "scope",
+    "session",
+    "routing",
+    "columnar",
+]
+WORLD = {
+    "asyncio",
+    "io",
+    "logging",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "select",
+    "shutil",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib",
+    "uuid",
+}
+CLOCKS = {"now", "utcnow", "today"}
+
+
+def pure_modules() -> Iterator[Path]:
+    for name in PURE:
+        path = PACKAGE / name
+        if name.endswith(".py"):
+            yield path
+        else:
+            yield from sorted(path.rglob("*.py"))
+    yield from sorted(PACKAGE.rglob("machine.py"))
+
+
+def test_layers_import_downwards_only() -> None:
+    # In a process of its own: it reconfigures logging.
+    script = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "path", list(pure_modules()), ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_pure_modules_do_not_touch_the_world(path: Path) -> None:
+    assert sorted(_touches(ast.parse(path.read_text()))) == []
+
+
+def _touches(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name for name in names if name.name.split(".")[0] in WORLD)
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] in WORLD:
+                yield module
+            case ast.Call(func=ast.Name(id="open" | "print" | "input" as name)):
+                yield name
+            case ast.Call(func=ast.Attribute(attr=name)) if name in CLOCKS:
+                yield name
