@@ -57,7 +57,7 @@ def tables_of(name: str) -> list[TableName]:
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.rule("000:row-partial")
+@pytest.mark.rule("000:logged-by-all")
 def test_a_scope_gets_its_rows_in_order_and_no_others(name: str) -> None:
     _, found = groups(name)
     for table in tables_of(name)[:4]:
