@@ -20,7 +20,7 @@ from binlane.codec.json_values import json_bytes, json_row
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.status_vars import query_text
+from binlane.codec.status_vars import decode_status_vars, query_text
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent, GtidListEvent, TransactionXid
 from binlane.codec.types import Flavor
@@ -143,7 +143,10 @@ def _query_fields(body: QueryEvent) -> dict[str, object]:
         "thread_id": body.thread_id,
         "execution_time": body.execution_time,
         "error_code": body.error_code,
-        "status_vars": _plain(body.status_vars),
+        "status_vars": {
+            variable.name.lower(): _plain(variable.value)
+            for variable in decode_status_vars(body.status_vars)
+        },
         "database": body.database.decode("utf-8", "backslashreplace"),
         "query": query_text(body),
     }

@@ -24,7 +24,7 @@ from binlane.codec.control import (
 )
 from binlane.codec.event import Event, encode_event
 from binlane.codec.format import Format
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
@@ -80,6 +80,7 @@ class TextLines:
                 GtidListEvent: self._gtid_list,
                 GtidEvent: self._gtid,
                 QueryEvent: self._query,
+                QueryCompressedEvent: self._query,
                 AnnotateRowsEvent: self._annotate,
                 TableMapEvent: self._table_map,
                 XidEvent: self._xid,

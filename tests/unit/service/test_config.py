@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from binlane.capture.settings import StartAt
+from binlane.errors import ConfigError
+from binlane.positions import GtidPosition
+from binlane.service.config import load, size_bytes
+
+FULL = """
+data_dir = "data"
+[source]                      # the server whose log is captured
+url = "mariadb://binlane@db.example:3316"
+password_file = "secret"
+start = "0-1-27"
+[listen]
+address = "0.0.0.0"
+port = 3307
+[http]
+address = "127.0.0.1"
+port = 8080
+[binlog]
+max_binlog_size = "1G"
+sync_binlog = 1
+expire_logs_days = 0
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "binlane.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_key_of_the_contract(tmp_path: Path) -> None:
+    settings = load(written(tmp_path, FULL))
+    assert settings.data_dir == tmp_path / "data"
+    assert settings.source.password_file == tmp_path / "secret"
+    assert settings.source.start == GtidPosition.parse("0-1-27")
+    assert (settings.listen.address, settings.listen.port) == ("0.0.0.0", 3307)
+    assert (settings.listen.source_host, settings.listen.source_port) == ("db.example", 3316)
+    assert settings.http is not None
+    assert settings.http.port == 8080
+    assert settings.store.max_binlog_size_bytes == 1 << 30
+
+
+def test_defaults(tmp_path: Path) -> None:
+    settings = load(written(tmp_path, '[source]\nurl = "mariadb://binlane@127.0.0.1"'))
+    assert settings.source.start is StartAt.NOW
+    assert settings.listen.port == 3307
+    assert settings.http is None
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "hint"),
+    [
+        ("", "source.url", "mariadb://"),
+        ("[sorce]\nurl = 'x'", "sorce", "source"),
+        ("[source]\nurll = 'x'", "source.urll", "did you mean source.url?"),
+        (
+            FULL.replace("sync_binlog = 1", "sync_binlogs = 1"),
+            "binlog.sync_binlogs",
+            "sync_binlog?",
+        ),
+        (FULL.replace("= 3307", "= 70000"), "listen.port", "65535"),
+        (FULL.replace("= 8080", "= -1"), "http.port", "65535"),
+        (FULL.replace('"1G"', '"1T"'), "binlog.max_binlog_size", "1G"),
+        (FULL.replace('"1G"', '"1K"'), "binlog.max_binlog_size", "4096"),
+        (FULL.replace("days = 0", "days = 3"), "binlog.expire_logs_days", "PURGE"),
+        (FULL.replace('"0-1-27"', '"0-1"'), "source.start", "oldest"),
+        (FULL.replace('"data"', "5"), "data_dir", ""),
+        (FULL.replace("binlane@", "binlane:secret@"), "source.url", "password_file"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, key: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(written(tmp_path, text))
+    assert raised.value.key == key
+    assert hint in raised.value.hint
+
+
+def test_no_toml_and_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no TOML"):
+        load(written(tmp_path, "[source"))
+    with pytest.raises(ConfigError, match="cannot read"):
+        load(tmp_path / "nope.toml")
+    with pytest.raises(ConfigError, match="wrong type"):
+        load(written(tmp_path, FULL.replace("= 3307", '= "3307"')))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("4096", 4096), (8192, 8192), ("256K", 262144), ("1g", 1 << 30)]
+)
+def test_sizes(text: object, size: int) -> None:
+    assert size_bytes(text, "key") == size
