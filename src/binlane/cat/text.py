@@ -7,7 +7,6 @@ mean as comments. Session variables are set only when they change.
 from __future__ import annotations
 
 import base64
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -45,7 +44,6 @@ TAIL: Final = (
     "/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;",
     "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;",
 )
-_BASE64_WIDTH: Final = 76
 _ROWS_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {"WRITE": "Write_rows", "UPDATE": "Update_rows", "DELETE": "Delete_rows"}
 )
@@ -244,5 +242,5 @@ class TextLines:
 def _binlog_statement(events: list[bytes]) -> Iterator[str]:
     yield "BINLOG '"
     for data in events:
-        yield from textwrap.wrap(base64.b64encode(data).decode(), _BASE64_WIDTH)
+        yield base64.encodebytes(data).decode().removesuffix("\n")
     yield f"'{DELIMITER}"

@@ -66,5 +66,4 @@ def _renderer(format_: str, verbose: int) -> tuple[Renderer, Iterable[str], Iter
 
 
 def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        sys.stdout.write(line + "\n")
+    sys.stdout.writelines(f"{line}\n" for line in lines)
