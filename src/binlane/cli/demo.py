@@ -44,8 +44,10 @@ def command(*, keep: bool, transactions: int) -> int:
     try:
         console.print("[bold]1/6  A private MariaDB[/bold]")
         stage = Stage(directory)
-        story = Story(stage, _Voice(console), transactions=transactions)
-        checks = _tell(console, story, directory)
+        voice = _Voice(console)
+        story = Story(stage, voice, transactions=transactions)
+        with voice.status:
+            checks = _tell(console, voice, story, directory)
         done = all(check.holds for check in checks)
         _close(console, story.figures, checks, time.monotonic() - begin)
         if keep:
@@ -61,27 +63,27 @@ def command(*, keep: bool, transactions: int) -> int:
 
 
 class _Voice:
-    """Says one line; one that begins with a carriage return is replaced by the next on a terminal."""
+    """Tells the story on a console; on a terminal a line below it shows what goes on."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._said_s = 0.0
+        self.status = console.status("")
 
-    def __call__(self, line: str) -> None:
-        if not line.startswith("\r"):
-            self._console.print(f"     {line}", markup=False, soft_wrap=True)
-        elif self._console.is_terminal:
-            self._console.print(f"     {line[1:]}", markup=False, end="\r")
-        elif time.monotonic() - self._said_s > 5:
-            self._said_s = time.monotonic()
-            self._console.print(f"     {line[1:]}", markup=False)
+    def say(self, line: str) -> None:
+        """Print one line."""
+        self._console.print(f"     {line}", markup=False, soft_wrap=True)
+
+    def progress(self, text: str) -> None:
+        """Show it in the line below; a pipe gets nothing."""
+        self.status.update(text)
 
 
-def _tell(console: Console, story: Story, directory: Path) -> list[Check]:
+def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> list[Check]:
     """Run the steps; a failure says which step it was and where the logs are."""
     checks: list[Check] = []
     for number, (title, step) in enumerate(story.steps, 2):
         console.print(f"[bold]{number}/6  {title}[/bold]")
+        voice.progress(title)
         try:
             for check in step():
                 checks.append(check)
@@ -103,10 +105,10 @@ def _close(
     console: Console, figures: list[BinlogFigures], checks: list[Check], seconds: float
 ) -> None:
     table = Table(title="Binlogs", title_justify="left")
-    for column in ("binlog", "files", "groups", "events", "rows events", "bytes", "lag"):
+    for column in ("binlog", "files", "groups", "events", "rows", "bytes", "lag"):
         table.add_column(column, justify="left" if column == "binlog" else "right")
     for row in figures:
-        counts = (row.files, row.groups, row.events, row.rows_events, row.bytes)
+        counts = (row.files, row.groups, row.events, row.rows, row.bytes)
         table.add_row(row.name, *(f"{count:,}" for count in counts), f"{row.lag_s:.2f} s")
     console.print(table)
     held = sum(check.holds for check in checks)

@@ -7,6 +7,7 @@ its end, when the table of all checks has been shown.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,9 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from binlane.codec.rows import RowsEvent
+from binlane.codec.columns import decode_rows
+from binlane.codec.table_metadata import table_columns
+from binlane.codec.types import Flavor
+from binlane.grouping.table_maps import rows_with_tables
 from binlane.service.demo.compare import delta_rows, server_rows
 from binlane.service.demo.shop import DATABASES, SECRET, TABLES, Shop
 from binlane.service.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, Stage
@@ -35,7 +39,8 @@ IN_SCOPE: Final = ("shop.orders", "shop.items")
 _CATCH_UP_TIMEOUT_S: Final = 120.0
 _CAT_TIMEOUT_S: Final = 120.0
 _CAT_LINES: Final = 30
-_CAT_WIDTH: Final = 70
+_CAT_WIDTH: Final = 72
+_EVENT_PLACE: Final = re.compile(r" server id .*? CRC32 0x[0-9a-f]+ *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,21 @@ class BinlogFigures:
     files: int
     groups: int
     events: int
-    rows_events: int
+    rows: int
     bytes: int
     lag_s: float
 
 
-Say = Callable[[str], None]
+class Voice(Protocol):
+    """Where the story is told."""
+
+    def say(self, line: str) -> None:
+        """Tell one line."""
+        ...
+
+    def progress(self, text: str) -> None:
+        """Tell how far the step at hand is; what was told before is out of date."""
+        ...
 
 
 class Story:
@@ -74,16 +88,21 @@ class Story:
 
     Args:
         stage: With its source running.
-        say: Takes one line for people.
+        voice: Where it is told.
         sessions: Concurrent sessions of the shop.
         transactions: Of each session.
     """
 
     def __init__(
-        self, stage: Stage, say: Say, *, sessions: int = SESSIONS, transactions: int = TRANSACTIONS
+        self,
+        stage: Stage,
+        voice: Voice,
+        *,
+        sessions: int = SESSIONS,
+        transactions: int = TRANSACTIONS,
     ) -> None:
         self._stage = stage
-        self._say = say
+        self._voice = voice
         self._sessions, self._transactions = sessions, transactions
         self._shop = Shop(stage.connect_source)
         self._lag_s: dict[str, float] = {}
@@ -94,7 +113,7 @@ class Story:
         """Titles and steps."""
         return (
             (
-                "binlane serve attached to a private MariaDB, two binlogs defined through SQL",
+                "binlane serve attached to it, two binlogs defined through SQL",
                 self.define,
             ),
             ("A real replica of binlog `orders`, and a shop that lives", self.live),
@@ -107,12 +126,12 @@ class Story:
         """Databases, `binlane serve`, and definitions by an ordinary MySQL client."""
         self._stage.create_accounts(DATABASES)
         self._stage.start_serve()
-        self._say(
+        self._voice.say(
             f"source 127.0.0.1:{self._stage.source.port}, binlane 127.0.0.1:{self._stage.port}"
         )
         with closing(self._stage.connect_binlane()) as connection:
             for statement in DEFINITIONS:
-                self._say(f"MySQL client> {statement};")
+                self._voice.say(f"MySQL client> {statement};")
                 _query(connection, statement)
             names = [row[0] for row in _query(connection, "SHOW BINLOGS")]
         yield Check("both binlogs are defined", names == ["analytics", "orders"], ", ".join(names))
@@ -128,13 +147,15 @@ class Story:
                 f"MASTER_USER='{REPLICA}', MASTER_PASSWORD='{REPLICA_PASSWORD}', "
                 "MASTER_LOG_FILE='orders.000001', MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1"
             )
-            self._say("replica> CHANGE MASTER TO … MASTER_LOG_FILE='orders.000001'; START SLAVE;")
+            self._voice.say(
+                "replica> CHANGE MASTER TO … MASTER_LOG_FILE='orders.000001'; START SLAVE;"
+            )
             _query(connection, change)
             _query(connection, "START SLAVE")
         self._shop.open()
         begin = time.monotonic()
         for done in self._shop.run(sessions=self._sessions, transactions=self._transactions):
-            self._say(f"\r{done} transactions by {self._sessions} sessions")
+            self._voice.progress(f"{done} transactions by {self._sessions} sessions")
         seconds = time.monotonic() - begin
         tally = self._shop.tally
         self._wait_for_binlogs()
@@ -233,12 +254,12 @@ class Story:
 
     def _cat(self, path: Path) -> None:
         """Show the first groups with rows, without what only a client that runs the text needs."""
-        self._say(f"$ binlane cat -v {path.name}   (some of it)")
+        self._voice.say(f"$ binlane cat -v {path.name}   (some of it)")
         lines = self._binlane("cat", "-v", str(path)).stdout.splitlines()
         told = [line for line in lines if line.startswith(("#", "COMMIT", "START TRANSACTION"))]
         first = next((i for i, line in enumerate(told) if line.startswith("START")), 0)
         for line in told[first - 1 : first + _CAT_LINES]:
-            self._say(f"    {line[:_CAT_WIDTH]}")
+            self._voice.say(f"  {_without_place(line)[:_CAT_WIDTH]}")
 
     def _binlane(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603  # our own program
@@ -251,14 +272,16 @@ class Story:
 
     def _figures(self, reader: StoreReader, name: str) -> BinlogFigures:
         files = reader.files(name)
-        groups = events = rows_events = 0
+        groups = events = rows = 0
         for group in read_groups([Path(file.path) for file in files]):
             groups += not group.is_control
             events += len(group.events)
-            rows_events += sum(isinstance(event.body, RowsEvent) for event in group.events)
+            for _, body, table_map in rows_with_tables(group.events, file=group.file):
+                columns = table_columns(table_map, flavor=Flavor.MARIADB)
+                rows += sum(1 for _ in decode_rows(body, columns))
         size = sum(file.size_bytes for file in files)
         return BinlogFigures(
-            name, len(files), groups, events, rows_events, size, self._lag_s.get(name, 0.0)
+            name, len(files), groups, events, rows, size, self._lag_s.get(name, 0.0)
         )
 
     def land(self) -> Iterator[Check]:
@@ -266,7 +289,7 @@ class Story:
         from binlane.spark.landing import land  # noqa: PLC0415  # Spark is slow to import
         from binlane.spark.session import build_session  # noqa: PLC0415  # as above
 
-        self._say("starting Spark (local[2]) …")
+        self._voice.say("starting Spark (local[2]) …")
         with _errors_into(self._stage.directory / "spark.log"):
             spark = build_session(master="local[2]")
         source = f"{self._stage.data_dir}#analytics"
@@ -277,13 +300,13 @@ class Story:
                 f"{row['_database']}.{row['_table']}": row["count"]
                 for row in changes.groupBy("_database", "_table").count().collect()
             }
-            self._say(f"spark.read.format('binlog').load(): {sum(counted.values())} row images")
+            self._voice.say(f"spark.read.format('binlog').load(): {sum(counted.values())} changes")
             report = land(spark, source, str(lake))
         finally:
             spark.stop()
-        self._say(
-            f"{report.rows} row images landed in {report.batches} micro-batches, "
-            f"{report.seconds:.1f} s, up to GTID {report.last_gtid}"
+        self._voice.say(
+            f"{report.rows} row images landed in {report.seconds:.1f} s, "
+            f"up to GTID {report.last_gtid}"
         )
         yield Check(
             "Spark sees no table of crm",
@@ -315,6 +338,11 @@ def _errors_into(path: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def _without_place(line: str) -> str:
+    """An event's head without what 80 columns have no room for."""
+    return _EVENT_PLACE.sub(" ", line).expandtabs(1)
 
 
 def _query(connection: pymysql.Connection[Any], statement: str) -> list[tuple[Any, ...]]:
