@@ -89,6 +89,7 @@ def checksum(server: PrivateServer, table: str) -> object:
 
 
 @pytest.mark.rule("000:create-log-table")
+@pytest.mark.rule("000:several-binlogs")
 def test_kill_9_in_mid_stream_loses_and_doubles_nothing(
     source: PrivateServer, serve: ServeProcess, servers: ServerFactory
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_second_process_does_not_get_the_data_directory(
     assert "hint: " in process.stderr
 
 
+@pytest.mark.rule("000:table-scope-parent")
 @pytest.mark.parametrize(
     ("statement", "errno", "text"),
     [
@@ -182,6 +184,7 @@ def test_wrong_sql_gets_an_error_that_helps(
     assert serve.execute("SHOW BINLOGS")[0][0] == "b"
 
 
+@pytest.mark.rule("000:show-master-status")
 def test_statements_on_binlogs(serve: ServeProcess) -> None:
     serve.execute(
         "CREATE BINLOG 'binny' LOG(`shop`, `crm`.`person`), IGNORE(`shop`.`stock`), FORMAT='ROW'",
@@ -278,3 +281,57 @@ def test_healthz_metrics_and_api(source: PrivateServer, tmp_path: Path) -> None:
         wait_until(lambda: get("/healthz").strip() == "ok")
         assert 'binlane_binlog_position_bytes{binlog="b"}' in get("/metrics")
         assert '"name": "b"' in get("/api/binlogs")
+
+
+@pytest.mark.rule("000:alter-log-all")
+@pytest.mark.rule("000:alter-ignore-all")
+@pytest.mark.rule("000:alter-log")
+@pytest.mark.rule("000:alter-ignore")
+@pytest.mark.rule("000:alter-add-log")
+@pytest.mark.rule("000:alter-add-ignore")
+@pytest.mark.rule("000:alter-drop-log")
+@pytest.mark.rule("000:alter-drop-ignore")
+@pytest.mark.rule("000:alter-left-to-right")
+@pytest.mark.rule("000:alter-reset-then-add")
+def test_alter_binlog_changes_what_is_logged_from_then_on(
+    source: PrivateServer, serve: ServeProcess
+) -> None:
+    create_tables(source)
+    serve.execute("CREATE BINLOG 'b' LOG(shop)")
+
+    def writes_to() -> set[str]:
+        """Which of two tables' rows are logged now."""
+        before = len(serve.gtids("b"))
+        logged = set()
+        for table in ("shop.orders", "crm.person"):
+            execute(source, f"INSERT INTO {table} () VALUES ()")
+            serve.wait_until_complete("b")
+            if len(serve.gtids("b")) > before:
+                logged.add(table)
+            before = len(serve.gtids("b"))
+        return logged
+
+    for statement, lists, logged in (
+        ("LOG ALL", ("ALL", ""), {"shop.orders", "crm.person"}),
+        ("IGNORE ALL", ("", ""), set()),
+        ("LOG(`crm`)", ("crm", ""), {"crm.person"}),
+        ("IGNORE(`crm`)", ("ALL", "crm"), {"shop.orders"}),
+        ("DROP IGNORE(`crm`)", ("ALL", ""), {"shop.orders", "crm.person"}),
+        ("LOG(`shop`.`orders`)", ("shop.orders", ""), {"shop.orders"}),
+        ("ADD LOG(`crm`)", ("crm, shop.orders", ""), {"shop.orders", "crm.person"}),
+        ("ADD IGNORE(`crm`.`person`)", ("crm, shop.orders", "crm.person"), {"shop.orders"}),
+        (
+            "DROP LOG(`shop`.`orders`), ADD LOG(`shop`)",
+            ("crm, shop", "crm.person"),
+            {"shop.orders"},
+        ),
+        (
+            "IGNORE ALL, ADD LOG(`crm`, `shop`), ADD IGNORE(`shop`.`orders`)",
+            ("crm, shop", "shop.orders"),
+            {"crm.person"},
+        ),
+    ):
+        serve.execute(f"ALTER BINLOG 'b' {statement}")
+        assert serve.execute("SHOW BINLOGS")[0][4:6] == lists, statement
+        assert writes_to() == logged, statement
+    assert list(verify([serve.data_dir])) == []
