@@ -8,6 +8,7 @@ import lzma
 from pathlib import Path
 
 import pytest
+from zstandard import ZstdCompressor
 
 from binlane.cli import main
 from binlane.cli.main import COMMANDS, exit_code
@@ -41,7 +42,10 @@ def test_cat_prints_to_stdout_and_ends_with_0(
     assert printed.err == ""
 
 
-@pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [(".gz", gzip.compress), (".xz", lzma.compress), (".zst", ZstdCompressor().compress)],
+)
 def test_compressed_files_are_read_as_they_are(
     binlog: Path, capsys: pytest.CaptureFixture[str], suffix: str, compress: object
 ) -> None:
