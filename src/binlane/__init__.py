@@ -1,3 +1,23 @@
-"""Several named, scoped binary logs for a stock MariaDB or MySQL server."""
+"""Several named, scoped binary logs for a stock MariaDB or MySQL server.
+
+`read` and `scan` are the Python interface; they are imported when they are first used, so that
+`import binlane` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from binlane.api import read, scan
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "read", "scan"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in {"read", "scan"}:
+        from binlane import api  # noqa: PLC0415 - imports pyarrow
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

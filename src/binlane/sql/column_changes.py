@@ -1,4 +1,4 @@
-"""What ALTER TABLE does to the columns of a table and to the values in its rows.
+"""The columns that CREATE TABLE makes, and what ALTER TABLE does to them and to values in rows.
 
 `analyse` tells which tables a statement changes; here stands what a reader needs who keeps a copy
 of the rows, which no log writes anew after an ALTER TABLE.
@@ -74,9 +74,17 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModifyColumn:
-    """A column with another definition, to which the server converts the values."""
+    """A column with another definition, to which the server converts the values.
+
+    Attributes:
+        name: Of the column.
+        is_first: It becomes the first.
+        after: It comes behind this one; None with `is_first` False: it stays where it is.
+    """
 
     name: str
+    is_first: bool = False
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,16 +172,50 @@ def column_changes(
     Raises:
         SqlSyntaxError: If the text is no ALTER TABLE that can be understood.
     """
-    tokens = list(
-        tokenise(statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
-    )
-    cursor = Cursor(tokens)
+    cursor = _cursor(statement, ansi_quotes, no_backslash_escapes)
     try:
         _skip_head(cursor)
         actions = split([token for token in cursor.rest() if token.text != ";"])
         return tuple(change for action in actions for change in _read_action(Cursor(action)))
     except Stopped as stopped:
         raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
+
+
+def created_columns(
+    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
+) -> tuple[AddColumn, ...]:
+    """Read a CREATE TABLE; the arguments are those of `column_changes`.
+
+    Returns:
+        Its columns in order; none if it has no list of columns (LIKE).
+
+    Raises:
+        SqlSyntaxError: If the text is no CREATE TABLE that can be understood.
+    """
+    cursor = _cursor(statement, ansi_quotes, no_backslash_escapes)
+    try:
+        skip_set_statement(cursor)
+        cursor.expect("CREATE")
+        cursor.accept("OR", "REPLACE")
+        cursor.accept("TEMPORARY")
+        cursor.expect("TABLE")
+        cursor.accept("IF", "NOT", "EXISTS")
+        cursor.qualified_name()
+        if cursor.token.text != "(" or cursor.ahead(1).word == "LIKE":
+            return ()
+        parts = [part for part in split(cursor.group()) if part]
+        columns = [part for part in parts if part[0].word not in _NOT_COLUMNS]
+        return tuple(_read_column(Cursor(part), if_not_exists=False) for part in columns)
+    except Stopped as stopped:
+        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
+
+
+def _cursor(statement: str, ansi_quotes: bool, no_backslash_escapes: bool) -> Cursor:  # noqa: FBT001 - as given
+    return Cursor(
+        list(
+            tokenise(statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
+        )
+    )
 
 
 def _skip_head(cursor: Cursor) -> None:
@@ -208,12 +250,17 @@ def _read_action(cursor: Cursor) -> Sequence[ColumnChange]:
     cursor.accept("IF", "EXISTS")
     old = cursor.identifier()
     if verb == "MODIFY":
-        return (ModifyColumn(name=old),)
+        return (_read_modify(cursor, old),)
     if verb == "RENAME":
         cursor.expect("TO")
     new = cursor.identifier()
     renamed = (RenameColumn(old=old, new=new),) if new != old else ()
-    return renamed if verb == "RENAME" else (*renamed, ModifyColumn(name=new))
+    return renamed if verb == "RENAME" else (*renamed, _read_modify(cursor, new))
+
+
+def _read_modify(cursor: Cursor, name: str) -> ModifyColumn:
+    is_first, after = _place(cursor.rest())
+    return ModifyColumn(name=name, is_first=is_first, after=after)
 
 
 def _read_add(cursor: Cursor) -> Sequence[ColumnChange]:
@@ -234,7 +281,7 @@ def _read_column(cursor: Cursor, *, if_not_exists: bool) -> AddColumn:
         arguments = tuple("".join(t.value for t in part) for part in split(rest.group()))
     attributes = rest.rest()
     words = [token.word for token in attributes]
-    after = _behind(attributes, "AFTER")
+    is_first, after = _place(attributes)
     return AddColumn(
         name=name,
         definition=ColumnDefinition(
@@ -245,8 +292,8 @@ def _read_column(cursor: Cursor, *, if_not_exists: bool) -> AddColumn:
             default=_default(attributes),
             is_computed=type_name == "SERIAL" or not _COMPUTED_WORDS.isdisjoint(words),
         ),
-        is_first=words[-1:] == ["FIRST"],
-        after=None if after is None else after.value,
+        is_first=is_first,
+        after=after,
         if_not_exists=if_not_exists,
     )
 
@@ -255,9 +302,11 @@ def _says_not_null(words: Sequence[str]) -> bool:
     return not {("NOT", "NULL"), ("PRIMARY", "KEY")}.isdisjoint(pairwise(words))
 
 
-def _behind(tokens: Sequence[Token], word: str) -> Token | None:
-    """The token behind a word."""
-    return next((token for before, token in pairwise(tokens) if before.word == word), None)
+def _place(tokens: Sequence[Token]) -> tuple[bool, str | None]:
+    """Whether a definition ends with FIRST, and the column behind its AFTER."""
+    is_first = bool(tokens) and tokens[-1].word == "FIRST"
+    after = next((token.value for word, token in pairwise(tokens) if word.word == "AFTER"), None)
+    return is_first, after
 
 
 def _default(attributes: Sequence[Token]) -> tuple[Token, ...]:

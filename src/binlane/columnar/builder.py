@@ -1,0 +1,144 @@
+"""Row images of one table → one record batch: the seam that a fast path fills.
+
+`BatchBuilder` is what `batches` needs; `ScalarBatchBuilder` fills it value by value with the
+reference decoder of the codec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from binlane.codec.columns import ABSENT, decode_rows
+from binlane.codec.rows import RowsEvent
+from binlane.columnar.arrow_types import converter
+from binlane.columnar.table_schema import CHANGE_COLUMNS, IMAGE, INVALID_DATES, TableSchema
+
+_MICROSECONDS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsSource:
+    """Where a rows event comes from: what all of its images share.
+
+    Attributes:
+        gtid: Of its event group, as text.
+        timestamp: Of the event, seconds since 1970.
+        file: Base name of the binlog file.
+        position: Of the event in it, in bytes.
+    """
+
+    gtid: str | None
+    timestamp: int
+    file: str
+    position: int
+
+
+class BatchBuilder(Protocol):
+    """Collects rows events of one table and schema."""
+
+    @property
+    def rows(self) -> int:
+        """Images collected so far."""
+
+    def append(self, body: RowsEvent, source: RowsSource) -> None:
+        """Take all images of one event.
+
+        Raises:
+            CodecError: If an image is not what the table's columns say.
+        """
+
+    def finish(self) -> pa.RecordBatch:
+        """The batch; the builder is empty afterwards."""
+
+
+BuilderFactory = Callable[[TableSchema], BatchBuilder]
+
+
+class ScalarBatchBuilder:
+    """Builds batches from the values that the codec's reference decoder gives.
+
+    Args:
+        schema: Of the table.
+    """
+
+    def __init__(self, schema: TableSchema) -> None:
+        self._schema = schema
+        fields = list(schema.arrow)[len(CHANGE_COLUMNS) :]
+        self._converters = [converter(field.type) for field in fields]
+        self._clear()
+
+    def _clear(self) -> None:
+        self._values: list[list[object]] = [[] for _ in self._schema.chosen]
+        self._ops: list[str] = []
+        self._numbers: list[int] = []
+        self._runs: list[tuple[int, RowsSource]] = []
+        self._is_full = True
+
+    @property
+    def rows(self) -> int:
+        """Images collected so far."""
+        return len(self._ops)
+
+    def append(self, body: RowsEvent, source: RowsSource) -> None:
+        """Take all images of one event."""
+        first = self.rows
+        for number, (before, after) in enumerate(decode_rows(body, self._schema.columns)):
+            is_update = before is not None and after is not None
+            if before is not None:
+                self._add(before, "update_before" if is_update else "delete", number)
+            if after is not None:
+                self._add(after, "update_after" if is_update else "insert", number)
+        self._runs.append((self.rows - first, source))
+
+    def _add(self, image: tuple[object, ...], op: str, number: int) -> None:
+        self._ops.append(op)
+        self._numbers.append(number)
+        for values, index in zip(self._values, self._schema.chosen, strict=True):
+            value = image[index]
+            if value is ABSENT:
+                self._is_full = False
+                value = None
+            values.append(value)
+
+    def finish(self) -> pa.RecordBatch:
+        """The batch; the builder is empty afterwards."""
+        schema = self._schema.arrow
+        invalid_dates = 0
+        arrays = self._change_arrays()
+        fields = list(schema)[len(CHANGE_COLUMNS) :]
+        for field, values, convert in zip(fields, self._values, self._converters, strict=True):
+            converted = values
+            if convert is not None:
+                converted = [None if value is None else convert(value) for value in values]
+                invalid_dates += converted.count(None) - values.count(None)
+            arrays.append(pa.array(converted, field.type))
+        metadata = dict(schema.metadata)
+        metadata[IMAGE] = b"full" if self._is_full else b"partial"
+        if invalid_dates:
+            metadata[INVALID_DATES] = b"%d" % invalid_dates
+        self._clear()
+        return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(metadata))
+
+    def _change_arrays(self) -> list[pa.Array[Any]]:
+        def per_image(values: list[object], data_type: pa.DataType) -> pa.Array[Any]:
+            repeated = [
+                value
+                for (count, _), value in zip(self._runs, values, strict=True)
+                for _ in range(count)
+            ]
+            return pa.array(repeated, data_type)
+
+        sources = [source for _, source in self._runs]
+        types = CHANGE_COLUMNS.types
+        return [
+            pa.array(self._ops, types[0]),
+            per_image([source.gtid for source in sources], types[1]),
+            per_image([source.timestamp * _MICROSECONDS for source in sources], types[2]),
+            per_image([source.file for source in sources], types[3]),
+            per_image([source.position for source in sources], types[4]),
+            pa.array(self._numbers, types[5]),
+        ]

@@ -1,0 +1,110 @@
+"""Schemas that change over time → one that holds all of them, and batches brought into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Values = TypeVar("Values", "pa.Array[Any]", "pa.ChunkedArray[Any]")
+
+_INTEGER_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
+_DECIMAL_DIGITS_MAX: Final = 38
+
+
+def unify_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
+    """The schema with all columns of several, in the order of the last one.
+
+    Columns that only earlier ones have come behind. A column with several types gets one that
+    holds the values of all of them, in the last resort string. The metadata is that of the last.
+    """
+    found: dict[str, pa.DataType] = {}
+    last = pa.schema([])
+    for schema in schemas:
+        for field in schema:
+            known = found.get(field.name, field.type)
+            found[field.name] = common_type(known, field.type)
+        last = schema
+    names = [*last.names, *(name for name in found if name not in set(last.names))]
+    return pa.schema([(name, found[name]) for name in names]).with_metadata(last.metadata)
+
+
+def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """A type that holds the values of both without loss."""
+    if first.equals(second):
+        return first
+    if pa.types.is_null(first) or pa.types.is_null(second):
+        return second if pa.types.is_null(first) else first
+    if pa.types.is_integer(first) and pa.types.is_integer(second):
+        return max(first, second, key=lambda each: each.bit_width)
+    if pa.types.is_floating(first) and pa.types.is_floating(second):
+        return pa.float64()
+    if _is_exact(first) and _is_exact(second):
+        return _common_decimal(first, second)
+    kinds = (first, second)
+    if all(pa.types.is_string(each) or pa.types.is_binary(each) for each in kinds):
+        return pa.binary()
+    return pa.string()
+
+
+def _is_exact(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(data_type) or pa.types.is_decimal(data_type))
+
+
+def _common_decimal(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    def digits(data_type: pa.DataType) -> tuple[int, int]:
+        if isinstance(data_type, pa.Decimal128Type):
+            return data_type.precision - data_type.scale, data_type.scale
+        return _INTEGER_DIGITS[data_type.bit_width], 0
+
+    before = max(digits(first)[0], digits(second)[0])
+    scale = max(digits(first)[1], digits(second)[1])
+    if before + scale > _DECIMAL_DIGITS_MAX:
+        return pa.string()
+    return pa.decimal128(before + scale, scale)
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with exactly the columns of a schema: cast where types differ, else NULL.
+
+    Raises:
+        pa.ArrowInvalid: If a value does not fit its new type.
+    """
+    names = set(batch.schema.names)
+    arrays = [
+        cast_exactly(batch.column(field.name), field.type)
+        if field.name in names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def conform_table(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same for a table.
+
+    Raises:
+        pa.ArrowInvalid: If a value does not fit its new type.
+    """
+    names = set(rows.column_names)
+    columns = [
+        cast_exactly(rows.column(field.name), field.type)
+        if field.name in names
+        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def cast_exactly(values: Values, data_type: pa.DataType) -> Values:
+    """Cast without losing anything.
+
+    Raises:
+        pa.ArrowInvalid: If a value does not fit.
+        pa.ArrowNotImplementedError: If there is no such cast.
+    """
+    if values.type.equals(data_type):
+        return values
+    return pc.cast(values, data_type, safe=True)

@@ -1,0 +1,92 @@
+"""The layout `table`: the row images of one table, with its columns and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.rows import TableMapEvent
+from binlane.codec.types import Flavor
+from binlane.columnar.batches import ChangeBatcher
+from binlane.columnar.table_schema import CHANGE_COLUMNS, table_schema
+from binlane.columnar.unify import conform, unify_schemas
+from binlane.errors import ConfigError
+from binlane.grouping.event_group import EventGroup
+from binlane.names import TableName
+from binlane.spark.log_files import LogFile, read_slice, slices
+from binlane.spark.options import SourceOptions
+
+
+def typed_schema(options: SourceOptions, files: Iterable[LogFile]) -> pa.Schema:
+    """The columns of the option's table over the whole log: all that it ever had.
+
+    Reads the log once for its table maps.
+
+    Raises:
+        ConfigError: If the log has no such table.
+        CodecError: If a file is damaged.
+    """
+    table = options.table
+    assert table is not None, "the layout table comes with its name"
+    found: dict[tuple[object, ...], pa.Schema] = {}
+    seen: set[str] = set()
+    flavor = Flavor.MARIADB
+    for group in _groups(files):
+        for event in group.events:
+            body = event.body
+            if isinstance(body, FormatDescriptionEvent):
+                flavor = body.format.flavor
+            if not isinstance(body, TableMapEvent):
+                continue
+            name = TableName(body.database, body.table)
+            seen.add(name.plain)
+            # The id is the only field that changes from statement to statement.
+            key = (flavor, replace(body, table_id=0))
+            if name == table and key not in found:
+                found[key] = table_schema(body, flavor=flavor).arrow
+    if not found:
+        raise ConfigError(
+            f"the log has no rows of {table.plain}",
+            key="table",
+            hint=f"it has rows of: {', '.join(sorted(seen)) or 'no table'}",
+        )
+    return unify_schemas(found.values()).remove_metadata()
+
+
+def _groups(files: Iterable[LogFile]) -> Iterator[EventGroup]:
+    for file in files:
+        for piece in slices(file, start=4, stop=file.size_bytes, size_bytes=1 << 62):
+            yield from read_slice(piece)
+
+
+class TypedTable:
+    """Renders event groups in the layout `table`.
+
+    Args:
+        options: With the table.
+        schema: Of every batch; columns that a batch's table lacks become NULL.
+    """
+
+    def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
+        own = set(schema.names) - set(CHANGE_COLUMNS.names)
+        self._schema = schema
+        self._batcher = ChangeBatcher(
+            selection=options.selection, columns=own, rows_max=options.rows_per_batch
+        )
+
+    def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
+        """Take the next group; give the batches that it fills.
+
+        Raises:
+            CodecError: With file and position, if a row cannot be decoded.
+        """
+        for batch in self._batcher.feed(group):
+            yield conform(batch, self._schema)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The rows that no batch has held yet."""
+        for batch in self._batcher.finish():
+            yield conform(batch, self._schema)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import binlane
+from binlane.errors import CodecError, ConfigError, StoreError
+from tests.fixture_sets import fixture_set
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> list[Path]:
+    paths = []
+    for name, data in fixture_set("md1011_rotation").binlogs:
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(data)
+    return paths
+
+
+def test_importing_binlane_is_light() -> None:
+    program = "import binlane, sys; print('pyarrow' in sys.modules, binlane.scan is not None)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False True\n"
+
+
+def test_read_gives_the_groups_of_all_files(log: list[Path]) -> None:
+    groups = [group for group in binlane.read(log) if not group.is_control]
+    assert [str(group.gtid) for group in groups] == [f"0-1-{n}" for n in range(1, 46)]
+    assert len({group.file for group in groups}) > 1
+
+
+def test_scan_one_file_or_many_compressed_or_not(log: list[Path], tmp_path: Path) -> None:
+    total = sum(batch.num_rows for batch in binlane.scan(log))
+    assert total == 61
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(log[0].read_bytes()))
+    one = sum(batch.num_rows for batch in binlane.scan(str(log[0])))
+    assert sum(batch.num_rows for batch in binlane.scan(packed)) == one < total
+
+
+def test_scan_from_here_to_there(log: list[Path]) -> None:
+    head = sum(batch.num_rows for batch in binlane.scan(log, stop="0-1-20"))
+    tail = sum(batch.num_rows for batch in binlane.scan(log, start="0-1-20"))
+    assert head + tail == 61
+    assert not list(binlane.scan(log, start=datetime(2099, 1, 1, tzinfo=UTC)))
+
+
+def test_scan_some_tables_and_columns(log: list[Path]) -> None:
+    assert not list(binlane.scan(log, tables="crm"))
+    (batch, *_) = binlane.scan(log, tables=["shop.t"], columns=["@1"], rows_max=3)
+    assert (batch.num_rows, batch.schema.names[-1]) == (3, "@1")
+
+
+def test_damage_says_where(tmp_path: Path) -> None:
+    path = tmp_path / "flip_body.bin"
+    path.write_bytes(fixture_set("corrupt_mariadb1011").files[path.name])
+    with pytest.raises(CodecError) as caught:
+        list(binlane.scan(path))
+    assert caught.value.file == str(path)
+    assert caught.value.position
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="none"):
+        list(binlane.read(tmp_path / "none"))
+    with pytest.raises(ConfigError, match="not built yet"):
+        list(binlane.scan("mariadb://root@127.0.0.1:3306"))
+    with pytest.raises(AttributeError, match="no attribute 'skan'"):
+        binlane.skan  # noqa: B018 - the point of the test
