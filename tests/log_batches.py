@@ -35,7 +35,7 @@ def change_batches(binlogs: Binlogs, **options: str) -> pa.Table:
 
 def new_lander(into: Path, *, scope: Scope | None = None) -> Lander:
     """A lander as a new process makes it."""
-    journal = Journal.open(str(into), str(into / "_binlane/checkpoint"))
+    journal = Journal.open(str(into), str(into / "_binlane/checkpoint"), {})
     app_id = journal.state.app_id
     return Lander(
         journal,

@@ -60,7 +60,7 @@ class FusedTables(DeltaTables):
 
 
 def fused_lander(into: Path, fuse: Fuse) -> Lander:
-    journal = Journal.open(str(into), str(into / "_binlane/checkpoint"))
+    journal = Journal.open(str(into), str(into / "_binlane/checkpoint"), {})
     kinds = [
         FusedTables(str(into), kind, journal.state.app_id, fuse) for kind in ("current", "changes")
     ]

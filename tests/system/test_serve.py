@@ -142,6 +142,19 @@ def test_sigterm_ends_it_with_status_0(serve: ServeProcess) -> None:
     assert "Traceback" not in serve.log
 
 
+def test_what_another_attempt_cannot_mend_ends_it(source: PrivateServer, tmp_path: Path) -> None:
+    with ServeProcess(tmp_path / "serve", source) as serve:
+        serve.stop()
+        (serve.directory / "secret").write_text("wrong")
+        serve.start()
+        assert serve.wait() == 3
+        last, hint = serve.log.splitlines()[-2:]
+        assert last.startswith("binlane: ")
+        assert "Access denied" in last
+        assert hint.startswith("hint: ")
+        assert "Traceback" not in serve.log
+
+
 def test_a_second_process_does_not_get_the_data_directory(
     source: PrivateServer, serve: ServeProcess
 ) -> None:

@@ -59,11 +59,17 @@ def command(  # noqa: PLR0913 - one parameter an option
 
     SOURCE is binlog files, a directory of them, or DATA#name for a binlog of `binlane serve`.
     """
-    from binlane.spark.landing import LandingSettings, land  # noqa: PLC0415
-    from binlane.spark.progress import Mode  # noqa: PLC0415 - Spark, after --help
-    from binlane.spark.session import build_session  # noqa: PLC0415
-
     _refuse_unbuilt(**others)
+    try:
+        from binlane.spark.landing import LandingSettings, land  # noqa: PLC0415 - after --help
+        from binlane.spark.progress import Mode  # noqa: PLC0415
+        from binlane.spark.session import build_session  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{error.name} is not installed",
+            key="land",
+            hint="pip install 'binlane[spark,delta]'",
+        ) from error
     known = {each.value: each for each in Mode}
     names = [name.strip() for name in mode.split(",")]
     for name in names:
@@ -123,7 +129,8 @@ def _print(report: LandingReport) -> None:
         f"up to GTID {report.last_gtid or '(nothing new)'}"
     )
     for name, table in report.tables.items():
-        state = "current" if table.is_current else table.why_not or "not current"
+        gone = table.why_not or "not current: dropped, renamed or not landed so"
+        state = "current" if table.is_current else gone
         dates = f", {table.invalid_dates} zero dates became NULL" if table.invalid_dates else ""
         click.echo(f"  {name}: {table.rows} row images; {state}{dates}")
     for note in report.notes:

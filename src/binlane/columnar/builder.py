@@ -15,7 +15,13 @@ import pyarrow as pa
 from binlane.codec.columns import ABSENT, decode_rows
 from binlane.codec.rows import RowsEvent
 from binlane.columnar.arrow_types import converter
-from binlane.columnar.table_schema import CHANGE_COLUMNS, IMAGE, INVALID_DATES, TableSchema
+from binlane.columnar.table_schema import (
+    CHANGE_COLUMNS,
+    IMAGE,
+    INVALID_DATES,
+    TableSchema,
+    primary_key_of,
+)
 
 _MICROSECONDS: Final = 1_000_000
 
@@ -69,6 +75,8 @@ class ScalarBatchBuilder:
         self._schema = schema
         fields = list(schema.arrow)[len(CHANGE_COLUMNS) :]
         self._converters = [converter(field.type) for field in fields]
+        self._key = frozenset(primary_key_of(schema.arrow))
+        self._names = [field.name for field in fields]
         self._clear()
 
     def _clear(self) -> None:
@@ -97,12 +105,18 @@ class ScalarBatchBuilder:
     def _add(self, image: tuple[object, ...], op: str, number: int) -> None:
         self._ops.append(op)
         self._numbers.append(number)
-        for values, index in zip(self._values, self._schema.chosen, strict=True):
+        for position, index in enumerate(self._schema.chosen):
             value = image[index]
             if value is ABSENT:
-                self._is_full = False
+                self._note_absent(self._names[position], op)
                 value = None
-            values.append(value)
+            self._values[position].append(value)
+
+    def _note_absent(self, name: str, op: str) -> None:
+        """A before image serves with its key alone."""
+        is_before = op in {"update_before", "delete"}
+        if not (is_before and self._key and name not in self._key):
+            self._is_full = False
 
     def finish(self) -> pa.RecordBatch:
         """The batch; the builder is empty afterwards."""

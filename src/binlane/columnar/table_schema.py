@@ -121,7 +121,7 @@ def primary_key_of(schema: pa.Schema) -> list[str]:
 
 
 def has_full_images(schema: pa.Schema) -> bool:
-    """Whether every image of a batch has all columns."""
+    """Whether images suffice to apply them: whole ones, of before images at least the key."""
     return bool(schema.metadata.get(IMAGE, b"full") == b"full")
 
 

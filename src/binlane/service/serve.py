@@ -1,7 +1,7 @@
 """`binlane serve`: puts the parts together, starts them, and stops them in the other order.
 
-Order of a start: store (it owns the directory), listeners, capture. Order of a stop: listeners, so
-that no new statement comes; capture, at the end of the batch that it is at; store.
+Order of a start: store (it owns the directory), listeners, capture. A stop goes the other way:
+capture ends with the batch that it is at, statements under way are answered, the store is closed.
 """
 
 from __future__ import annotations

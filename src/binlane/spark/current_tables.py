@@ -18,7 +18,6 @@ from binlane.columnar.table_schema import (
     primary_key_of,
 )
 from binlane.columnar.unify import conform_table
-from binlane.errors import ConfigError
 from binlane.names import TableName
 from binlane.spark.delta_tables import DeltaTables
 from binlane.spark.journal import Journal
@@ -152,7 +151,6 @@ class CurrentTables:
         """Apply changes of one shape, those left out that are applied already.
 
         Raises:
-            ConfigError: If their images are not full.
             StoreError: If the table cannot be written.
         """
         if table.plain in self.abandoned:
@@ -161,11 +159,12 @@ class CurrentTables:
         if not fresh.num_rows:
             return
         if not has_full_images(changes.schema):
-            raise ConfigError(
-                f"the row images of {table.plain} are not full, so its current state is not known",
-                key="mode",
-                hint="set binlog_row_image=FULL on the source, or land with --mode changes",
+            self._abandon(
+                table,
+                "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
+                "left out generated columns",
             )
+            return
         key = primary_key_of(changes.schema)  # tables whose columns have no names have none
         changes = self._named(table, changes)
         fresh = fresh.rename_columns(changes.column_names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
@@ -26,6 +27,7 @@ class JournalState:
 
     Attributes:
         app_id: Names this landing in the tables' transactions and in its checkpoint.
+        terms: What it lands; a landing that goes on must land the same.
         done: `_seq` of the last statement whose steps are all done; what lies before it is done.
         doing: `_seq` of the statement whose steps are being done, 0 for none.
         step: The step of it that may have been begun.
@@ -33,6 +35,7 @@ class JournalState:
     """
 
     app_id: str
+    terms: dict[str, str] = field(default_factory=dict)
     done: int = 0
     doing: int = 0
     step: int = 0
@@ -54,15 +57,17 @@ class Journal:
         self.state = state
 
     @classmethod
-    def open(cls, into: str, checkpoint: str) -> Journal:
+    def open(cls, into: str, checkpoint: str, terms: Mapping[str, str]) -> Journal:
         """Bind a target and a checkpoint to each other, or see that they are.
 
         Args:
             into: URI or path of the target.
-            checkpoint: Of the streaming query's checkpoint.
+            checkpoint: URI or path of the streaming query's checkpoint.
+            terms: What is to be landed, by setting.
 
         Raises:
-            ConfigError: If one of them belongs to another landing, or one is gone.
+            ConfigError: If one of them belongs to another landing or is gone, or if the target was
+                landed on other terms: what was left out then would be missing for good.
             StoreError: If they cannot be written.
         """
         filesystem, root = resolve(into)
@@ -70,7 +75,8 @@ class Journal:
         known = _read(filesystem, f"{root}/{FOLDER}/{_JOURNAL}")
         bound = _read(at_checkpoint, f"{checkpoint_root}/{_APP_ID}")
         if known is None and bound is None:
-            journal = cls(filesystem, root, JournalState(app_id=f"binlane-{uuid.uuid4()}"))
+            fresh = JournalState(app_id=f"binlane-{uuid.uuid4()}", terms=dict(terms))
+            journal = cls(filesystem, root, fresh)
             journal.save()
             _write(at_checkpoint, f"{checkpoint_root}/{_APP_ID}", journal.state.app_id)
             return journal
@@ -82,6 +88,14 @@ class Journal:
                 hint="name the checkpoint that this target was landed with, or an empty target "
                 "and an empty checkpoint",
             )
+        for name, value in terms.items():
+            if state.terms.get(name) != value:
+                raise ConfigError(
+                    f"{into} was landed with {name} {state.terms.get(name) or 'not given'}, "
+                    f"not with {value or 'none'}",
+                    key=name,
+                    hint="go on with the same, or land into an empty target",
+                )
         return cls(filesystem, root, state)
 
     def save(self) -> None:

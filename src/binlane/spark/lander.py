@@ -57,7 +57,6 @@ class Lander:
 
         Raises:
             UnsupportedError: If a statement changes rows.
-            ConfigError: If row images are not full.
             StoreError: If the target cannot be written.
         """
         self._pending.clear()

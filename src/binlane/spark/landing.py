@@ -27,6 +27,7 @@ from binlane.spark.current_tables import CurrentTables
 from binlane.spark.delta_tables import DeltaTables
 from binlane.spark.journal import FOLDER, Journal
 from binlane.spark.lander import Lander
+from binlane.spark.log_files import Log
 from binlane.spark.options import Layout, read_scope
 from binlane.spark.progress import Mode, TableReport
 from binlane.spark.source import FORMAT_NAME
@@ -121,7 +122,10 @@ def land(
     started = time.monotonic()
     into = into.rstrip("/") if "://" in into else str(Path(into).absolute())
     checkpoint = settings.checkpoint or f"{into}/{FOLDER}/checkpoint"
-    journal = Journal.open(into, checkpoint)
+    sources = [source] if isinstance(source, str) else list(source)
+    Log(sources).one_log()  # whoever is to read it later: what is wrong with it is said here
+    modes = ",".join(sorted(mode.value for mode in settings.modes))
+    journal = Journal.open(into, checkpoint, {"mode": modes, "tables": settings.tables})
     kept = {mode: DeltaTables(into, mode.value, journal.state.app_id) for mode in settings.modes}
     lander = Lander(
         journal,
@@ -130,7 +134,7 @@ def land(
         scope=read_scope(settings.tables) if settings.tables else Scope.everything(),
     )
     options = {
-        "paths": json.dumps([source] if isinstance(source, str) else list(source)),
+        "paths": json.dumps(sources),
         "layout": Layout.BATCHES.value,
         "maxBytesPerTrigger": str(settings.batch_bytes),
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.errors import CodecError, ConfigError
+from binlane.errors import CodecError
 from binlane.spark.delta_tables import DeltaTables
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
@@ -80,10 +80,11 @@ def test_what_the_log_does_not_tell_is_refused_with_its_place(name: str, tmp_pat
     assert caught.value.hint
 
 
-def test_current_needs_full_images(tmp_path: Path) -> None:
+def test_a_table_whose_images_lack_columns_is_given_up(tmp_path: Path) -> None:
     batches = change_batches(fixture_set("md1011_rowimage_minimal").binlogs)
-    with pytest.raises(ConfigError, match="are not full"):
-        land_all(tmp_path, [batches])
+    progress = land_all(tmp_path, [batches]).finish()
+    assert "row images lack columns" in progress.tables["shop.pk"].why_not
+    assert not progress.tables["shop.pk"].is_current
 
 
 def test_zero_dates_are_counted(tmp_path: Path) -> None:

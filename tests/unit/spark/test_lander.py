@@ -5,12 +5,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from binlane.codec.rows import DeleteRowsV1Event
+from binlane.codec.transaction import GtidEvent, XidEvent
+from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
 from binlane.errors import CodecError, ConfigError
 from binlane.names import TableName
 from binlane.spark.delta_tables import DeltaTables
 from binlane.spark.journal import Journal
 from binlane.spark.lander import Lander
+from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows
 from tests.log_batches import change_batches, land_all, new_lander
@@ -312,14 +316,36 @@ def test_a_column_type_that_grows(tmp_path: Path) -> None:
 
 def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:
     first, second = str(tmp_path / "a"), str(tmp_path / "b")
-    Journal.open(first, f"{first}/_binlane/checkpoint")
-    Journal.open(second, f"{second}/_binlane/checkpoint")
+    Journal.open(first, f"{first}/_binlane/checkpoint", {})
+    Journal.open(second, f"{second}/_binlane/checkpoint", {})
     with pytest.raises(ConfigError, match="do not belong together"):
-        Journal.open(first, f"{second}/_binlane/checkpoint")
+        Journal.open(first, f"{second}/_binlane/checkpoint", {})
     with pytest.raises(ConfigError, match="do not belong together"):
-        Journal.open(first, str(tmp_path / "empty"))
+        Journal.open(first, str(tmp_path / "empty"), {})
     with pytest.raises(ConfigError, match="do not belong together"):
-        Journal.open(str(tmp_path / "empty"), f"{second}/_binlane/checkpoint")
+        Journal.open(str(tmp_path / "empty"), f"{second}/_binlane/checkpoint", {})
+
+
+def test_a_target_is_landed_on_the_same_terms(tmp_path: Path) -> None:
+    target = (str(tmp_path), str(tmp_path / "_binlane/checkpoint"))
+    Journal.open(*target, {"mode": "changes", "tables": ""})
+    Journal.open(*target, {"mode": "changes", "tables": ""})
+    for terms in ({"mode": "changes,current", "tables": ""}, {"mode": "changes", "tables": "shop"}):
+        with pytest.raises(ConfigError, match=r"was landed with (mode changes|tables not given)"):
+            Journal.open(*target, terms)
+
+
+def test_deletes_need_no_more_of_a_row_than_its_key(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"), (2, "b"))
+    log.bodies += [
+        GtidEvent(sequence=9, domain_id=0, flags=GtidFlag.TRANSACTIONAL),
+        ORDERS.table_map(),
+        build.rows(2, ORDERS.image((1,)), kind=DeleteRowsV1Event, present=0b01),
+        XidEvent(xid=9),
+    ]
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "b")]
 
 
 @pytest.mark.parametrize(
