@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from binlane.errors import ConfigError
 from binlane.positions import SERVER_ID_MAX, FilePosition, GtidPosition
@@ -106,6 +106,21 @@ class SourceUrl:
             ssl_key=options.get("ssl-key"),
             scheme=parts.scheme,
         )
+
+    @property
+    def text(self) -> str:
+        """The whole URL; `parse` of it gives the same."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        given = {
+            "socket": self.socket,
+            "ssl-mode": None if self.ssl_mode is SslMode.PREFERRED else self.ssl_mode.value,
+            "ssl-ca": self.ssl_ca,
+            "ssl-cert": self.ssl_cert,
+            "ssl-key": self.ssl_key,
+        }
+        options = urlencode({name: value for name, value in given.items() if value is not None})
+        address = f"{self.scheme}://{quote(self.user)}@{host}:{self.port}"
+        return f"{address}?{options}" if options else address
 
     def __str__(self) -> str:
         """The address as messages name it: without TLS options."""

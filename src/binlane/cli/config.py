@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+import json
 from pathlib import Path
 
 import click
@@ -23,18 +23,13 @@ def command() -> None:
     help="The configuration file.",
 )
 def check(*, config_path: Path) -> int:
-    """Read the configuration file and print the value that each setting has."""
-    from binlane.service.config import load  # noqa: PLC0415  # after --help
+    """Read the configuration file and print the value that each setting has, as TOML."""
+    from binlane.service.config import effective, load  # noqa: PLC0415  # after --help
 
-    _print("", load(config_path))
+    for section, values in effective(load(config_path)).items():
+        if section:
+            click.echo(f"\n[{section}]")
+        for key, value in values.items():
+            # JSON's texts and numbers are TOML's too.
+            click.echo(f"{key} = {json.dumps(value, ensure_ascii=False)}")
     return 0
-
-
-def _print(prefix: str, settings: object) -> None:
-    assert is_dataclass(settings), "settings are dataclasses"
-    for field in fields(settings):
-        value, name = getattr(settings, field.name), f"{prefix}{field.name}"
-        if is_dataclass(value):
-            _print(f"{name}.", value)
-        else:
-            click.echo(f"{name} = {value}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.capture.settings import SourceSettings, SourceUrl, parse_start
+from binlane.capture.settings import SourceSettings, SourceUrl, StartAt, parse_start
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings
 from binlane.store.settings import StoreSettings
@@ -148,6 +148,37 @@ def _store(section: Mapping[str, Any]) -> StoreSettings:
         size = size_bytes(values.pop("max_binlog_size"), "binlog.max_binlog_size")
         values["max_binlog_size_bytes"] = size
     return StoreSettings(**values)
+
+
+def effective(settings: Settings) -> dict[str, dict[str, object]]:
+    """The value of every key that may stand in the file, by section; the empty one comes first.
+
+    `load` of these values, written as TOML, gives the same settings.
+    """
+    source, listen, store = settings.source, settings.listen, settings.store
+    start = source.start.value if isinstance(source.start, StartAt) else str(source.start)
+    values: dict[str, dict[str, object]] = {
+        "": {"data_dir": str(settings.data_dir)},
+        "source": {
+            "url": source.url.text,
+            "start": start,
+            "heartbeat_period_s": source.heartbeat_period_s,
+            "timeout_s": source.timeout_s,
+        },
+        "listen": {"address": listen.address, "port": listen.port},
+        "binlog": {
+            "max_binlog_size": store.max_binlog_size_bytes,
+            "sync_binlog": store.sync_binlog,
+            "expire_logs_days": 0,
+        },
+    }
+    if source.password_file is not None:
+        values["source"]["password_file"] = str(source.password_file)
+    if source.server_id is not None:
+        values["source"]["server_id"] = source.server_id
+    if settings.http is not None:
+        values["http"] = {"address": settings.http.address, "port": settings.http.port}
+    return values
 
 
 def size_bytes(value: object, key: str) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from binlane.capture.settings import StartAt
+from binlane.cli import main
 from binlane.errors import ConfigError
 from binlane.positions import GtidPosition
 from binlane.service.config import load, size_bytes
@@ -88,6 +89,23 @@ def test_no_toml_and_no_file(tmp_path: Path) -> None:
         load(tmp_path / "nope.toml")
     with pytest.raises(ConfigError, match="wrong type"):
         load(written(tmp_path, FULL.replace("= 3307", '= "3307"')))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FULL,
+        '[source]\nurl = "mariadb://a%40b@[::1]:3307?socket=/run/x.sock&ssl-mode=REQUIRED"',
+        '[source]\nurl = "mariadb://a@h"\nstart = "binlog.000007:4711"\nserver_id = 9',
+    ],
+)
+def test_what_config_check_prints_means_the_same(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, text)
+    settings = load(path)
+    assert main(["config", "check", "--config", str(path)]) == 0
+    assert load(written(tmp_path, capsys.readouterr().out)) == settings
 
 
 @pytest.mark.parametrize(
