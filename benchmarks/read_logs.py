@@ -71,7 +71,9 @@ print(rows)
 
 def main() -> None:
     """Make the logs, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=20, help="of each log")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()

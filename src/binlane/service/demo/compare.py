@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def server_rows(connection: pymysql.Connection[Any], table: str) -> Table:
 
 def delta_rows(path: Path) -> Table:
     """A current-state table without the columns that landing adds."""
-    table = DeltaTable(str(path)).to_pyarrow_table()
+    table = pa.table(DeltaTable(str(path)).scan())
     columns = [name for name in table.column_names if not name.startswith("_")]
     rows = [tuple(map(_plain, row.values())) for row in table.select(columns).to_pylist()]
     return columns, _sorted(rows)

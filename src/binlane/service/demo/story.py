@@ -6,13 +6,12 @@ its end, when the table of all checks has been shown.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -290,8 +289,7 @@ class Story:
         from binlane.spark.session import build_session  # noqa: PLC0415  # as above
 
         self._voice.say("starting Spark (local[2]) …")
-        with _errors_into(self._stage.directory / "spark.log"):
-            spark = build_session(master="local[2]")
+        spark = build_session(master="local[2]", log_file=self._stage.directory / "spark.log")
         source = f"{self._stage.data_dir}#analytics"
         lake = self._stage.directory / "lake"
         try:
@@ -325,19 +323,6 @@ class Story:
                     theirs == ours and len(theirs[1]) > 0,
                     f"{len(ours[1])} rows, {len(ours[0])} columns",
                 )
-
-
-@contextmanager
-def _errors_into(path: Path) -> Iterator[None]:
-    """Have what is started meanwhile write its standard error into a file: Java's greetings."""
-    kept = os.dup(2)
-    with path.open("ab") as log:
-        os.dup2(log.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _without_place(line: str) -> str:
