@@ -142,6 +142,22 @@ def test_sigterm_ends_it_with_status_0(serve: ServeProcess) -> None:
     assert "Traceback" not in serve.log
 
 
+def test_without_binlogs_an_old_position_does_not_matter(
+    source: PrivateServer, serve: ServeProcess
+) -> None:
+    create_tables(source)
+    serve.execute("CREATE BINLOG 'b'")
+    serve.wait_until_complete("b")
+    serve.execute("DROP BINLOG 'b'")
+    assert serve.stop() == 0
+    execute(source, "INSERT INTO shop.orders () VALUES ()", "RESET MASTER")
+    serve.start()
+    serve.execute("CREATE BINLOG 'b'")
+    execute(source, "INSERT INTO shop.orders () VALUES ()")
+    serve.wait_until_complete("b")
+    assert serve.gtids("b") == ["0-1-1"]
+
+
 def test_what_another_attempt_cannot_mend_ends_it(source: PrivateServer, tmp_path: Path) -> None:
     with ServeProcess(tmp_path / "serve", source) as serve:
         serve.stop()

@@ -58,7 +58,7 @@ class Binlogs:
 
     Attributes:
         captured: Up to where the source has been routed into all of them; None before the first
-            event group where capture begins "now" or "oldest".
+            event group where capture begins as configured.
         lock: Held while the store is written.
         last_timestamp: Of the last group that was routed, seconds since 1970.
         counts: By binlog name.
@@ -70,7 +70,8 @@ class Binlogs:
         self.lock = asyncio.Lock()
         self._format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self._has_format = asyncio.Event()
-        self.captured = store.source_position()
+        # Without binlogs nothing can be missed, and an old position may be purged by now.
+        self.captured = store.source_position() if store.binlogs else None
         self.last_timestamp = 0
         self.counts: dict[str, Counts] = {name: Counts() for name in store.binlogs}
 
