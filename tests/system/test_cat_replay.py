@@ -72,6 +72,7 @@ def empty_server(server_directory: Path) -> Iterator[PrivateServer]:
         yield server
 
 
+@pytest.mark.rule("001:readable")
 @pytest.mark.parametrize("name", SETS)
 def test_replay(name: str, empty_server: PrivateServer, tmp_path: Path) -> None:
     paths = []
