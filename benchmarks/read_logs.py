@@ -39,7 +39,7 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
-from binlane.store.reading import open_chunks
+from binlane.store.chunks import open_chunks
 rows = 0
 for path in sys.argv[1:]:
     for _, body, table in rows_with_tables(walk(open_chunks(path), file=path), file=path):

@@ -35,7 +35,7 @@ class Renderer(Protocol):
 def command(*, files: tuple[str, ...], verbose: int, format_: str, quiet: bool) -> int:
     """Print binlog files as one stream; - is standard input. Reads .gz and .xz as they are."""
     from binlane.grouping.walk import walk  # noqa: PLC0415  # after --help
-    from binlane.store.reading import base_name, open_chunks  # noqa: PLC0415  # as above
+    from binlane.store.chunks import base_name, open_chunks  # noqa: PLC0415  # as above
 
     del quiet  # nothing but errors is ever written to standard error
     # What is no text in a binlog's bytes is printed as it was, or in JSON as its escape.

@@ -40,7 +40,7 @@ from binlane.scope import (
 )
 from binlane.service.binlogs import Binlogs
 from binlane.store.binlog import Binlog
-from binlane.store.reading import open_chunks
+from binlane.store.chunks import open_chunks
 
 COMPLETE_TIMEOUT_S: Final = 10.0
 """How long what describes a binlog waits for it to be complete up to the source."""

@@ -28,9 +28,10 @@ from binlane.positions import FilePosition
 from binlane.scope.scope import Scope
 from binlane.spark.resync import find_group
 from binlane.store.catalog import CATALOG_FILE
+from binlane.store.chunks import base_name, open_chunks
 from binlane.store.compression import SUFFIXES
 from binlane.store.files import BINLOGS_DIRECTORY
-from binlane.store.reading import StoreReader, base_name, open_chunks, whole_groups
+from binlane.store.reading import StoreReader, whole_groups
 
 _BINLOG_NAME: Final = re.compile(r"(?P<log>.+)\.(?P<number>\d{6,})")
 

@@ -21,8 +21,8 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import walk
 from binlane.positions import FilePosition, GtidPosition
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
+from binlane.store.chunks import base_name, open_chunks
 from binlane.store.files import BINLOGS_DIRECTORY, index_path, read_index
-from binlane.store.reading import base_name, open_chunks
 
 _CUT: Final = "the file ends inside an event group"
 

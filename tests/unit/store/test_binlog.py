@@ -14,8 +14,8 @@ from binlane.grouping.walk import walk
 from binlane.names import TableName
 from binlane.positions import FilePosition, Gtid, GtidPosition
 from binlane.scope.scope import Scope
+from binlane.store.chunks import open_chunks
 from binlane.store.files import IN_USE_POSITION
-from binlane.store.reading import open_chunks
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify

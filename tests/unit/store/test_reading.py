@@ -11,14 +11,8 @@ import pytest
 
 from binlane.errors import CodecError, CorruptStoreError, StoreError
 from binlane.positions import GtidPosition
-from binlane.store.reading import (
-    CHUNK_BYTES,
-    StoreReader,
-    base_name,
-    complete_end,
-    open_chunks,
-    read_groups,
-)
+from binlane.store.chunks import CHUNK_BYTES, base_name, open_chunks
+from binlane.store.reading import StoreReader, complete_end, read_groups
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.fixture_sets import fixture_set

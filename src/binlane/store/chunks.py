@@ -1,0 +1,62 @@
+"""The bytes of any file, compressed or not, in pieces; imports little, so that `cat` starts at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Final, cast
+
+from binlane.errors import CorruptStoreError, StoreError
+from binlane.store.compression import SUFFIXES, decompressed
+
+CHUNK_BYTES: Final = 1 << 20
+STDIN: Final = "-"
+
+
+def base_name(path: str | Path) -> str:
+    """The name of a file as logs give it: without directory and compression suffix."""
+    name = Path(path).name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
+    """The bytes of a file in pieces of at most 1 MiB.
+
+    Args:
+        path: A file, plain or compressed by gzip, xz or zstd (told by its first bytes); `-` is
+            standard input.
+        position: Where to start, in bytes of the uncompressed file.
+
+    Raises:
+        StoreError: If the file cannot be read.
+        CorruptStoreError: If its compression is damaged.
+    """
+    damage: tuple[type[Exception], ...] = ()
+    try:
+        with ExitStack() as stack:
+            is_stdin = str(path) == STDIN
+            plain = sys.stdin.buffer if is_stdin else stack.enter_context(Path(path).open("rb"))
+            stream: IO[bytes] = plain
+            if unpacked := decompressed(cast("BufferedReader", plain), path=str(path)):
+                stream, damage = stack.enter_context(unpacked.stream), unpacked.damage
+            if position:
+                stream.seek(position)
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
+    except damage as error:
+        raise CorruptStoreError(
+            f"the compressed file is damaged: {error}",
+            path=str(path),
+            hint="fetch it again from its source",
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"cannot be read: {error.strerror or error}",
+            path=str(path),
+            hint="check the name and who may read it",
+        ) from error
