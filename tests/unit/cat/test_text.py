@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from binlane.cat.pseudo_sql import literal
@@ -67,3 +69,24 @@ def test_literal(value: object, column_type: ColumnType, text: str) -> None:
 def test_shortest_float(stored: float, short: float) -> None:
     assert shortest_float(stored) == pytest.approx(short, rel=1e-7)
     assert len(repr(shortest_float(stored))) <= len(repr(stored))
+
+
+def test_statements_carry_their_context() -> None:
+    lines = printed("md1011_format_statement")
+    for line in (
+        "SET INSERT_ID=1/*!*/;",
+        "SET @`i`:=-42/*!*/;",
+        "SET @`s`:=_utf8mb4 X'73747220277127205c20c3a9'/*!*/;",
+        "SET @`d`:=123.456/*!*/;",
+        "SET @`r`:=15000000000.0e0/*!*/;",
+        "SET @`n`:=NULL/*!*/;",
+        "SET @`b`:=_binary X'00ff41'/*!*/;",
+        "SET @`u`:=18446744073709551615/*!*/;",
+        "use `shop`/*!*/;",
+    ):
+        assert line in lines, line
+    assert any(line.startswith("SET @@RAND_SEED1=") for line in lines)
+    assert any(line.startswith("SET @@session.time_zone=") for line in lines)
+    # A session variable is set only when it changes.
+    modes = [line for line in lines if line.startswith("SET @@session.sql_mode=")]
+    assert all(mode != following for mode, following in pairwise(modes))
