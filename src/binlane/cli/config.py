@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from binlane.cli.talk import verbose_option
+
 
 @click.group("config")
 def command() -> None:
@@ -22,11 +24,14 @@ def command() -> None:
     show_default=True,
     help="The configuration file.",
 )
-def check(*, config_path: Path) -> int:
+@verbose_option
+@click.option("--quiet", is_flag=True, help="Only check; print nothing.")
+def check(*, config_path: Path, quiet: bool) -> int:
     """Read the configuration file and print the value that each setting has, as TOML."""
     from binlane.service.config import effective, load  # noqa: PLC0415  # after --help
 
-    for section, values in effective(load(config_path)).items():
+    settings = load(config_path)
+    for section, values in () if quiet else effective(settings).items():
         if section:
             click.echo(f"\n[{section}]")
         for key, value in values.items():

@@ -14,6 +14,7 @@ import pymysql
 from rich.console import Console
 from rich.table import Table
 
+from binlane.cli.talk import verbose_option
 from binlane.errors import BinlaneError, PeerError
 
 if TYPE_CHECKING:
@@ -30,24 +31,27 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of each of the shop's four sessions.",
 )
-def command(*, keep: bool, transactions: int) -> int:
+@verbose_option
+@click.option("--quiet", is_flag=True, help="Only the table at the end.")
+def command(*, keep: bool, transactions: int, quiet: bool) -> int:
     """Show everything at work on private MariaDB servers, and check it. Exit code 0: all held."""
     from binlane.service.demo.stage import Stage  # noqa: PLC0415  # after --help
     from binlane.service.demo.story import Story  # noqa: PLC0415  # as above
 
     console = Console(highlight=False)
+    story_console = Console(highlight=False, quiet=quiet)
     begin = time.monotonic()
     directory = Path(tempfile.mkdtemp(prefix="binlane-demo-"))
     signal.signal(signal.SIGTERM, _interrupt)
     stage: Stage | None = None
     done = False
     try:
-        console.print("[bold]1/6  A private MariaDB[/bold]")
+        story_console.print("[bold]1/6  A private MariaDB[/bold]")
         stage = Stage(directory)
-        voice = _Voice(console)
+        voice = _Voice(story_console)
         story = Story(stage, voice, transactions=transactions)
         with voice.status:
-            checks = _tell(console, voice, story, directory)
+            checks = _tell(story_console, voice, story, directory)
         done = all(check.holds for check in checks)
         _close(console, story.figures, checks, time.monotonic() - begin)
         if keep:

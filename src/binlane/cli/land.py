@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _NOT_BUILT = {
 @click.option("--format", "format_", default="delta", show_default=True, help="Of the tables.")
 @click.option("--engine", default="embedded", show_default=True, help="Who writes the tables.")
 @click.option("--snapshot", metavar="SERVER", help="Not built yet.")
+@verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(  # noqa: PLR0913 - one parameter an option
     *,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 from pathlib import Path
 
 import click
+
+from binlane.cli.talk import log_to_stderr
 
 
 @click.command("serve")
@@ -34,9 +35,6 @@ def command(*, config_path: Path, port_file: Path | None, verbose: bool, quiet: 
     from binlane.service.config import load  # noqa: PLC0415  # after --help
     from binlane.service.serve import serve  # noqa: PLC0415  # as above
 
-    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
-    logging.basicConfig(
-        stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    log_to_stderr(verbose=verbose, quiet=quiet, usual=logging.INFO)
     asyncio.run(serve(load(config_path), port_file=port_file))
     return 0

@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from binlane.cli.main import EXIT_WRONG
+from binlane.cli.talk import verbose_option
 
 
 @click.command("verify")
 @click.argument("paths", metavar="DIR|FILE...", nargs=-1, required=True)
+@verbose_option
 @click.option("--quiet", is_flag=True, help="Print faults only.")
 def command(*, paths: tuple[str, ...], quiet: bool) -> int:
     """Check binlog files, or a whole data directory; print each fault as file:position: what."""
