@@ -14,11 +14,23 @@ from binlane.codec.control import (
     RotateEvent,
     StopEvent,
 )
+from binlane.codec.load_data import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+)
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.registry import BODIES, OpaqueEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.status_vars import StatusVar
-from binlane.codec.transaction import GtidEvent, GtidListEvent, TransactionXid, XidEvent
+from binlane.codec.transaction import (
+    GtidEvent,
+    GtidListEvent,
+    TransactionXid,
+    XaPrepareEvent,
+    XidEvent,
+)
 from binlane.codec.types import GtidExtraFlag, GtidFlag
 from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 from binlane.positions import Gtid
@@ -137,6 +149,22 @@ _PLAIN: dict[type, st.SearchStrategy[Any]] = {
     IntvarEvent: st.builds(IntvarEvent, kind=u8, value=u64),
     RandEvent: st.builds(RandEvent, seed1=u64, seed2=u64),
     UserVarEvent: user_vars(),
+    BeginLoadQueryEvent: st.builds(BeginLoadQueryEvent, file_id=u32, data=data),
+    AppendBlockEvent: st.builds(AppendBlockEvent, file_id=u32, data=data),
+    DeleteFileEvent: st.builds(DeleteFileEvent, file_id=u32),
+    ExecuteLoadQueryEvent: st.builds(
+        ExecuteLoadQueryEvent,
+        statement=queries(QueryEvent),
+        file_id=u32,
+        name_start=u32,
+        name_end=u32,
+        duplicate_handling=u8,
+    ),
+    XaPrepareEvent: st.builds(
+        XaPrepareEvent,
+        one_phase=u8,
+        xid=st.builds(TransactionXid, format_id=u32, global_id=data, branch=data),
+    ),
     OpaqueEvent: st.builds(OpaqueEvent, data=data),
 }
 

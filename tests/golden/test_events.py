@@ -18,12 +18,23 @@ from binlane.codec.control import (
     StopEvent,
 )
 from binlane.codec.event import Event
+from binlane.codec.load_data import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    ExecuteLoadQueryEvent,
+)
 from binlane.codec.numbers import decimal_from_bytes, decode_double
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.registry import BODIES
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.transaction import GtidEvent, GtidListEvent, TransactionXid, XidEvent
+from binlane.codec.transaction import (
+    GtidEvent,
+    GtidListEvent,
+    TransactionXid,
+    XaPrepareEvent,
+    XidEvent,
+)
 from binlane.codec.types import EventType, GtidExtraFlag, GtidFlag, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent, UserVarEvent, UserVarType
 from binlane.errors import UnsupportedError
@@ -212,6 +223,12 @@ INFO: Mapping[type, Callable[[Event, Any], str]] = {
     IntvarEvent: lambda _, body: f"{IntvarKind(body.kind).name}={body.value}",
     RandEvent: lambda _, body: f"rand_seed1={body.seed1},rand_seed2={body.seed2}",
     UserVarEvent: _user_var,
+    BeginLoadQueryEvent: lambda _, body: f";file_id={body.file_id};block_len={len(body.data)}",
+    AppendBlockEvent: lambda _, body: f";file_id={body.file_id};block_len={len(body.data)}",
+    ExecuteLoadQueryEvent: lambda event, body: (
+        f"{_query(event, body.statement)} ;file_id={body.file_id}"
+    ),
+    XaPrepareEvent: lambda _, body: f"XA PREPARE {_xid(body.xid)}",
 }
 
 

@@ -24,6 +24,9 @@ SETS = (
     "md1011_small_row_events",
     "md1011_rotation",
     "md1011_ddl",
+    "md1011_load_data_statement",
+    "md1011_xa",
+    "md1011_compressed",
 )
 _SYSTEM = "'mysql', 'sys', 'information_schema', 'performance_schema'"
 
@@ -32,7 +35,14 @@ def run_sql(server: PrivateServer, text: bytes) -> list[bytes]:
     """Run a text; the errors of statements that failed on their source too."""
     done = subprocess.run(
         [
-            *("mariadb", "--no-defaults", "--binary-mode", "--force", "--user=root"),
+            *(
+                "mariadb",
+                "--no-defaults",
+                "--binary-mode",
+                "--force",
+                "--user=root",
+                "--local-infile=1",
+            ),
             f"--socket={server.socket_path}",
         ],
         input=text,

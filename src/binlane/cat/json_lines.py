@@ -17,6 +17,7 @@ from binlane.codec.control import (
 )
 from binlane.codec.event import Event
 from binlane.codec.json_values import json_bytes, json_row
+from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
@@ -117,6 +118,9 @@ def _body_fields(event: Event) -> dict[str, object]:
     body = event.body
     if isinstance(body, QueryEvent):
         return _query_fields(body)
+    if isinstance(body, ExecuteLoadQueryEvent):
+        own = ("file_id", "name_start", "name_end", "duplicate_handling")
+        return _query_fields(body.statement) | {name: getattr(body, name) for name in own}
     if isinstance(body, AnnotateRowsEvent):
         return {"query": body.query.decode("utf-8", "backslashreplace")}
     if isinstance(body, OpaqueEvent):

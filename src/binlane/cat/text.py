@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.cat.load_files import LoadFiles
 from binlane.cat.pseudo_sql import pseudo_sql
 from binlane.cat.session_state import SessionState
 from binlane.codec.control import (
@@ -23,9 +26,16 @@ from binlane.codec.control import (
 )
 from binlane.codec.event import Event, encode_event
 from binlane.codec.format import Format
+from binlane.codec.load_data import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+    FileBlockEvent,
+)
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
-from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
+from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
+from binlane.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 from binlane.errors import UnsupportedError
@@ -47,6 +57,8 @@ TAIL: Final = (
 _ROWS_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {"WRITE": "Write_rows", "UPDATE": "Update_rows", "DELETE": "Delete_rows"}
 )
+# They change nothing; what follows START_ENCRYPTION cannot be read, and is an error of its own.
+_TOLD_ONLY: Final = frozenset({EventType.START_ENCRYPTION, EventType.HEARTBEAT_V2})
 _GTID_WORDS: Final = (
     (GtidFlag.DDL, "ddl"),
     (GtidFlag.TRANSACTIONAL, "trans"),
@@ -60,10 +72,13 @@ class TextLines:
     Args:
         verbose: 0 BINLOG statements only; 1 and more add pseudo-SQL for each row; 2 and more add
             each column's type.
+        load_directory: Where the files of LOAD DATA statements are written, whose text names them;
+            the system's directory for temporary files by default.
     """
 
-    def __init__(self, *, verbose: int) -> None:
+    def __init__(self, *, verbose: int, load_directory: Path | None = None) -> None:
         self._verbose = verbose
+        self._load_files = LoadFiles(load_directory)
         self._session = SessionState()
         self._maps = TableMaps()
         self._format: Format | None = None
@@ -86,6 +101,11 @@ class TextLines:
                 RandEvent: self._rand,
                 UserVarEvent: self._user_var,
                 IncidentEvent: self._incident,
+                XaPrepareEvent: self._xa_prepare,
+                BeginLoadQueryEvent: self._file_block,
+                AppendBlockEvent: self._file_block,
+                DeleteFileEvent: self._delete_file,
+                ExecuteLoadQueryEvent: self._execute_load_query,
             }
         )
 
@@ -160,18 +180,43 @@ class TextLines:
         yield from self._session.set_gtid(
             gtid, skips_parallel=not body.flags & GtidFlag.ALLOW_PARALLEL
         )
-        if not body.is_standalone:
+        if body.flags & GtidFlag.PREPARED_XA:
+            yield f"XA START {body.xid}{DELIMITER}"
+        elif not body.is_standalone:
             yield "START TRANSACTION"
             yield DELIMITER
 
     def _query(self, event: Event, body: QueryEvent) -> Iterator[str]:
+        yield from self._statement_lines(event, "Query", body, body.query)
+
+    def _execute_load_query(self, event: Event, body: ExecuteLoadQueryEvent) -> Iterator[str]:
+        query = body.with_file(self._load_files.path_of(body.file_id))
+        yield from self._statement_lines(event, "Execute_load_query", body.statement, query)
+
+    def _file_block(self, event: Event, body: FileBlockEvent) -> Iterator[str]:
+        is_first = isinstance(body, BeginLoadQueryEvent)
+        self._load_files.write(body.file_id, body.data, is_first=is_first)
+        name = "Begin_load_query" if is_first else "Append_block"
+        yield self._head(event, f"{name}: file_id: {body.file_id}  block_len: {len(body.data)}")
+
+    def _delete_file(self, event: Event, body: DeleteFileEvent) -> Iterator[str]:
+        yield self._head(event, f"Delete_file: file_id={body.file_id}")
+
+    def _xa_prepare(self, event: Event, body: XaPrepareEvent) -> Iterator[str]:
+        yield self._head(event, f"XID = {body.xid}")
+        yield f"XA COMMIT {body.xid} ONE PHASE" if body.one_phase else f"XA PREPARE {body.xid}"
+        yield DELIMITER
+
+    def _statement_lines(
+        self, event: Event, name: str, body: QueryEvent, query: bytes
+    ) -> Iterator[str]:
         yield self._head(
             event,
-            f"Query\tthread_id={body.thread_id}\texec_time={body.execution_time}"
+            f"{name}\tthread_id={body.thread_id}\texec_time={body.execution_time}"
             f"\terror_code={body.error_code}",
         )
         yield from self._session.set_query(event, body)
-        yield body.query.decode("utf-8", "surrogateescape")
+        yield query.decode("utf-8", "surrogateescape")
         yield DELIMITER
 
     def _annotate(self, event: Event, body: AnnotateRowsEvent) -> Iterator[str]:
@@ -190,7 +235,10 @@ class TextLines:
         name = _ROWS_NAMES[event.header.type_name.split("_", 1)[0]]
         flags = " flags: STMT_END_F" if ends else ""
         yield self._head(event, f"{name}: table id {body.table_id}{flags}")
-        self._statement.append(self._bytes(event))
+        # A BINLOG statement takes no compressed rows.
+        plain = uncompressed(body)
+        header = replace(event.header, type_code=plain.event_type)
+        self._statement.append(self._bytes(replace(event, header=header, body=plain)))
         if self._verbose and table_map is not None and self._format is not None:
             self._comments += pseudo_sql(
                 body,
@@ -231,7 +279,7 @@ class TextLines:
     def _other(self, event: Event, file: str) -> Iterator[str]:
         flags, type_code = event.header.flags, event.header.type_code
         is_known = event.header.type_name != "UNKNOWN"
-        if type_code == EventType.XA_PREPARE_LOG or (is_known and not flags & HeaderFlag.IGNORABLE):
+        if is_known and not flags & HeaderFlag.IGNORABLE and type_code not in _TOLD_ONLY:
             raise UnsupportedError(
                 f"{event.header.type_name} has no text form in this version",
                 hint="--format=json prints it; mariadb-binlog may print it as SQL",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -31,8 +32,23 @@ class Renderer(Protocol):
     show_default=True,
     help="Text that a MariaDB client can run, or one JSON object a line.",
 )
+@click.option(
+    "-l",
+    "--local-load",
+    "load_directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where text writes the files of LOAD DATA; the system's temporary directory by default.",
+)
 @click.option("--quiet", is_flag=True, help="No notes on standard error.")
-def command(*, files: tuple[str, ...], verbose: int, format_: str, quiet: bool) -> int:
+def command(
+    *,
+    files: tuple[str, ...],
+    verbose: int,
+    format_: str,
+    load_directory: Path | None,
+    quiet: bool,
+) -> int:
     """Print binlog files as one stream; - is standard input. Reads .gz and .xz as they are."""
     from binlane.grouping.walk import walk  # noqa: PLC0415  # after --help
     from binlane.store.chunks import base_name, open_chunks  # noqa: PLC0415  # as above
@@ -41,7 +57,7 @@ def command(*, files: tuple[str, ...], verbose: int, format_: str, quiet: bool) 
     # What is no text in a binlog's bytes is printed as it was, or in JSON as its escape.
     errors = "surrogateescape" if format_ == "text" else "backslashreplace"
     sys.stdout.reconfigure(encoding="utf-8", errors=errors)  # type: ignore[union-attr]  # a TextIOWrapper
-    renderer, head, tail = _renderer(format_, verbose)
+    renderer, head, tail = _renderer(format_, verbose, load_directory)
     _print(head)
     try:
         for file in files:
@@ -55,14 +71,16 @@ def command(*, files: tuple[str, ...], verbose: int, format_: str, quiet: bool) 
     return 0
 
 
-def _renderer(format_: str, verbose: int) -> tuple[Renderer, Iterable[str], Iterable[str]]:
+def _renderer(
+    format_: str, verbose: int, load_directory: Path | None
+) -> tuple[Renderer, Iterable[str], Iterable[str]]:
     if format_ == "json":
         from binlane.cat.json_lines import JsonLines  # noqa: PLC0415  # only what is asked for
 
         return JsonLines(with_rows=verbose > 0), (), ()
     from binlane.cat.text import HEAD, TAIL, TextLines  # noqa: PLC0415  # as above
 
-    return TextLines(verbose=verbose), HEAD, TAIL
+    return TextLines(verbose=verbose, load_directory=load_directory), HEAD, TAIL
 
 
 def _print(lines: Iterable[str]) -> None:

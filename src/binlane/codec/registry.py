@@ -18,6 +18,12 @@ from binlane.codec.control import (
     StopEvent,
 )
 from binlane.codec.format import Format
+from binlane.codec.load_data import (
+    AppendBlockEvent,
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+)
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.rows import (
     DeleteRowsCompressedEvent,
@@ -34,7 +40,7 @@ from binlane.codec.rows import (
     WriteRowsEvent,
     WriteRowsV1Event,
 )
-from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
+from binlane.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType
 from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 
@@ -67,6 +73,11 @@ BODIES: Final[Mapping[int, type[Body]]] = MappingProxyType(
         EventType.STOP: StopEvent,
         EventType.ROTATE: RotateEvent,
         EventType.INTVAR: IntvarEvent,
+        EventType.APPEND_BLOCK: AppendBlockEvent,
+        EventType.DELETE_FILE: DeleteFileEvent,
+        EventType.BEGIN_LOAD_QUERY: BeginLoadQueryEvent,
+        EventType.EXECUTE_LOAD_QUERY: ExecuteLoadQueryEvent,
+        EventType.XA_PREPARE_LOG: XaPrepareEvent,
         EventType.RAND: RandEvent,
         EventType.USER_VAR: UserVarEvent,
         EventType.FORMAT_DESCRIPTION: FormatDescriptionEvent,

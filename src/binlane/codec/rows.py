@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import ClassVar, Final, Self
 
 from binlane.codec.buffer import Reader, encode_packed_int
@@ -277,3 +279,24 @@ class DeleteRowsCompressedEvent(DeleteRowsEvent):
     __slots__ = ()
     event_type = EventType.DELETE_ROWS_COMPRESSED
     is_compressed = True
+
+
+_PLAIN_KINDS: Final[Mapping[type[RowsEvent], type[RowsEvent]]] = MappingProxyType(
+    {
+        WriteRowsCompressedV1Event: WriteRowsV1Event,
+        UpdateRowsCompressedV1Event: UpdateRowsV1Event,
+        DeleteRowsCompressedV1Event: DeleteRowsV1Event,
+        WriteRowsCompressedEvent: WriteRowsEvent,
+        UpdateRowsCompressedEvent: UpdateRowsEvent,
+        DeleteRowsCompressedEvent: DeleteRowsEvent,
+    }
+)
+
+
+def uncompressed(event: RowsEvent) -> RowsEvent:
+    """The same rows as an event that is not compressed."""
+    kind = _PLAIN_KINDS.get(type(event))
+    if kind is None:
+        return event
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    return kind(**values | {"record": None})

@@ -14,6 +14,7 @@ from binlane.positions import Gtid, GtidPosition
 _GTID: Final = Struct("<QIB")
 _GTID_LIST_ENTRY: Final = Struct("<IIQ")
 _XID: Final = Struct("<IBB")
+_XA_PREPARE: Final = Struct("<BIII")
 _COUNT_BITS: Final = 28
 
 
@@ -39,6 +40,10 @@ class TransactionXid:
         """Exact inverse."""
         lengths = _XID.pack(self.format_id, len(self.global_id), len(self.branch))
         return lengths + self.global_id + self.branch
+
+    def __str__(self) -> str:
+        """As XA statements name it."""
+        return f"X'{self.global_id.hex()}',X'{self.branch.hex()}',{self.format_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,3 +193,37 @@ class XidEvent:
         """Exact inverse."""
         del format_
         return self.xid.to_bytes(8, "little")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XaPrepareEvent:
+    """The end of an XA transaction's first phase, in place of XID.
+
+    Attributes:
+        one_phase: Whether it commits at once.
+        xid: The transaction; its parts are longer than a GTID event allows.
+    """
+
+    one_phase: int
+    xid: TransactionXid
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read the flag, lengths and both parts."""
+        del format_
+        one_phase, format_id, global_length, branch_length = reader.unpack(_XA_PREPARE)
+        xid = TransactionXid(
+            format_id=format_id,
+            global_id=reader.take(global_length),
+            branch=reader.take(branch_length),
+        )
+        return cls(one_phase=one_phase, xid=xid)
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        xid = self.xid
+        lengths = (len(xid.global_id), len(xid.branch))
+        return (
+            _XA_PREPARE.pack(self.one_phase, xid.format_id, *lengths) + xid.global_id + xid.branch
+        )

@@ -1,20 +1,24 @@
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from binlane.cat.pseudo_sql import literal
 from binlane.cat.text import TextLines
+from binlane.codec.event import Event, EventHeader
 from binlane.codec.json_values import shortest_float
-from binlane.codec.types import ColumnType
+from binlane.codec.registry import OpaqueEvent
+from binlane.codec.types import ColumnType, EventType
 from binlane.errors import UnsupportedError
 from binlane.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
 
-def printed(name: str, verbose: int = 0) -> list[str]:
-    renderer = TextLines(verbose=verbose)
+def printed(name: str, verbose: int = 0, load_directory: Path | None = None) -> list[str]:
+    renderer = TextLines(verbose=verbose, load_directory=load_directory)
     return [
         line
         for file, data in fixture_set(name).binlogs
@@ -35,10 +39,38 @@ def test_verbose_twice_adds_types() -> None:
 
 
 def test_what_has_no_text_form_stops_with_its_place() -> None:
-    with pytest.raises(UnsupportedError, match="BEGIN_LOAD_QUERY") as raised:
-        printed("md1011_load_data_statement")
-    assert raised.value.position is not None
+    renderer = TextLines(verbose=0)
+    header = EventHeader(
+        timestamp=0,
+        type_code=EventType.GTID_LOG,
+        server_id=1,
+        length=23,
+        next_position=0,
+        flags=0,
+    )
+    event = Event(header, OpaqueEvent(data=b"mysql"), position=4)
+    with pytest.raises(UnsupportedError, match="GTID_LOG") as raised:
+        list(renderer.lines(event, file="binlog.000001"))
+    assert (raised.value.file, raised.value.position) == ("binlog.000001", 4)
     assert "--format=json" in raised.value.hint
+
+
+def test_files_of_load_data_are_written_where_the_text_names_them(tmp_path: Path) -> None:
+    lines = printed("md1011_load_data_statement", load_directory=tmp_path)
+    loads = [line for line in lines if line.startswith("LOAD DATA")]
+    assert len(loads) == 5
+    for line in loads:
+        match = re.match(r"LOAD DATA LOCAL INFILE '([^']+)' (REPLACE )?INTO TABLE `ldm?` ", line)
+        assert match, line
+        assert Path(match[1]).parent == tmp_path
+    assert max(path.stat().st_size for path in tmp_path.iterdir()) == 131072 + 86790
+
+
+def test_xa_transactions_are_statements() -> None:
+    lines = printed("md1011_xa")
+    assert "XA START X'73707777717131',X'',1/*!*/;" in lines
+    assert "XA PREPARE X'73707777717131',X'',1" in lines
+    assert "XA COMMIT X'73707777717131',X'',1" in lines
 
 
 @pytest.mark.parametrize(

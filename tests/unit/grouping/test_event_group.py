@@ -7,7 +7,13 @@ from binlane.codec.control import IncidentEvent, RotateEvent, StopEvent
 from binlane.codec.event import Event
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.registry import OpaqueEvent
-from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
+from binlane.codec.transaction import (
+    GtidEvent,
+    GtidListEvent,
+    TransactionXid,
+    XaPrepareEvent,
+    XidEvent,
+)
 from binlane.codec.types import EventType, GtidFlag
 from binlane.codec.variables import IntvarEvent
 from binlane.grouping.event_group import EventGroup, Grouper, group_events
@@ -31,7 +37,9 @@ INSERT = query(b"INSERT INTO t VALUES (1)")
 ROWS = (AnnotateRowsEvent(query=b"INSERT"), table_map(EventType.STOP), rows(1, b"\xff"))
 XID = XidEvent(xid=1)
 COMMIT = query(b"COMMIT")
-XA_PREPARE = event(OpaqueEvent(data=b"\0"), type_code=EventType.XA_PREPARE_LOG)
+XA_PREPARE = XaPrepareEvent(
+    one_phase=0, xid=TransactionXid(format_id=1, global_id=b"a", branch=b"")
+)
 MYSQL_GTID = event(OpaqueEvent(data=bytes(42)), type_code=EventType.GTID_LOG)
 
 

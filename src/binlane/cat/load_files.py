@@ -1,0 +1,58 @@
+"""The files that LOAD DATA statements in a log have loaded, written out so that they can be again."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from binlane.errors import CodecError, StoreError
+
+
+class LoadFiles:
+    """Files by their ids, written as their blocks come.
+
+    Args:
+        directory: Where they are written; the system's for temporary files by default.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = Path(tempfile.gettempdir()) if directory is None else directory
+        self._paths: dict[int, Path] = {}
+
+    def write(self, file_id: int, data: bytes, *, is_first: bool) -> None:
+        """Add a block.
+
+        Raises:
+            StoreError: If the file cannot be written.
+            CodecError: If a further block has no first one.
+        """
+        if not is_first:
+            with Path(self.path_of(file_id)).open("ab") as file:
+                file.write(data)
+            return
+        try:
+            with tempfile.NamedTemporaryFile(
+                dir=self._directory, prefix=f"SQL_LOAD_MB-{file_id:x}-", delete=False
+            ) as first:
+                first.write(data)
+        except OSError as error:
+            raise StoreError(
+                f"the file of a LOAD DATA statement cannot be written: {error.strerror or error}",
+                path=str(self._directory),
+                hint="name another directory with --local-load",
+            ) from error
+        self._paths[file_id] = Path(first.name)
+
+    def path_of(self, file_id: int) -> str:
+        """Where a file was written.
+
+        Raises:
+            CodecError: If the log has no block of it.
+        """
+        path = self._paths.get(file_id)
+        if path is None:
+            raise CodecError(
+                f"file {file_id} of LOAD DATA has no first block",
+                hint="start at its BEGIN_LOAD_QUERY event",
+            )
+        return str(path)
