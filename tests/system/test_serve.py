@@ -265,6 +265,44 @@ def test_a_replica_stops_at_what_the_scope_cannot_express(
     assert b"crm" not in serve.binlog_bytes("orders")
 
 
+def test_a_replica_goes_on_behind_an_incident_once_its_gtid_is_skipped(
+    source: PrivateServer, serve: ServeProcess, servers: ServerFactory
+) -> None:
+    serve.execute("CREATE BINLOG 'orders' LOG(shop.orders)")
+    begin = serve.execute("SHOW BINLOGS")[0][3]
+    create_tables(source)
+    execute(source, "INSERT INTO shop.orders (note) VALUES ('a')")
+    execute(source, "CREATE TABLE crm.copy LIKE shop.orders", "DROP TABLE shop.orders")
+    execute(source, "RENAME TABLE crm.copy TO shop.orders")
+    incident = serve.wait_until_complete("orders")
+    replica = servers.start("replica", ("--server-id=33", "--gtid-strict-mode=ON"))
+    execute(
+        replica,
+        "CREATE DATABASE shop",
+        f"SET GLOBAL gtid_slave_pos = '{begin}'",
+        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={serve.port}, "
+        f"MASTER_USER='{ADMIN}', MASTER_PASSWORD='{PASSWORD}', MASTER_USE_GTID=slave_pos, "
+        "MASTER_CONNECT_RETRY=1",
+        "START SLAVE",
+    )
+    wait_until(lambda: slave_status(replica)["Last_SQL_Errno"] == 1590)
+    assert incident in str(slave_status(replica)["Last_SQL_Error"])
+    # What an operator does: repair the table, and skip the one GTID that the message names.
+    execute(
+        replica,
+        "STOP SLAVE",
+        "CREATE TABLE shop.orders (id INT AUTO_INCREMENT PRIMARY KEY, note TEXT)",
+        f"SET GLOBAL gtid_slave_pos = '{incident}'",
+        "START SLAVE",
+    )
+    execute(source, "INSERT INTO shop.orders (note) VALUES ('b')")
+    serve.wait_until_complete("orders")
+    last = serve.gtids("orders")[-1]
+    wait_until(lambda: execute(replica, "SELECT @@gtid_slave_pos")[0][0] == last)
+    assert slave_status(replica)["Last_SQL_Errno"] == 0
+    assert checksum(replica, "shop.orders") == checksum(source, "shop.orders")
+
+
 def test_ddl_at_the_edge_of_a_scope_reaches_the_replica(
     source: PrivateServer, serve: ServeProcess, servers: ServerFactory
 ) -> None:

@@ -189,8 +189,9 @@ class _Selection:
         self._omissions.append(Omission(kind=kind, reason=reason))
 
     def _incident(self, gtid_event: Event, reason: str) -> Routing:
+        # SHOW SLAVE STATUS cuts it after some 70 characters: what the operator needs comes first.
         message = (
-            f"binlog {self._binlog}: {reason} ({self._group.gtid}); "
+            f"{self._group.gtid}: {reason}; binlog {self._binlog}; "
             "rebuild the replica from the source, or repair it and skip this GTID"
         )
         assert isinstance(gtid_event.body, GtidEvent), "groups with a GTID begin with its event"
