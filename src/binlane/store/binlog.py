@@ -95,7 +95,6 @@ class Binlog:
         self._saved: Mark | None = None
         self._saved_at = time.monotonic()
         self._failure = ""
-        self._listeners: list[Callable[[], None]] = []
         self._published = Published(
             files=tuple(_file_on_disk(directory / name) for name in found.files),
             end=FilePosition(found.files[-1], found.end),
@@ -130,15 +129,6 @@ class Binlog:
     def files(self) -> tuple[BinlogFile, ...]:
         """Its files, oldest first, with their published sizes."""
         return self._published.files
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called, in the writing thread, whenever something new is published.
-
-        Returns:
-            What ends it.
-        """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
 
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
@@ -230,7 +220,7 @@ class Binlog:
         assert any(file.name == first for file in files), f"{first} is no file of {self.name}"
         with self._failing():
             write_index(self._disk, self._directory, [file.name for file in kept])
-            self._set_published(replace(self._published, files=tuple(kept)))
+            self._published = replace(self._published, files=tuple(kept))
             for file in files[: -len(kept)]:
                 self._disk.remove(file.path)
             self._disk.sync_directory(self._directory)
@@ -290,12 +280,7 @@ class Binlog:
             position=self._position,
         )
         if after != before:
-            self._set_published(after)
-
-    def _set_published(self, published: Published) -> None:
-        self._published = published
-        for listener in tuple(self._listeners):
-            listener()
+            self._published = after
 
     def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
         """End this file and begin the next; only the index makes it so."""
@@ -325,12 +310,10 @@ class Binlog:
         self._file, self._head, self._written = opened, head, head.size_bytes
         self._has_unsynced, self._groups_unsynced = False, 0
         newest = BinlogFile(name=following, path=path, size_bytes=head.size_bytes, begin=head.begin)
-        self._set_published(
-            Published(
-                files=(*closed, newest),
-                end=FilePosition(following, head.size_bytes),
-                position=self._position,
-            )
+        self._published = Published(
+            files=(*closed, newest),
+            end=FilePosition(following, head.size_bytes),
+            position=self._position,
         )
 
     def _following_name(self) -> str:

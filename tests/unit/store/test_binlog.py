@@ -83,18 +83,6 @@ def test_nothing_is_published_before_sync(tmp_path: Path) -> None:
         assert binlog.end.position == binlog.files()[0].path.stat().st_size > before.end.position
 
 
-def test_listeners_hear_of_what_is_published_and_of_nothing_else(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
-        binlog = create(store)
-        heard: list[FilePosition] = []
-        unsubscribe = binlog.subscribe(lambda: heard.append(binlog.end))
-        binlog.sync()
-        add(binlog, [transaction(1)])
-        unsubscribe()
-        add(binlog, [transaction(2)])
-    assert len(heard) == 1
-
-
 def test_a_group_is_written_once_however_often_it_comes(tmp_path: Path) -> None:
     groups = [transaction(n) for n in range(1, 4)]
     with Store.open(tmp_path) as store:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.errors import BinlaneError, PeerError
+from binlane.errors import PeerError
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 
 ADMIN, ADMIN_PASSWORD = "binlane", "demo-binlane"  # an account of a private server
@@ -165,10 +165,6 @@ class Stage:
                 self._serve.kill()
                 self._serve.wait()
         self.source.stop()
-
-
-class DemoError(BinlaneError):
-    """A step of the demo did not do what it claims."""
 
 
 def tail(path: Path, lines: int = 8) -> str:
