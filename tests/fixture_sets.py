@@ -1,16 +1,19 @@
 r"""Real binlogs of real servers, with what the servers themselves say about them.
 
 Each set is one `tests/fixtures/<set>.tar.xz`; sets named `md1011_…` and `md118_…` come from
-MariaDB 10.11.19 and 11.8.9, `corrupt_…` holds damaged variants of one of them, `synth_…` is
-constructed. In a set:
+MariaDB 10.11.19 and 11.8.9, `my97_…` from MySQL 9.7.4; `corrupt_…` holds damaged variants of one of
+them, `synth_…` is constructed. In a set:
 
 - `script.sql`: the SQL that made it; `meta.json`: server, options, counts, sha256 of each file.
 - `binlog.NNNNNN`, `binlog.index`: the files as the server wrote them.
 - `events.tsv`: the server's SHOW BINLOG EVENTS.
-- `rows.jsonl`: row changes as `mariadb-binlog -vv` prints them.
+- `rows.jsonl`: row changes as the server's own tool prints them with `-vv`.
 - `final/DATABASE.TABLE.jsonl`: the tables' contents at the end, by SELECT.
 - `expected.json` or `….expected.json`: what a reader must find (corrupt and synthetic sets).
-- `binlog.NNNNNN.vv.txt` (two sets): the whole output of `mariadb-binlog -vv`.
+- `binlog.NNNNNN.vv.txt`: what `mariadb-binlog` or `mysqlbinlog` of the same server prints with
+  `--base64-output=decode-rows -vv --print-table-metadata`; `….auto.txt`: by default.
+- `binlog.NNNNNN.decrypted`, `keys.txt`, `keyring` (encrypted sets): the same file in plain, and the
+  keys.
 """
 
 from __future__ import annotations
@@ -171,3 +174,13 @@ def fixture_names(prefix: str = "") -> list[str]:
 def mariadb_sets() -> list[str]:
     """Names of the sets that real MariaDB servers made."""
     return fixture_names("md")
+
+
+def mysql_sets() -> list[str]:
+    """Names of the sets that real MySQL servers made."""
+    return fixture_names("my")
+
+
+def server_sets() -> list[str]:
+    """Names of all sets that real servers made."""
+    return mariadb_sets() + mysql_sets()

@@ -13,12 +13,13 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor
 from binlane.errors import CodecError
+from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
-DAMAGED = fixture_set("corrupt_mariadb1011")
-EXPECTED = DAMAGED.expected["files"]
+FLAVORS = {"corrupt_mariadb1011": Flavor.MARIADB, "corrupt_mysql97": Flavor.MYSQL}
+CASES = [(name, file) for name in FLAVORS for file in sorted(fixture_set(name).expected["files"])]
 # What the fixtures call no error, or give no position for.
 POSITIONS: dict[str, int | None] = {
     "empty.bin": 0,
@@ -30,50 +31,65 @@ POSITIONS: dict[str, int | None] = {
     "ok.bin": None,
     "fde_version9.bin": 4,
     "fde_alg7.bin": 4,
-    # All checksums are right, but end_log_pos tells that an event is missing or too many.
-    "missing_event.bin": 5411,
-    "dup_event.bin": 5453,
-    "no_table_map.bin": 6276,
+}
+# All checksums are right, but end_log_pos tells that an event is missing or too many.
+MISSING_OR_DOUBLED: dict[tuple[str, str], int] = {
+    ("corrupt_mariadb1011", "missing_event.bin"): 5411,
+    ("corrupt_mariadb1011", "dup_event.bin"): 5453,
+    ("corrupt_mariadb1011", "no_table_map.bin"): 6276,
+    ("corrupt_mysql97", "missing_event.bin"): 6380,
+    ("corrupt_mysql97", "dup_event.bin"): 6459,
+    ("corrupt_mysql97", "no_table_map.bin"): 7524,
 }
 
 
-def read(name: str) -> Iterator[Event]:
-    """All events, with all their rows decoded."""
+def read(name: str, file: str) -> Iterator[Event]:
+    """All events of the file, with all that is inside of them and all their rows decoded."""
     maps = TableMaps()
-    for event in walk([DAMAGED.files[name]], file=name):
-        table_map = maps.feed(event, file=name)
+    for event in expanded_all(walk([fixture_set(name).files[file]], file=file), file=file):
+        table_map = maps.feed(event, file=file)
         if table_map is not None and isinstance(event.body, RowsEvent):
-            list(decode_rows(event.body, table_columns(table_map, flavor=Flavor.MARIADB)))
-        yield event
+            list(decode_rows(event.body, table_columns(table_map, flavor=FLAVORS[name])))
+        if not event.inner:
+            yield event
 
 
-def expected_position(name: str) -> int | None:
-    if name in POSITIONS:
-        return POSITIONS[name]
-    match = re.search(r"(?:at|from|after) (\d+)", EXPECTED[name]["error"])
-    assert match, name
+def expected_position(name: str, file: str) -> int | None:
+    if (name, file) in MISSING_OR_DOUBLED:
+        return MISSING_OR_DOUBLED[name, file]
+    if file in POSITIONS:
+        return POSITIONS[file]
+    match = re.search(
+        r"(?:at|from|after) (\d+)", fixture_set(name).expected["files"][file]["error"]
+    )
+    assert match, file
     return int(match[1])
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_damage_is_reported_at_the_faulty_event(name: str) -> None:
+@pytest.mark.parametrize(("name", "file"), CASES)
+def test_damage_is_reported_at_the_faulty_event(name: str, file: str) -> None:
+    fixture = fixture_set(name)
+    stated = fixture.expected["files"][file]
     events: list[Event] = []
-    position = expected_position(name)
+    position = expected_position(name, file)
     if position is None:
-        events.extend(read(name))
+        events.extend(read(name, file))
     else:
         with pytest.raises(CodecError) as caught:
-            events.extend(read(name))
-        assert (caught.value.file, caught.value.position) == (name, position)
+            events.extend(read(name, file))
+        assert (caught.value.file, caught.value.position) == (file, position)
+        assert caught.value.hint or stated.get("crc_ok") or "fde" in file
+    if file == "payload_broken.bin":
+        # The carrier itself is sound; what is inside of it is not.
+        assert events.pop().position == position
     if events:
-        assert events[-1].next_position == (position or len(DAMAGED.files[name]))
-    if not EXPECTED[name].get("crc_ok") and name not in {"missing_event.bin", "dup_event.bin"}:
-        # `no_table_map` says how many events there are, not how many stand before its fault.
-        assert name == "no_table_map.bin" or len(events) == EXPECTED[name]["events"]
+        assert events[-1].next_position == (position or len(fixture.files[file]))
+    if not stated.get("crc_ok") and (name, file) not in MISSING_OR_DOUBLED:
+        assert len(events) == stated["events"]
 
 
 def test_a_rows_event_without_its_table_map_is_damage_even_where_no_position_tells() -> None:
-    data = DAMAGED.files["ok.bin"]
+    data = fixture_set("corrupt_mariadb1011").files["ok.bin"]
     events = list(walk([data], file="ok.bin"))
     rows = next(event for event in events if isinstance(event.body, RowsEvent))
     with pytest.raises(CodecError, match="no TABLE_MAP") as caught:
@@ -81,10 +97,10 @@ def test_a_rows_event_without_its_table_map_is_damage_even_where_no_position_tel
     assert caught.value.position == rows.position
 
 
-@pytest.fixture(scope="module")
-def small() -> bytes:
+@pytest.fixture(scope="module", params=["md1011_live_copy", "my97_live_copy"])
+def small(request: pytest.FixtureRequest) -> bytes:
     """A file of a few transactions."""
-    return fixture_set("md1011_live_copy").binlogs[0][1]
+    return fixture_set(request.param).binlogs[0][1]
 
 
 def read_bytes(data: bytes) -> tuple[list[Event], CodecError | None]:

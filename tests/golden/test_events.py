@@ -1,4 +1,4 @@
-"""Every event of real MariaDB files against what SHOW BINLOG EVENTS says of it."""
+"""Every event of real files against what their servers' SHOW BINLOG EVENTS says of it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,27 @@ from binlane.codec.control import (
     RotateEvent,
     StopEvent,
 )
+from binlane.codec.encryption import StartEncryptionEvent
 from binlane.codec.event import Event
 from binlane.codec.load_data import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     ExecuteLoadQueryEvent,
 )
+from binlane.codec.mysql_transaction import (
+    AnonymousGtidEvent,
+    MysqlGtidEvent,
+    PreviousGtidsEvent,
+    TaggedGtidEvent,
+)
 from binlane.codec.numbers import decimal_from_bytes, decode_double
-from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
+from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
+from binlane.codec.query import (
+    AnnotateRowsEvent,
+    QueryCompressedEvent,
+    QueryEvent,
+    RowsQueryEvent,
+)
 from binlane.codec.registry import BODIES
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.status_vars import decode_status_vars
@@ -35,16 +48,24 @@ from binlane.codec.transaction import (
     XaPrepareEvent,
     XidEvent,
 )
-from binlane.codec.types import EventType, GtidExtraFlag, GtidFlag, HeaderFlag
+from binlane.codec.types import (
+    EventType,
+    Flavor,
+    GtidExtraFlag,
+    GtidFlag,
+    HeaderFlag,
+    RowsFlag,
+)
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent, UserVarEvent, UserVarType
 from binlane.errors import UnsupportedError
+from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
-from tests.fixture_sets import EventRow, fixture_set, mariadb_sets
+from tests.fixture_sets import EventRow, fixture_set, mysql_sets, server_sets
 
 READABLE = [
     name
-    for name in mariadb_sets()
-    if "events.tsv" in fixture_set(name) and name != "md1011_encrypted"
+    for name in server_sets()
+    if "events.tsv" in fixture_set(name) and not name.endswith("_encrypted")
 ]
 TYPE_NAMES = {
     EventType.QUERY: "Query",
@@ -73,40 +94,54 @@ TYPE_NAMES = {
     EventType.WRITE_ROWS_COMPRESSED_V1: "Write_rows_compressed_v1",
     EventType.UPDATE_ROWS_COMPRESSED_V1: "Update_rows_compressed_v1",
     EventType.DELETE_ROWS_COMPRESSED_V1: "Delete_rows_compressed_v1",
+    EventType.ROWS_QUERY: "Rows_query",
+    EventType.WRITE_ROWS: "Write_rows",
+    EventType.UPDATE_ROWS: "Update_rows",
+    EventType.DELETE_ROWS: "Delete_rows",
+    EventType.PARTIAL_UPDATE_ROWS: "Update_rows_partial",
+    EventType.GTID_LOG: "Gtid",
+    EventType.ANONYMOUS_GTID_LOG: "Anonymous_Gtid",
+    EventType.GTID_TAGGED_LOG: "Gtid_tagged_log_event",
+    EventType.PREVIOUS_GTIDS_LOG: "Previous_gtids",
+    EventType.TRANSACTION_PAYLOAD: "Transaction_payload",
 }
 
 
 @pytest.mark.parametrize("name", READABLE)
 def test_every_event_is_what_the_server_lists(name: str) -> None:
     fixture = fixture_set(name)
-    listed = {(row["file"], row["pos"]): row for row in fixture.events()}
+    flavor = Flavor.MYSQL if name in mysql_sets() else Flavor.MARIADB
+    listed = iter(fixture.events())
     unlisted = []
     for file, data in fixture.binlogs:
-        for event in walk([data], file=file):
-            row = listed.pop((file, event.position), None)
+        for event in expanded_all(walk([data], file=file), file=file):
+            row = next(listed, None)
             if row is None:
                 unlisted.append((file, event))
             else:
-                assert not unlisted
-                check(event, row)
-    assert not listed
+                assert file == row["file"]
+                check(event, row, flavor)
+    assert next(listed, None) is None
     # The list was taken before the server stopped.
     assert {file for file, _ in unlisted} <= {fixture.binlogs[-1][0]}
     assert {type(event.body) for _, event in unlisted} <= {StopEvent, BinlogCheckpointEvent}
 
 
-def check(event: Event, row: EventRow) -> None:
+def check(event: Event, row: EventRow, flavor: Flavor = Flavor.MARIADB) -> None:
     """One event against one line of SHOW BINLOG EVENTS."""
     where = f"{row['file']}:{row['pos']}"
+    # MySQL lists what is inside of a carrier at the carrier's end.
+    assert row["pos"] == (event.next_position if event.inner else event.position), where
     assert TYPE_NAMES[EventType(event.header.type_code)] == row["type"], where
     assert event.header.server_id == row["server_id"], where
     # MariaDB 11.7 and later write 0 inside of groups, and list it.
     assert row["end_log_pos"] in {event.next_position, 0}, where
-    assert event.header.next_position == row["end_log_pos"], where
-    if (render := INFO.get(type(event.body))) is not None:
+    assert event.inner or event.header.next_position == row["end_log_pos"], where
+    is_mysql = flavor is Flavor.MYSQL
+    if (render := (MYSQL_INFO if is_mysql else INFO).get(type(event.body))) is not None:
         assert_same_text(render(event, event.body), row["info"])
     elif isinstance(event.body, RowsEvent):
-        assert _rows(event.body) == row["info"], where
+        assert (_mysql_rows if is_mysql else _rows)(event.body) == row["info"], where
     else:
         assert event.header.type_code not in BODIES, where
 
@@ -114,19 +149,23 @@ def check(event: Event, row: EventRow) -> None:
 def assert_same_text(ours: str, listed: str) -> None:
     """Equal but for what the server's list cannot hold.
 
-    The server has 255 bytes for the names in a TABLE_MAP; the list holds 600 characters of a
-    text, escapes counted.
+    The server has 255 bytes for the names in a TABLE_MAP, and MySQL goes on with what its memory
+    holds behind them; the list holds 600 characters of a text, escapes counted.
     """
+    if ours.startswith("table_id") and len(ours.encode()) > 255:
+        ours = ours.encode()[:254].decode("utf-8", "ignore")
+        listed = listed[: len(ours)]
     if match := _CUT.fullmatch(listed):
         assert len(ours) + len(_ESCAPED.findall(ours)) == int(match[2])
         listed = match[1]
-    elif not (listed.startswith("table_id") and len(listed.encode()) == 255):
+    else:
         assert len(ours) == len(listed)
     assert ours[: len(listed)] == listed
 
 
 _CUT = re.compile(r"(.{500,600})\.\.\.\[(\d+)\]", re.DOTALL)
 _ESCAPED = re.compile(r"[\n\r\t\0\\]")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _NOT_UTF8MB3 = re.compile("[\udc80-\udcff\U00010000-\U0010ffff]")
 
 
@@ -162,6 +201,20 @@ def _xid(xid: TransactionXid) -> str:
     return f"X'{xid.global_id.hex()}',X'{xid.branch.hex()}',{xid.format_id}"
 
 
+def _mysql_gtid(event: Event, body: MysqlGtidEvent) -> str:
+    return f"SET @@SESSION.GTID_NEXT= '{body.gtid or 'ANONYMOUS'}'"
+
+
+def _payload(event: Event, body: TransactionPayloadEvent) -> str:
+    compression = PayloadCompression(body.compression).name
+    return f"compression='{compression}', decompressed_size={body.uncompressed_size} bytes"
+
+
+def _xa_prepare(event: Event, body: XaPrepareEvent) -> str:
+    xid = _xid(body.xid)
+    return f"XA COMMIT {xid} ONE PHASE" if body.one_phase else f"XA PREPARE {xid}"
+
+
 def _query(event: Event, body: QueryEvent) -> str:
     is_suppressed = event.header.flags & HeaderFlag.SUPPRESS_USE or not body.database
     use = "" if is_suppressed else f"use `{_text(body.database)}`; "
@@ -176,8 +229,30 @@ def _query(event: Event, body: QueryEvent) -> str:
     return use + settings + text
 
 
+def _mysql_query(event: Event, body: QueryEvent) -> str:
+    is_suppressed = event.header.flags & HeaderFlag.SUPPRESS_USE or not body.database
+    use = "" if is_suppressed else f"use `{_text(body.database)}`; "
+    variables = {var.name: var.value for var in decode_status_vars(body.status_vars)}
+    xid = variables.get("DDL_LOGGED_WITH_XID")
+    text = _NOT_UTF8.sub(lambda match: f"\\x{ord(match[0]) - 0xDC00:02x}", _text(body.query))
+    return use + text + (f" /* xid={xid} */" if xid is not None else "")
+
+
 def _rows(body: RowsEvent) -> str:
     return f"table_id: {body.table_id}" + (" flags: STMT_END_F" if body.ends_statement else "")
+
+
+def _mysql_rows(body: RowsEvent) -> str:
+    names = [name for flag, name in ROWS_FLAGS.items() if body.flags & flag]
+    return f"table_id: {body.table_id}" + (f" flags: {' '.join(names)}" if names else "")
+
+
+def _mysql_user_var(event: Event, body: UserVarEvent) -> str:
+    if body.is_null or body.type_code != UserVarType.STRING:
+        return _user_var(event, body)
+    charset = "utf8mb4" if body.collation_id == 255 else charset_of(body.collation_id)
+    collation = "utf8mb4_0900_ai_ci" if body.collation_id == 255 else COLLATIONS[body.collation_id]
+    return f"@`{_text(body.name)}`=_{charset} 0x{body.value.hex().upper()} COLLATE {collation}"
 
 
 def _user_var(event: Event, body: UserVarEvent) -> str:
@@ -195,6 +270,12 @@ def _user_var(event: Event, body: UserVarEvent) -> str:
     return f"{name}{decimal_from_bytes(body.value[2:], body.value[0], body.value[1])}"
 
 
+ROWS_FLAGS = {
+    RowsFlag.STMT_END: "STMT_END_F",
+    RowsFlag.NO_FOREIGN_KEY_CHECKS: "NO_FOREIGN_KEY_CHECKS_F",
+    RowsFlag.RELAXED_UNIQUE_CHECKS: "RELAXED_UNIQUE_CHECKS_F",
+    RowsFlag.USE_SQL_FOREIGN_KEY: "USE_SQL_FOREIGN_KEY_F",
+}
 # Bits of FLAGS2.
 CHECKS = {26: "foreign_key_checks", 27: "unique_checks"}
 # What the sets hold; the names of collations are none of the codec's business.
@@ -219,6 +300,7 @@ INFO: Mapping[type, Callable[[Event, Any], str]] = {
     XidEvent: lambda _, body: f"COMMIT /* xid={body.xid} */",
     RotateEvent: lambda _, body: f"{body.file};pos={body.position}",
     StopEvent: lambda _, _body: "",
+    StartEncryptionEvent: lambda _, _body: "",
     IncidentEvent: lambda _, body: f"#{body.number} (LOST_EVENTS)",
     IntvarEvent: lambda _, body: f"{IntvarKind(body.kind).name}={body.value}",
     RandEvent: lambda _, body: f"rand_seed1={body.seed1},rand_seed2={body.seed2}",
@@ -228,7 +310,21 @@ INFO: Mapping[type, Callable[[Event, Any], str]] = {
     ExecuteLoadQueryEvent: lambda event, body: (
         f"{_query(event, body.statement)} ;file_id={body.file_id}"
     ),
-    XaPrepareEvent: lambda _, body: f"XA PREPARE {_xid(body.xid)}",
+    XaPrepareEvent: _xa_prepare,
+}
+MYSQL_INFO: Mapping[type, Callable[[Event, Any], str]] = {
+    **INFO,
+    QueryEvent: _mysql_query,
+    UserVarEvent: _mysql_user_var,
+    ExecuteLoadQueryEvent: lambda event, body: (
+        f"{_mysql_query(event, body.statement)} ;file_id={body.file_id}"
+    ),
+    RowsQueryEvent: lambda _, body: f"# {_text(body.query)}",
+    MysqlGtidEvent: _mysql_gtid,
+    AnonymousGtidEvent: _mysql_gtid,
+    TaggedGtidEvent: _mysql_gtid,
+    PreviousGtidsEvent: lambda _, body: str(body.gtid_set).replace(",", ",\n"),
+    TransactionPayloadEvent: _payload,
 }
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.positions import FilePosition, Gtid, GtidPosition
+from binlane.positions import FilePosition, Gtid, GtidPosition, GtidSet, MysqlGtid
 
 
 def position(text: str) -> GtidPosition:
@@ -64,3 +64,67 @@ def test_positions_meet_and_join() -> None:
 def test_file_positions_sort_and_print() -> None:
     assert str(FilePosition("orders.000001", 4)) == "orders.000001:4"
     assert FilePosition("a.000001", 900) < FilePosition("a.000002", 4)
+
+
+SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+OTHER = "4e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+def test_a_mysql_gtid_reads_its_own_text() -> None:
+    plain = MysqlGtid(SOURCE, 7)
+    tagged = MysqlGtid(SOURCE, 7, "shop")
+    assert str(plain) == f"{SOURCE}:7"
+    assert str(tagged) == f"{SOURCE}:shop:7"
+    assert MysqlGtid.parse(f" {SOURCE.upper()}:7 ") == plain
+    assert MysqlGtid.parse(f"{SOURCE}:SHOP:7") == tagged
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0-1-5", SOURCE, f"{SOURCE}:1-2", f"{SOURCE}:1:3", f"{SOURCE}:0"]
+)
+def test_what_is_no_mysql_gtid_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"GTID|range"):
+        MysqlGtid.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("", ""),
+        (" , ,", ""),
+        (f"{SOURCE}:1-3:4:9-5", f"{SOURCE}:1-4"),
+        (f"{OTHER}:2,\n{SOURCE}:7:b:1-2:a:3,{SOURCE}:8", f"{SOURCE}:7-8:a:3:b:1-2,{OTHER}:2"),
+        (f"{SOURCE.replace('-', '')} : 5", f"{SOURCE}:5"),
+    ],
+)
+def test_a_gtid_set_has_one_text(text: str, normal: str) -> None:
+    gtid_set = GtidSet.parse(text)
+    assert str(gtid_set) == normal
+    assert bool(gtid_set) == bool(normal)
+    assert GtidSet.parse(normal) == gtid_set
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SOURCE,
+        "x:1",
+        f"{SOURCE}:",
+        f"{SOURCE}:1-",
+        f"{SOURCE}:0-5",
+        f"{SOURCE}:{2**63}",
+        f"{SOURCE}:é:1",
+    ],
+)
+def test_what_is_no_gtid_set_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"GTID|interval|range"):
+        GtidSet.parse(text)
+
+
+def test_a_gtid_set_knows_what_it_holds() -> None:
+    gtid_set = GtidSet.parse(f"{SOURCE}:1-3:7:a:5")
+    held = [MysqlGtid(SOURCE, number) for number in range(9)]
+    assert [gtid.sequence for gtid in held if gtid in gtid_set] == [1, 2, 3, 7]
+    assert MysqlGtid(SOURCE, 5, "a") in gtid_set
+    assert MysqlGtid(OTHER, 1) not in gtid_set
+    assert str(gtid_set.union(GtidSet.of(held[4:7]))) == f"{SOURCE}:1-7:a:5"

@@ -95,6 +95,10 @@ class Reader:
             return self.u64()
         raise CodecError(f"0x{first:02X} starts no length-encoded integer", offset=start)
 
+    def between(self, start: int, end: int) -> bytes:
+        """Bytes that were read already, from one offset to another."""
+        return bytes(self._data[start:end])
+
     def rest(self) -> bytes:
         """Everything that is left."""
         return self.take(self.remaining)

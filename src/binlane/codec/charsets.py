@@ -64,10 +64,11 @@ _COLLATIONS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = MappingProxyType
         "utf16": ((54, 55), (101, 124), (672, 674), (2816, 3071)),
         "utf16le": ((56, 56), (62, 62)),
         "utf32": ((60, 61), (160, 183), (736, 738), (3072, 3327)),
-        "utf8mb3": ((33, 33), (76, 76), (83, 83), (192, 215), (223, 223), (576, 578), (2048, 2303)),
-        "utf8mb4": ((45, 46), (224, 247), (255, 323), (608, 610), (2304, 2559)),
+        "utf8mb3": ((33, 33), (76, 76), (83, 83), (192, 215), (223, 223), (576, 579), (2048, 2303)),
+        "utf8mb4": ((45, 46), (224, 247), (255, 323), (608, 611), (2304, 2559)),
     }
 )
+_ALIASES: Final[Mapping[str, str]] = MappingProxyType({"utf8": "utf8mb3"})
 _PYTHON_CODECS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "ascii": "ascii",
@@ -159,6 +160,13 @@ def charset_of(collation_id: int) -> str | None:
         if any(first <= number <= last for first, last in ranges for number in ids):
             return charset
     return None
+
+
+@cache
+def collation_of(charset: str) -> int | None:
+    """One of the collations of a character set, the one with the lowest id; None if unknown."""
+    ranges = _COLLATIONS.get(_ALIASES.get(charset, charset))
+    return None if ranges is None else ranges[0][0]
 
 
 @cache

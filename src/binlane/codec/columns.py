@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from binlane.codec import numbers, strings, temporal
 from binlane.codec.buffer import Reader
 from binlane.codec.json_binary import JsonDocument, decode_json
-from binlane.codec.rows import DeleteRowsEvent, RowsEvent
+from binlane.codec.json_diff import JsonDiffs, apply_diffs, decode_diffs
+from binlane.codec.logical_types import LENGTHS, LogicalType, logical_decoder
+from binlane.codec.rows import DeleteRowsEvent, PartialUpdateRowsEvent, RowsEvent
 from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, UnsupportedError
 
@@ -33,15 +35,19 @@ class Absent(Enum):
 ABSENT: Final = Absent.ABSENT
 """Stands for a column that a row image does not hold; a NULL is None."""
 
-Value = int | float | Decimal | str | bytes | tuple[str, ...] | JsonDocument | Absent | None
+Value = (
+    int | float | Decimal | str | bytes | tuple[str, ...] | JsonDocument | JsonDiffs | Absent | None
+)
 RowImage = tuple[Value, ...]
 RowChange = tuple[RowImage | None, RowImage | None]
 """Before image and after image; an insert has no before image, a delete no after image."""
 ValueDecoder = Callable[[Reader], Value]
+_Row = TypeVar("_Row")
 
 # Row images of MariaDB 5.3's high-resolution types are longer or shorter than these say.
 _OLD_TEMPORAL: Final = frozenset({ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP})
 _ONE_BYTE_LENGTH_MAX: Final = 255
+_PARTIAL_JSON: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +67,10 @@ class Column:
         in_primary_key: Whether the log says that the primary key holds it.
         is_visible: False for an INVISIBLE column, where the log tells.
         dimensions: Of a MySQL VECTOR, where the log tells.
+        logical: What a schema beside the log calls it, where that is more than its type.
+        is_generated: Whether such a schema says that its values are computed.
+        has_schema: Whether such a schema told some of this, so that a value which does not fit
+            its members is given as its number.
     """
 
     index: int
@@ -75,6 +85,9 @@ class Column:
     in_primary_key: bool = False
     is_visible: bool = True
     dimensions: int | None = None
+    logical: LogicalType | None = None
+    is_generated: bool = False
+    has_schema: bool = False
 
     @property
     def precision(self) -> int:
@@ -127,12 +140,16 @@ def value_decoder(column: Column) -> ValueDecoder:
     return factory(column)
 
 
-def decode_rows(event: RowsEvent, columns: Sequence[Column]) -> Iterator[RowChange]:
+def decode_rows(
+    event: RowsEvent, columns: Sequence[Column], *, applies_diffs: bool = True
+) -> Iterator[RowChange]:
     """Decode all rows of an event.
 
     Args:
         event: Its bytes are not copied.
         columns: Of the table that `event.table_id` refers to.
+        applies_diffs: Whether a partially updated JSON value is given as the whole new document
+            where the before image holds the old one; otherwise it is always `JsonDiffs`.
 
     Yields:
         Changes in log order; each image has one value a column, `ABSENT` where it lacks one.
@@ -141,10 +158,21 @@ def decode_rows(event: RowsEvent, columns: Sequence[Column]) -> Iterator[RowChan
         CodecError: If the images are not what the columns say; if that may be because of MariaDB
             5.3's high-resolution types it is an UnsupportedError, before any row is given.
     """
-    changes = _decode_changes(event, columns)
+    yield from whole_or_unsupported(
+        _decode_changes(event, columns, applies_diffs=applies_diffs), columns
+    )
+
+
+def whole_or_unsupported(rows: Iterator[_Row], columns: Sequence[Column]) -> Iterator[_Row]:
+    """Rows as they come; with columns of an old temporal type all of them or none.
+
+    Raises:
+        UnsupportedError: If rows with an old temporal type do not decode: they may be of MariaDB
+            5.3's high-resolution types.
+    """
     if any(column.type in _OLD_TEMPORAL for column in columns):
         try:
-            changes = iter(list(changes))
+            rows = iter(list(rows))
         except CodecError as error:
             raise UnsupportedError(
                 f"rows with a TIME, DATETIME or TIMESTAMP of an old type do not decode: {error}",
@@ -152,16 +180,22 @@ def decode_rows(event: RowsEvent, columns: Sequence[Column]) -> Iterator[RowChan
                 hint="MariaDB 5.3's high-resolution types cannot be told apart in its log: "
                 "rebuild the table with mysql56_temporal_format=ON",
             ) from None
-    yield from changes
+    yield from rows
 
 
-def _decode_changes(event: RowsEvent, columns: Sequence[Column]) -> Iterator[RowChange]:
+def _decode_changes(
+    event: RowsEvent, columns: Sequence[Column], *, applies_diffs: bool
+) -> Iterator[RowChange]:
     if event.column_count != len(columns):
         raise CodecError(
             f"rows have {event.column_count} columns, their TABLE_MAP has {len(columns)}",
             hint="an event is missing or damaged before this one",
         )
-    decode_change = _change_decoder(event, [value_decoder(column) for column in columns])
+    decoders = [value_decoder(column) for column in columns]
+    if isinstance(event, PartialUpdateRowsEvent):
+        decode_change = _partial_decoder(event, columns, decoders, applies_diffs=applies_diffs)
+    else:
+        decode_change = _change_decoder(event, decoders)
     reader = Reader(event.images)
     while reader.remaining:
         start = reader.offset
@@ -181,6 +215,53 @@ def _change_decoder(
     if isinstance(event, DeleteRowsEvent):
         return lambda reader: (decode(reader), None)
     return lambda reader: (None, decode(reader))
+
+
+def _partial_decoder(
+    event: RowsEvent,
+    columns: Sequence[Column],
+    decoders: Sequence[ValueDecoder],
+    *,
+    applies_diffs: bool,
+) -> Callable[[Reader], RowChange]:
+    """Decoder of an update whose after image may hold JSON diffs.
+
+    Its after image begins with options. With bit 0 a bitmap follows, of one bit for each JSON
+    column of the table, present or not: its value is a length of 4 bytes and diffs.
+    """
+    decode_before = _image_decoder(decoders, event.columns_present)
+    present_after = event.columns_present_after or b""
+    decode_whole = _image_decoder(decoders, present_after)
+    json_columns = [column.index for column in columns if column.type is ColumnType.JSON]
+    bitmap_length = (len(json_columns) + 7) // 8
+
+    def decode(reader: Reader) -> RowChange:
+        before = decode_before(reader)
+        if not reader.packed_int() & _PARTIAL_JSON:
+            return before, decode_whole(reader)
+        bits = int.from_bytes(reader.take(bitmap_length), "little")
+        partial = list(decoders)
+        for number, index in enumerate(json_columns):
+            if bits >> number & 1:
+                partial[index] = _diff_decoder(before[index] if applies_diffs else ABSENT)
+        return before, _image_decoder(partial, present_after)(reader)
+
+    return decode
+
+
+def _diff_decoder(old: Value) -> ValueDecoder:
+    """Decoder of a partially updated value; `old` is its document where the before image has it."""
+
+    def decode(reader: Reader) -> Value:
+        start = reader.offset
+        diffs = decode_diffs(reader.take(reader.u32()))
+        if old is ABSENT:
+            return diffs
+        if not isinstance(old, JsonDocument):
+            raise CodecError("a partial update of JSON that was NULL before", offset=start)
+        return apply_diffs(old, diffs.diffs)
+
+    return decode
 
 
 def _image_decoder(
@@ -239,6 +320,8 @@ def _blob_bytes(column: Column) -> strings.Bytes:
 
 
 def _char(column: Column) -> ValueDecoder:
+    if column.logical is not None and column.logical in LENGTHS:
+        return logical_decoder(column.logical, _string_bytes(column))
     return strings.string_decoder(
         _string_bytes(column), collation_id=column.collation_id, fixed_length=column.length_max
     )
@@ -263,11 +346,11 @@ def _blob_compressed(column: Column) -> ValueDecoder:
 
 
 def _enum(column: Column) -> ValueDecoder:
-    return strings.enum_decoder(column.pack_length, column.members)
+    return strings.enum_decoder(column.pack_length, column.members, is_lenient=column.has_schema)
 
 
 def _set(column: Column) -> ValueDecoder:
-    return strings.set_decoder(column.pack_length, column.members)
+    return strings.set_decoder(column.pack_length, column.members, is_lenient=column.has_schema)
 
 
 def _null(column: Column) -> ValueDecoder:

@@ -6,6 +6,7 @@ import zlib
 from typing import Final
 
 from binlane.codec.buffer import Reader
+from binlane.codec.format import EVENT_LENGTH_MAX
 from binlane.errors import CodecError
 
 _COLUMN_ZLIB: Final = 8
@@ -84,6 +85,10 @@ def _inflate(stream: bytes, length: int, *, is_raw: bool = False) -> bytes:
     Raises:
         CodecError: If the stream is broken, or gives fewer or more bytes.
     """
+    if length > EVENT_LENGTH_MAX:
+        raise CodecError(
+            f"a compressed value announces {length} bytes; {EVENT_LENGTH_MAX} are possible"
+        )
     inflater = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS)
     try:
         data = inflater.decompress(stream, length + 1)

@@ -25,7 +25,7 @@ class FormatDescriptionEvent:
         server_version_field: 50 bytes, NUL-padded.
         created: Server start in seconds since 1970, 0 in a file that a rotation began. Readers
             drop temporary tables when it is not 0.
-        header_length: 19.
+        header_length: 19; more where a writer has fields of its own behind the common header.
         post_header_lengths: One byte for each type from code 1.
         checksum_algorithm: None where the writer is too old to have one.
     """
@@ -38,19 +38,19 @@ class FormatDescriptionEvent:
     checksum_algorithm: int | None
 
     @classmethod
-    def decode_whole(cls, data: memoryview) -> Self:
+    def decode_whole(cls, data: memoryview | Reader) -> Self:
         """Decode a body that still has its checksum, which only the version inside tells of.
 
         Raises:
-            UnsupportedError: If the file is not of version 4 with 19-byte headers.
+            UnsupportedError: If the file is not of version 4, with headers of 19 bytes or more.
             CodecError: If the checksum algorithm is unknown, or the version cannot be true.
         """
-        reader = Reader(data)
+        reader = data if isinstance(data, Reader) else Reader(data)
         version, server_version_field, created, header_length = reader.unpack(_FORMAT_DESCRIPTION)
-        if version != 4 or header_length != HEADER_LENGTH:
+        if version != 4 or header_length < HEADER_LENGTH:
             raise UnsupportedError(
                 f"binlog version {version} with {header_length}-byte headers cannot be read; "
-                "version 4 with 19-byte headers is expected",
+                f"version 4 with {HEADER_LENGTH}-byte headers is expected",
                 offset=HEADER_LENGTH,
             )
         algorithm = None
@@ -83,7 +83,7 @@ class FormatDescriptionEvent:
     def decode(cls, reader: Reader, format_: Format) -> Self:
         """Decode from an event; `decode_event` takes `decode_whole`, since no format is known yet."""
         del format_
-        return cls.decode_whole(memoryview(reader.rest()))
+        return cls.decode_whole(reader)
 
     def encode(self, format_: Format | None = None) -> bytes:
         """The body without its checksum."""
@@ -107,6 +107,7 @@ class FormatDescriptionEvent:
             flavor=flavor_of(self.server_version),
             checksum=ChecksumAlgorithm(self.checksum_algorithm or 0),
             post_header_lengths=self.post_header_lengths,
+            header_length=self.header_length,
         )
 
 
@@ -152,28 +153,6 @@ class StopEvent:
         """Nothing."""
         del format_
         return b""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatEvent:
-    """Sent by a source that has nothing else to send; never in a file.
-
-    Attributes:
-        file: The file the dump stands in; the header's `next_position` is the position.
-    """
-
-    file: str
-
-    @classmethod
-    def decode(cls, reader: Reader, format_: Format) -> Self:
-        """Read the name."""
-        del format_
-        return cls(file=_name(reader.rest()))
-
-    def encode(self, format_: Format) -> bytes:
-        """Exact inverse."""
-        del format_
-        return _name_bytes(self.file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +204,28 @@ class BinlogCheckpointEvent:
         del format_
         name = _name_bytes(self.file)
         return len(name).to_bytes(4, "little") + name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnorableEvent:
+    """Readers leave it alone.
+
+    Attributes:
+        data: The whole body.
+    """
+
+    data: bytes
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Keep everything."""
+        del format_
+        return cls(data=reader.rest())
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return self.data
 
 
 # File names are bytes to the servers; surrogateescape keeps any of them exact in a str.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from struct import Struct
 from typing import Final, Self
 
@@ -11,12 +11,13 @@ from binlane.codec.body import Body
 from binlane.codec.buffer import Reader
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format, knows_checksums
-from binlane.codec.registry import BODIES, OpaqueEvent
+from binlane.codec.registry import BODIES, REFUSED, OpaqueEvent
 from binlane.codec.types import EventType, HeaderFlag
-from binlane.errors import ChecksumError, CodecError, TruncatedError
+from binlane.errors import ChecksumError, CodecError, TruncatedError, UnsupportedError
 
 _HEADER: Final = Struct("<IBIIIH")
 _FLAGS_OFFSET: Final = 17
+_OLD_HINT: Final = "let a MySQL 5.0 or later of its time read the file: mysqlbinlog FILE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +89,30 @@ class Event:
     Attributes:
         header: The common header.
         body: The decoded body; an `OpaqueEvent` where the type has no decoder.
-        position: Where the event's first byte stands in its file; 0 outside of a file.
+        position: Where the event's first byte stands in its file; 0 outside of a file. An event
+            inside a TRANSACTION_PAYLOAD stands where its carrier does.
+        inner: Number of the event inside its TRANSACTION_PAYLOAD, from 1; 0 outside of one.
+        carrier_length: Length of the TRANSACTION_PAYLOAD that holds it, 0 outside of one.
+        header_tail: What a foreign writer has behind the common header, mostly nothing.
+        post_header_tail: What it has behind the fixed part of the body, mostly nothing.
+        joined: In the last piece of a rows event that was cut up, the bytes of all of it.
+        raw: The whole event as it was read; None in one that was made or changed here.
     """
 
     header: EventHeader
     body: Body
     position: int = 0
+    inner: int = 0
+    carrier_length: int = 0
+    header_tail: bytes = b""
+    post_header_tail: bytes = b""
+    joined: bytes | None = field(default=None, compare=False, repr=False)
+    raw: bytes | None = field(init=False, default=None, compare=False, repr=False)
 
     @property
     def next_position(self) -> int:
-        """Where the next event starts in the file: computed, since the header may say 0."""
-        return self.position + self.header.length
+        """Where the next event of the file starts: computed, since the header may say 0."""
+        return self.position + (self.carrier_length or self.header.length)
 
 
 def decode_event(data: bytes | memoryview, format_: Format | None, *, position: int = 0) -> Event:
@@ -117,8 +131,19 @@ def decode_event(data: bytes | memoryview, format_: Format | None, *, position: 
     header = EventHeader.decode(data)
     if header.length != len(data):
         raise TruncatedError(f"the event says {header.length} bytes, {len(data)} are there")
+    event = _decode(data, header, format_, position)
+    if isinstance(data, bytes):
+        object.__setattr__(event, "raw", data)  # no argument, so that `replace` loses it
+    return event
+
+
+def _decode(
+    data: bytes | memoryview, header: EventHeader, format_: Format | None, position: int
+) -> Event:
     if header.type_code == EventType.FORMAT_DESCRIPTION:
         return Event(header, _decode_format_description(data, header), position)
+    if header.type_code in REFUSED:
+        raise UnsupportedError(REFUSED[header.type_code], hint=_OLD_HINT)
     if format_ is None:
         raise CodecError(
             f"{header.type_name} stands before any FORMAT_DESCRIPTION event",
@@ -129,11 +154,27 @@ def decode_event(data: bytes | memoryview, format_: Format | None, *, position: 
         raise TruncatedError(f"an event of {header.length} bytes has no room for its checksum")
     if format_.checksum_length:
         _verify_checksum(data, end)
-    body_type = BODIES.get(header.type_code, OpaqueEvent)
-    reader = Reader(data, HEADER_LENGTH, end)
-    body = body_type.decode(reader, format_)
+    if format_.header_length != HEADER_LENGTH or header.type_code in format_.foreign_lengths:
+        return _decode_foreign(memoryview(data)[:end], header, format_, position)
+    return Event(header, _decode_body(Reader(data, HEADER_LENGTH, end), header, format_), position)
+
+
+def _decode_body(reader: Reader, header: EventHeader, format_: Format) -> Body:
+    body = BODIES.get(header.type_code, OpaqueEvent).decode(reader, format_)
     reader.finish()
-    return Event(header, body, position)
+    return body
+
+
+def _decode_foreign(data: memoryview, header: EventHeader, format_: Format, position: int) -> Event:
+    """An event whose writer has fields that binlane does not know; they are kept as they are."""
+    reader = Reader(data, HEADER_LENGTH)
+    # Readers must understand a ROTATE before they know the format.
+    is_rotate = header.type_code == EventType.ROTATE
+    header_tail = reader.take(0 if is_rotate else format_.header_length - HEADER_LENGTH)
+    known, announced = format_.foreign_lengths.get(header.type_code, (0, 0))
+    fixed, post_header_tail = reader.take(known), reader.take(announced - known)
+    body = _decode_body(Reader(fixed + reader.rest()), header, format_)
+    return Event(header, body, position, header_tail=header_tail, post_header_tail=post_header_tail)
 
 
 def encode_event(event: Event, format_: Format | None) -> bytes:
@@ -149,10 +190,22 @@ def encode_event(event: Event, format_: Format | None) -> bytes:
     else:
         assert format_ is not None, "only FORMAT_DESCRIPTION stands before the format is known"
         has_checksum = format_.checksum_length > 0
-        body = event.body.encode(format_)
+        body = _encode_body(event, format_)
     length = HEADER_LENGTH + len(body) + (CHECKSUM_LENGTH if has_checksum else 0)
     data = replace(event.header, length=length).encode() + body
     return data + checksum(data).to_bytes(4, "little") if has_checksum else data
+
+
+def _encode_body(event: Event, format_: Format) -> bytes:
+    """The body; what a foreign writer has in its fixed parts is zero in events made here."""
+    type_code = event.header.type_code
+    body = event.body.encode(format_)
+    if type_code in format_.foreign_lengths:
+        known, announced = format_.foreign_lengths[type_code]
+        body = body[:known] + event.post_header_tail.ljust(announced - known, b"\0") + body[known:]
+    if format_.header_length != HEADER_LENGTH and type_code != EventType.ROTATE:
+        body = event.header_tail.ljust(format_.header_length - HEADER_LENGTH, b"\0") + body
+    return body
 
 
 def checksum(data: bytes | memoryview) -> int:

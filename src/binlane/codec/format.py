@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
 
 MAGIC: Final = b"\xfebin"
 MAGIC_ENCRYPTED: Final = b"\xfdbin"
+MAGIC_INNODB: Final = b"\xfe\xfe\x0d\x01"
 HEADER_LENGTH: Final = 19
 CHECKSUM_LENGTH: Final = 4
+# A server writes no event larger than max_allowed_packet (1 GiB) plus its own overhead.
+EVENT_LENGTH_MAX: Final = (1 << 30) + (1 << 20)
 
 # Announced lengths are honoured; these stand in where a FORMAT_DESCRIPTION announces none for a
 # type that has a post-header all the same (MySQL >= 8.4 announces 0 for V1 rows).
@@ -25,6 +30,46 @@ _DEFAULT_POST_HEADER: Final = {
     EventType.UPDATE_ROWS: 10,
     EventType.DELETE_ROWS: 10,
 }
+# How long the fixed parts are that binlane reads. Where a format announces more, its writer has
+# fields behind them that stay as they are. TRANSACTION_PAYLOAD is not here: MySQL announces 40 for
+# it where there is nothing; nor are the GTIDs, whose fixed parts grew and are read to their end.
+_KNOWN_POST_HEADER: Final[Mapping[int, int]] = MappingProxyType(
+    {
+        EventType.QUERY: 13,
+        EventType.STOP: 0,
+        EventType.ROTATE: 8,
+        EventType.INTVAR: 0,
+        EventType.APPEND_BLOCK: 4,
+        EventType.DELETE_FILE: 4,
+        EventType.RAND: 0,
+        EventType.USER_VAR: 0,
+        EventType.XID: 0,
+        EventType.BEGIN_LOAD_QUERY: 4,
+        EventType.TABLE_MAP: 8,
+        EventType.WRITE_ROWS_V1: 8,
+        EventType.UPDATE_ROWS_V1: 8,
+        EventType.DELETE_ROWS_V1: 8,
+        EventType.INCIDENT: 2,
+        EventType.WRITE_ROWS: 10,
+        EventType.UPDATE_ROWS: 10,
+        EventType.DELETE_ROWS: 10,
+        EventType.VIEW_CHANGE: 52,
+        EventType.TRANSACTION_CONTEXT: 18,
+        EventType.PARTIAL_UPDATE_ROWS: 10,
+        EventType.ANNOTATE_ROWS: 0,
+        EventType.BINLOG_CHECKPOINT: 4,
+        EventType.GTID_LIST: 4,
+        EventType.QUERY_COMPRESSED: 13,
+        EventType.WRITE_ROWS_COMPRESSED_V1: 8,
+        EventType.UPDATE_ROWS_COMPRESSED_V1: 8,
+        EventType.DELETE_ROWS_COMPRESSED_V1: 8,
+        EventType.WRITE_ROWS_COMPRESSED: 10,
+        EventType.UPDATE_ROWS_COMPRESSED: 10,
+        EventType.DELETE_ROWS_COMPRESSED: 10,
+    }
+)
+_EXTENDED_QUERY: Final = 17
+_QUERIES: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +81,28 @@ class Format:
         flavor: Told by the version text.
         checksum: Whether events end with a CRC32.
         post_header_lengths: One byte for each event type from code 1.
+        header_length: Of the common header: 19, or more where a writer has fields of its own there.
+        foreign_lengths: For each event type with a longer fixed part than binlane knows, where the
+            known part ends and where it all ends, in bytes from the start of the body. Empty in
+            the logs of all MariaDB and MySQL releases.
     """
 
     server_version: str
     flavor: Flavor
     checksum: ChecksumAlgorithm
     post_header_lengths: bytes
+    header_length: int = HEADER_LENGTH
+    foreign_lengths: Mapping[int, tuple[int, int]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lengths = enumerate(self.post_header_lengths, start=1)
+        foreign = {
+            code: (_KNOWN_POST_HEADER[code], announced)
+            for code, announced in lengths
+            if announced > _KNOWN_POST_HEADER.get(code, announced)
+            and not (code in _QUERIES and announced == _EXTENDED_QUERY)
+        }
+        object.__setattr__(self, "foreign_lengths", foreign)
 
     @property
     def checksum_length(self) -> int:

@@ -1,6 +1,6 @@
 """Column values → JSON, as the public contract of `cat --format=json` says.
 
-The result is what `json.dumps` takes: numbers, strings, lists, dicts and None.
+The result is what `codec.json_text` takes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 
 from binlane.codec.columns import ABSENT, Column
 from binlane.codec.json_binary import JsonDocument
+from binlane.codec.json_diff import JsonDiff, JsonDiffs
 from binlane.codec.types import ColumnType
 
 _FLOAT: Final = Struct("<f")
@@ -48,7 +49,14 @@ def json_value(value: object, column_type: ColumnType) -> object:
         return list(value)
     if isinstance(value, JsonDocument):
         return value.value
+    if isinstance(value, JsonDiffs):
+        return {"json_diff": [_json_diff(diff) for diff in value.diffs]}
     return value
+
+
+def _json_diff(diff: JsonDiff) -> dict[str, object]:
+    value = {} if diff.value is None else {"value": diff.value.value}
+    return {"op": diff.operation.name.lower(), "path": diff.path, **value}
 
 
 def shortest_float(value: float) -> float:

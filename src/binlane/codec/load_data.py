@@ -9,8 +9,7 @@ from typing import Final, Self
 
 from binlane.codec.buffer import Reader
 from binlane.codec.format import Format
-from binlane.codec.query import QueryEvent
-from binlane.codec.types import EventType
+from binlane.codec.query import QueryEvent, query_post_header_length
 
 _FILE: Final = Struct("<IIIB")
 
@@ -102,7 +101,7 @@ class ExecuteLoadQueryEvent:
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
         """Read QUERY's post-header, the own fields, and the rest of QUERY."""
-        head = reader.take(format_.post_header_length(EventType.QUERY))
+        head = reader.take(query_post_header_length(format_))
         file_id, name_start, name_end, duplicate_handling = reader.unpack(_FILE)
         inner = Reader(head + reader.rest())
         statement = QueryEvent.decode(inner, format_)
@@ -118,7 +117,7 @@ class ExecuteLoadQueryEvent:
     def encode(self, format_: Format) -> bytes:
         """Exact inverse."""
         query = self.statement.encode(format_)
-        length = format_.post_header_length(EventType.QUERY)
+        length = query_post_header_length(format_)
         own = _FILE.pack(self.file_id, self.name_start, self.name_end, self.duplicate_handling)
         return query[:length] + own + query[length:]
 

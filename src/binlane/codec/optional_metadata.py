@@ -131,7 +131,14 @@ class OptionalMetadata:
 
     def members(self, collations: Mapping[int, int]) -> dict[int, tuple[str, ...]]:
         """Members of ENUMs and SETs, decoded with each column's character set."""
-        found = {}
+        return {
+            index: tuple(_member_text(member, collations.get(index)) for member in members)
+            for index, members in self.member_bytes().items()
+        }
+
+    def member_bytes(self) -> dict[int, tuple[bytes, ...]]:
+        """Members of ENUMs and SETs as written."""
+        found: dict[int, tuple[bytes, ...]] = {}
         for code, column_type in (
             (MetadataType.ENUM_STR_VALUE, ColumnType.ENUM),
             (MetadataType.SET_STR_VALUE, ColumnType.SET),
@@ -139,9 +146,7 @@ class OptionalMetadata:
             lists = self._list(code, _read_strings)
             columns = self._columns({column_type})
             self._check(code, lists, len(columns))
-            for index, members in zip(columns, lists, strict=False):
-                collation_id = collations.get(index)
-                found[index] = tuple(_member_text(member, collation_id) for member in members)
+            found.update(zip(columns, map(tuple, lists), strict=False))
         return found
 
     def geometry_types(self) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Events that carry statements: QUERY, plain or compressed, and ANNOTATE_ROWS."""
+"""Events that carry statements: QUERY, plain or compressed, ANNOTATE_ROWS and ROWS_QUERY."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ from binlane.errors import CodecError
 _POST_HEADER: Final = Struct("<IIBHH")
 _EXTENDED: Final = Struct("<HH")
 EXTENDED_POST_HEADER_LENGTH: Final = _POST_HEADER.size + _EXTENDED.size
+
+
+def query_post_header_length(format_: Format) -> int:
+    """Bytes that stand before a statement's context: 13, or 17 in the extended format.
+
+    Raises:
+        CodecError: If the format announces fewer, as no server since MySQL 5.0 does.
+    """
+    length = format_.post_header_length(EventType.QUERY)
+    if length < _POST_HEADER.size:
+        raise CodecError(f"QUERY post-headers of {length} bytes are unknown; 13 and 17 are")
+    return length if length == EXTENDED_POST_HEADER_LENGTH else _POST_HEADER.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +58,10 @@ class QueryEvent:
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
         """Read a plain event, or an extended one where the format announces it."""
-        length = format_.post_header_length(EventType.QUERY)
-        if length not in {_POST_HEADER.size, EXTENDED_POST_HEADER_LENGTH}:
-            raise CodecError(
-                f"QUERY post-headers of {length} bytes are unknown; 13 and 17 are",
-                offset=reader.offset,
-            )
+        is_extended = query_post_header_length(format_) == EXTENDED_POST_HEADER_LENGTH
         thread_id, execution_time, database_length, error_code, status_length = reader.unpack(
             _POST_HEADER
         )
-        is_extended = length == EXTENDED_POST_HEADER_LENGTH
         query_length, tables_length = reader.unpack(_EXTENDED) if is_extended else (0, 0)
         status_vars = reader.take(status_length)
         database = reader.take(database_length)
@@ -89,6 +95,21 @@ class QueryEvent:
         lengths = _EXTENDED.pack(len(query), len(self.tables_info))
         return fixed + lengths + self.status_vars + self.database + query + self.tables_info
 
+    @property
+    def tables(self) -> tuple[tuple[str, str], ...]:
+        """Database and table of each table that the extended format names; "" is the default one.
+
+        Raises:
+            CodecError: If they are no such list.
+        """
+        reader = Reader(self.tables_info or b"")
+        found = []
+        while reader.remaining:
+            names = (reader.take(reader.u8()), reader.take(reader.u8()))
+            database, table = (name.decode("utf-8", "surrogateescape") for name in names)
+            found.append((database, table))
+        return tuple(found)
+
 
 class QueryCompressedEvent(QueryEvent):
     """MariaDB: a QUERY whose statement is compressed."""
@@ -117,3 +138,27 @@ class AnnotateRowsEvent:
         """Exact inverse."""
         del format_
         return self.query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsQueryEvent:
+    """MySQL: the statement that caused the row events after it.
+
+    Attributes:
+        query: In the session's character set.
+        length_byte: What stands before it: the low byte of its length, or 255; readers ignore it.
+    """
+
+    query: bytes
+    length_byte: int
+
+    @classmethod
+    def decode(cls, reader: Reader, format_: Format) -> Self:
+        """Read to the end."""
+        del format_
+        return cls(length_byte=reader.u8(), query=reader.rest())
+
+    def encode(self, format_: Format) -> bytes:
+        """Exact inverse."""
+        del format_
+        return bytes((self.length_byte,)) + self.query

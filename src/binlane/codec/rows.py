@@ -15,6 +15,7 @@ from binlane.errors import CodecError
 
 DUMMY_TABLE_ID: Final = 0xFFFFFF
 _SHORT_ID_POST_HEADER: Final = 6
+_EXTRA_PARTITION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +178,18 @@ class RowsEvent:
         """Whether the statement's table maps are forgotten after this event."""
         return bool(self.flags & RowsFlag.STMT_END)
 
+    @property
+    def partition_ids(self) -> tuple[int, ...]:
+        """MySQL: the partition of the rows; of an UPDATE the new one and the old one.
+
+        Empty where `extra` does not tell.
+        """
+        if not self.extra or self.extra[0] != _EXTRA_PARTITION:
+            return ()
+        count = 2 if self.has_after_bitmap else 1
+        ids = self.extra[1 : 1 + 2 * count]
+        return tuple(int.from_bytes(ids[at : at + 2], "little") for at in range(0, len(ids), 2))
+
 
 def _read_extra(reader: Reader) -> bytes:
     length = reader.u16()
@@ -248,6 +261,13 @@ class UpdateRowsCompressedEvent(UpdateRowsEvent):
     __slots__ = ()
     event_type = EventType.UPDATE_ROWS_COMPRESSED
     is_compressed = True
+
+
+class PartialUpdateRowsEvent(UpdateRowsEvent):
+    """MySQL with binlog_row_value_options=PARTIAL_JSON: after images may hold JSON diffs."""
+
+    __slots__ = ()
+    event_type = EventType.PARTIAL_UPDATE_ROWS
 
 
 class DeleteRowsEvent(RowsEvent):

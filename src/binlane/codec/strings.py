@@ -55,14 +55,22 @@ def string_decoder(
     return decode_text
 
 
-def enum_decoder(length: int, members: Sequence[str] | None) -> Callable[[Reader], str | int]:
-    """Decoder of an ENUM: its member, "" for 0; the number where the members are unknown."""
+def enum_decoder(
+    length: int, members: Sequence[str] | None, *, is_lenient: bool = False
+) -> Callable[[Reader], str | int]:
+    """Decoder of an ENUM: its member, "" for 0; the number where the members are unknown.
+
+    Args:
+        length: Bytes of the number.
+        members: None where the log does not tell.
+        is_lenient: They come from elsewhere: a number beyond them is given as it is, no error.
+    """
 
     def decode(reader: Reader) -> str | int:
         number = int.from_bytes(reader.take(length), "little")
         if number == 0:
             return ""
-        if members is None:
+        if members is None or (is_lenient and number > len(members)):
             return number
         if number > len(members):
             raise CodecError(f"ENUM member {number} of {len(members)}", offset=reader.offset)
@@ -72,13 +80,16 @@ def enum_decoder(length: int, members: Sequence[str] | None) -> Callable[[Reader
 
 
 def set_decoder(
-    length: int, members: Sequence[str] | None
+    length: int, members: Sequence[str] | None, *, is_lenient: bool = False
 ) -> Callable[[Reader], tuple[str, ...] | int]:
-    """Decoder of a SET: its members in order; the bits where the members are unknown."""
+    """Decoder of a SET: its members in order; the bits where the members are unknown.
+
+    The arguments are those of `enum_decoder`.
+    """
 
     def decode(reader: Reader) -> tuple[str, ...] | int:
         bits = int.from_bytes(reader.take(length), "little")
-        if members is None:
+        if members is None or (is_lenient and bits >> len(members)):
             return bits
         if bits >> len(members):
             raise CodecError(f"SET bits {bits:b} of {len(members)} members", offset=reader.offset)

@@ -15,9 +15,10 @@ from struct import Struct
 from typing import Final
 
 from binlane.codec.body import Body
-from binlane.codec.control import FormatDescriptionEvent, HeartbeatEvent, RotateEvent
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, encode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.heartbeat import HeartbeatEvent
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
 from binlane.codec.packets.replies import EofPacket, error_packet
 from binlane.codec.transaction import GtidListEvent

@@ -1,6 +1,7 @@
 """The one value that flows through binlane: an event group, and how a run of events is cut into them.
 
-An event group is what replicas apply as one: from one GTID event to the next (MariaDB's word). Events
+An event group is what replicas apply as one: from one GTID event to the next (MariaDB's word;
+MySQL calls it a transaction). A TRANSACTION_PAYLOAD is one event here, whatever it holds. Events
 that belong to the log and not to a change (FORMAT_DESCRIPTION, ROTATE, GTID_LIST …) come as control
 groups of one event.
 """
@@ -12,13 +13,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.codec.event import Event
+from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import EventType
-from binlane.positions import Gtid
+from binlane.codec.types import EventType, HeaderFlag
+from binlane.positions import AnyGtid, Gtid
 
-_GTID_TYPES: Final = frozenset(
+GTID_TYPES: Final = frozenset(
     {
         EventType.GTID,
         EventType.GTID_LOG,
@@ -26,7 +28,7 @@ _GTID_TYPES: Final = frozenset(
         EventType.GTID_TAGGED_LOG,
     }
 )
-_CONTROL_TYPES: Final = frozenset(
+CONTROL_TYPES: Final = frozenset(
     {
         EventType.START_V3,
         EventType.STOP,
@@ -41,7 +43,7 @@ _CONTROL_TYPES: Final = frozenset(
     }
 )
 # These come before the event that makes a standalone change, and do not end it.
-_CONTEXT_TYPES: Final = frozenset(
+CONTEXT_TYPES: Final = frozenset(
     {
         EventType.INTVAR,
         EventType.RAND,
@@ -51,9 +53,15 @@ _CONTEXT_TYPES: Final = frozenset(
         EventType.ANNOTATE_ROWS,
         EventType.ROWS_QUERY,
         EventType.TABLE_MAP,
+        EventType.IGNORABLE,
+        EventType.LARGE_TRANSACTION_HEADER,
+        EventType.TRANSACTION_CONTEXT,
+        EventType.CREATE_FILE,
     }
 )
-_END_TYPES: Final = frozenset(
+# Outside of a group they stand alone: MariaDB writes incidents without a GTID, MySQL within one.
+LONE_NAMES: Final = frozenset({"UNKNOWN", "INCIDENT", "IGNORABLE", "LARGE_TRANSACTION_HEADER"})
+END_TYPES: Final = frozenset(
     {
         EventType.XID,
         EventType.XA_PREPARE_LOG,
@@ -61,7 +69,7 @@ _END_TYPES: Final = frozenset(
         EventType.INCIDENT,
     }
 )
-_END_QUERIES: Final = frozenset({b"COMMIT", b"ROLLBACK"})
+END_QUERIES: Final = frozenset({b"COMMIT", b"ROLLBACK"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +77,7 @@ class EventGroup:
     """The events that replicas apply as one.
 
     Attributes:
-        gtid: MariaDB's GTID; None in control groups and in logs without MariaDB GTIDs.
+        gtid: None in control groups, in anonymous ones, and in logs without GTIDs.
         events: In file order, from the GTID event to the one that ends the group.
         file: Base name of the file they stand in.
         is_control: Whether this is one event of the log itself.
@@ -77,11 +85,16 @@ class EventGroup:
             crashed, and replicas roll it back.
     """
 
-    gtid: Gtid | None
+    gtid: AnyGtid | None
     events: tuple[Event, ...]
     file: str
     is_control: bool = False
     is_complete: bool = True
+
+    @property
+    def mariadb_gtid(self) -> Gtid | None:
+        """The GTID, if it is one of MariaDB's."""
+        return self.gtid if isinstance(self.gtid, Gtid) else None
 
     @property
     def position(self) -> int:
@@ -109,13 +122,14 @@ class Place:
     """Where an event stands among event groups.
 
     Attributes:
-        gtid: Of the group it belongs to; None in control events and logs without MariaDB GTIDs.
+        gtid: Of the group it belongs to; None in control events, anonymous groups and logs
+            without GTIDs.
         begins: Whether it is the first of a group, which cuts off one that is still open.
         ends: Whether it is the last of its group.
         is_control: Whether it belongs to the log itself; it then begins and ends.
     """
 
-    gtid: Gtid | None
+    gtid: AnyGtid | None
     begins: bool
     ends: bool
     is_control: bool = False
@@ -125,29 +139,38 @@ _CONTROL_PLACE: Final = Place(gtid=None, begins=True, ends=True, is_control=True
 
 
 class GroupTracker:
-    """Tells where each event of a run stands among event groups, holding none of them."""
+    """Tells where each event of a run stands among event groups, holding none of them.
+
+    Events inside a TRANSACTION_PAYLOAD may be fed too: they neither begin nor end a group, and
+    have the GTID of the carrier before them.
+    """
 
     def __init__(self) -> None:
         self._is_open = False
-        self._gtid: Gtid | None = None
+        self._gtid: AnyGtid | None = None
         self._is_transaction = False
+        self._last_gtid: AnyGtid | None = None
 
     def feed(self, event: Event) -> Place:
         """Take the next event of the log."""
+        if event.inner:
+            return Place(gtid=self._last_gtid, begins=False, ends=False)
         type_code = event.header.type_code
-        is_control = type_code in _CONTROL_TYPES
-        if is_control or type_code in _GTID_TYPES:
+        is_control = type_code in CONTROL_TYPES
+        if is_control or type_code in GTID_TYPES:
             self._close()
         if is_control or (not self._is_open and not _begins_group(event)):
             return _CONTROL_PLACE
         if isinstance(event.body, GtidEvent):
             self._gtid = event.body.gtid(event.header.server_id)
             self._is_transaction = not event.body.is_standalone
-        elif _is_begin(event):
+        elif isinstance(event.body, MysqlGtidEvent):
+            self._gtid = event.body.gtid
+        elif is_begin(event):
             self._is_transaction = True
         ends = _ends_group(event, is_transaction=self._is_transaction)
         place = Place(gtid=self._gtid, begins=not self._is_open, ends=ends)
-        self._is_open = True
+        self._is_open, self._last_gtid = True, self._gtid
         if ends:
             self._close()
         return place
@@ -167,7 +190,7 @@ class Grouper:
         self.file = file
         self._tracker = GroupTracker()
         self._events: list[Event] = []
-        self._gtid: Gtid | None = None
+        self._gtid: AnyGtid | None = None
 
     @property
     def is_open(self) -> bool:
@@ -175,7 +198,8 @@ class Grouper:
         return bool(self._events)
 
     def feed(self, event: Event) -> Iterator[EventGroup]:
-        """Take one event; give what it completes: mostly nothing or one group."""
+        """Take one event of a file; give what it completes: mostly nothing or one group."""
+        assert not event.inner, "a group holds carriers, not what is inside of them"
         place = self._tracker.feed(event)
         if place.begins:
             yield from self.finish()
@@ -210,15 +234,12 @@ def group_events(events: Iterable[Event], *, file: str) -> Iterator[EventGroup]:
 
 
 def _begins_group(event: Event) -> bool:
-    """Whether an event outside of any group opens one.
-
-    Unknown types stand alone, and so do incidents: MariaDB writes them without a GTID, MySQL
-    within one.
-    """
-    return event.header.type_name not in {"UNKNOWN", "INCIDENT"}
+    """Whether an event outside of any group opens one."""
+    return event.header.type_name not in LONE_NAMES
 
 
-def _is_begin(event: Event) -> bool:
+def is_begin(event: Event) -> bool:
+    """Whether an event is a statement that opens a transaction."""
     body = event.body
     return isinstance(body, QueryEvent) and (
         body.query == b"BEGIN" or body.query.startswith((b"XA START", b"XA BEGIN"))
@@ -227,10 +248,12 @@ def _is_begin(event: Event) -> bool:
 
 def _ends_group(event: Event, *, is_transaction: bool) -> bool:
     type_code, body = event.header.type_code, event.body
-    if type_code in _END_TYPES:
+    if type_code in END_TYPES:
         return True
-    if isinstance(body, QueryEvent) and body.query in _END_QUERIES:
+    if isinstance(body, QueryEvent) and body.query in END_QUERIES:
         return True
-    if is_transaction or type_code in _GTID_TYPES or type_code in _CONTEXT_TYPES:
+    if is_transaction or type_code in GTID_TYPES or type_code in CONTEXT_TYPES:
+        return False
+    if event.header.flags & HeaderFlag.IGNORABLE and event.header.type_name == "UNKNOWN":
         return False
     return not isinstance(body, RowsEvent) or body.ends_statement

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from binlane.codec.event import Event
+from binlane.codec.format import Format
 from binlane.codec.rows import DUMMY_TABLE_ID, RowsEvent, TableMapEvent
 from binlane.errors import CodecError
+from binlane.grouping.inner import expanded_all
 
 
 class TableMaps:
@@ -41,7 +43,8 @@ class TableMaps:
             raise CodecError(
                 f"{event.header.type_name} refers to table id {body.table_id}, "
                 "which no TABLE_MAP of its statement names",
-                hint="an event is missing before this one: fetch the file again from its source",
+                hint="an event is missing before this one: start where its statement does, or fetch the "
+                "file again from its source",
             ).at(file, event.position)
         if table_map is not None and body.column_count != len(table_map.column_types):
             raise CodecError(
@@ -55,15 +58,20 @@ class TableMaps:
 
 
 def rows_with_tables(
-    events: Iterable[Event], *, file: str
+    events: Iterable[Event], *, file: str, format_: Format | None = None
 ) -> Iterator[tuple[Event, RowsEvent, TableMapEvent]]:
     """Every rows event of a run of events with its body and its table.
 
+    Args:
+        events: In log order; those inside a TRANSACTION_PAYLOAD are found in it.
+        file: The file they stand in.
+        format_: Of the FORMAT_DESCRIPTION before them, if it is not among them.
+
     Raises:
-        CodecError: As `TableMaps.feed`.
+        CodecError: As `TableMaps.feed` and `expanded_all`.
     """
     maps = TableMaps()
-    for event in events:
+    for event in expanded_all(events, file=file, format_=format_):
         table_map = maps.feed(event, file=file)
         if table_map is not None and isinstance(event.body, RowsEvent):
             yield event, event.body, table_map

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import HEADER_LENGTH, MAGIC, MAGIC_ENCRYPTED, Format
-from binlane.codec.types import EventType, HeaderFlag
+from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC, MAGIC_INNODB, Format
+from binlane.codec.types import HeaderFlag
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
+from binlane.grouping.decryption import plain_chunks
+from binlane.grouping.fragments import Fragments
 
-# A server writes no event larger than max_allowed_packet (1 GiB) plus its own overhead.
-EVENT_LENGTH_MAX: Final = (1 << 30) + (1 << 20)
 _POSITION_MASK: Final = (1 << 32) - 1
 
 
@@ -31,6 +32,8 @@ class Walker:
         file: str,
         position: int = 0,
         format_: Format | None = None,
+        keys: KeyRing | None = None,
+        shift: int = 0,
     ) -> None:
         """Start at the beginning of a file, or at an event inside it.
 
@@ -39,14 +42,20 @@ class Walker:
             file: The file's name, as messages shall give it.
             position: Where an event starts, when `format_` is given.
             format_: Of the FORMAT_DESCRIPTION before `position`.
+            keys: For an encrypted file, which can be read from its beginning only.
+            shift: How far headers are ahead of the file behind damage, in bytes.
         """
+        if format_ is None:
+            chunks = plain_chunks(chunks, file=file, keys=keys)
         self._chunks = iter(chunks)
         self._buffer = b""
         self._start = 0
         self._file = file
-        self._is_encrypted = False
+        self._fragments = Fragments()
+        self._is_relay_log = False
         self.position = position
         self.format = format_
+        self._shift = shift
 
     def events(self) -> Iterator[Event]:
         """All events in file order.
@@ -67,9 +76,10 @@ class Walker:
     def _magic(self) -> None:
         self._fill(len(MAGIC))
         magic = self._take(len(MAGIC))
-        if magic == MAGIC_ENCRYPTED:
+        if magic == MAGIC_INNODB or self._file.endswith(".ibb"):
             raise UnsupportedError(
-                "the file is encrypted by MySQL", hint="give its key with --encryption-keys FILE"
+                "the file is a binlog inside of InnoDB (MariaDB 12.3), which is no file of events",
+                hint="read it from its server, which gives it out as events",
             ).at(self._file, 0)
         if magic != MAGIC:
             raise CodecError(
@@ -80,11 +90,6 @@ class Walker:
         self.position = len(MAGIC)
 
     def _next_event(self) -> Event:
-        if self._is_encrypted:
-            raise UnsupportedError(
-                "the file is encrypted by MariaDB from here on",
-                hint="give its key with --encryption-keys FILE",
-            )
         header = EventHeader.decode(self._buffer[self._start : self._start + HEADER_LENGTH])
         if not HEADER_LENGTH <= header.length <= EVENT_LENGTH_MAX:
             raise CodecError(
@@ -99,11 +104,12 @@ class Walker:
                 hint="the file was cut, or its server still writes it",
             )
         event = decode_event(self._take(header.length), self.format, position=self.position)
-        _check_position(event)
+        self._is_relay_log |= _begins_relay_log(event)
+        if not self._is_relay_log:
+            _check_position(event, self._shift)
         if isinstance(event.body, FormatDescriptionEvent):
             self.format = event.body.format
-        self._is_encrypted |= header.type_code == EventType.START_ENCRYPTION
-        return event
+        return self._fragments.feed(event)
 
     def _fill(self, length: int) -> bool:
         """Have at least `length` bytes in the buffer; False at the clean end of the file."""
@@ -132,25 +138,38 @@ class Walker:
         return data
 
 
-def walk(chunks: Iterable[bytes], *, file: str) -> Iterator[Event]:
+def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> Iterator[Event]:
     """The events of one binlog file.
 
     Args:
         chunks: The file's bytes in pieces of any size.
         file: Its name, as messages shall give it.
+        keys: For files that a server encrypted; None if the user gave none.
 
     Raises:
         CodecError: At the first fault, after all events before it were given.
+        UnsupportedError: Where an encrypted part begins whose key is not among `keys`.
     """
-    return Walker(chunks, file=file).events()
+    return Walker(chunks, file=file, keys=keys).events()
 
 
-def _check_position(event: Event) -> None:
-    """A header's position is right, or 0, or of another log (relay logs, artificial events)."""
+def _begins_relay_log(event: Event) -> bool:
+    """Whether what follows was copied from another log, whose positions its headers keep.
+
+    Relay logs say so in their FORMAT_DESCRIPTION since MySQL 5.6; in all of them the source's ROTATE,
+    which stands in no file of its own, comes before the source's events.
+    """
+    if isinstance(event.body, RotateEvent):
+        return event.header.next_position == 0
+    return bool(event.header.flags & HeaderFlag.RELAY_LOG)
+
+
+def _check_position(event: Event, shift: int) -> None:
+    """A header's position is right, or 0, or, in artificial events, anything."""
     header = event.header
-    if header.next_position == 0 or header.flags & (HeaderFlag.ARTIFICIAL | HeaderFlag.RELAY_LOG):
+    if header.next_position == 0 or header.flags & HeaderFlag.ARTIFICIAL:
         return
-    if header.next_position != event.next_position & _POSITION_MASK:
+    if header.next_position != (event.next_position + shift) & _POSITION_MASK:
         raise CodecError(
             f"{header.type_name} says it ends at {header.next_position}, "
             f"it ends at {event.next_position}",

@@ -58,8 +58,8 @@ def route(group: EventGroup, definition: Definition) -> Routing:
     Raises:
         CodecError: If a rows event has no TABLE_MAP.
     """
-    if group.gtid is None or definition.scope.is_unscoped:
-        return Routing(group=RoutedGroup(gtid=group.gtid, events=group.events))
+    if group.mariadb_gtid is None or definition.scope.is_unscoped:
+        return Routing(group=RoutedGroup(gtid=group.mariadb_gtid, events=group.events))
     return _Selection(group, definition).routing()
 
 
@@ -83,7 +83,11 @@ class _Selection:
             kept = [gtid_event, *self._select(rest)]
         except _IncidentError as incident:
             return self._incident(gtid_event, str(incident))
-        group = RoutedGroup(gtid=self._group.gtid, events=tuple(kept)) if self._has_effect else None
+        group = (
+            RoutedGroup(gtid=self._group.mariadb_gtid, events=tuple(kept))
+            if self._has_effect
+            else None
+        )
         return Routing(group=group, omissions=tuple(self._omissions))
 
     def _select(self, events: Sequence[Event]) -> Iterator[Event]:
@@ -191,7 +195,7 @@ class _Selection:
     def _incident(self, gtid_event: Event, reason: str) -> Routing:
         # SHOW SLAVE STATUS cuts it after some 70 characters: what the operator needs comes first.
         message = (
-            f"{self._group.gtid}: {reason}; binlog {self._binlog}; "
+            f"{self._group.mariadb_gtid}: {reason}; binlog {self._binlog}; "
             "rebuild the replica from the source, or repair it and skip this GTID"
         )
         assert isinstance(gtid_event.body, GtidEvent), "groups with a GTID begin with its event"
@@ -209,7 +213,7 @@ class _Selection:
         )
         events = (replace(gtid_event, body=gtid_body), incident)
         return Routing(
-            group=RoutedGroup(gtid=self._group.gtid, events=events),
+            group=RoutedGroup(gtid=self._group.mariadb_gtid, events=events),
             omissions=tuple(self._omissions),
             incident=reason,
         )

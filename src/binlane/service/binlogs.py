@@ -120,8 +120,8 @@ class Binlogs:
     def _apply(self, groups: Sequence[EventGroup]) -> None:
         captured = self.captured
         for group in groups:
-            if group.gtid is not None:
-                captured = _advanced(captured, group.gtid)
+            if group.mariadb_gtid is not None:
+                captured = _advanced(captured, group.mariadb_gtid)
             self._apply_group(group)
         for binlog in self._store.binlogs.values():
             binlog.sync()
@@ -138,7 +138,7 @@ class Binlogs:
                 binlog.set_format(first.body, timestamp=first.header.timestamp)
         elif group.is_control and first.header.type_code != EventType.INCIDENT:
             return
-        elif group.gtid is None and not group.is_control:
+        elif group.mariadb_gtid is None and not group.is_control:
             raise PeerError(
                 f"an event group without a GTID stands at {group.file}:{group.position}",
                 peer="source",
@@ -151,14 +151,14 @@ class Binlogs:
             self.last_timestamp = group.timestamp
 
     def _route(self, name: str, binlog: Binlog, group: EventGroup) -> None:
-        if group.gtid is not None and binlog.position.covers(group.gtid):
+        if group.mariadb_gtid is not None and binlog.position.covers(group.mariadb_gtid):
             return
         routing = route(group, binlog.definition)
         self._count(name, group, routing)
         if routing.group is not None:
             binlog.append(routing.group)
-        elif group.gtid is not None:
-            binlog.advance(group.gtid)
+        elif group.mariadb_gtid is not None:
+            binlog.advance(group.mariadb_gtid)
 
     def _count(self, name: str, group: EventGroup, routing: Routing) -> None:
         counts = self.counts[name]
@@ -166,11 +166,13 @@ class Binlogs:
             if not counts.omissions[omission.kind.value]:
                 logger.warning(
                     "binlog %s: %s left out of %s: %s (further ones are only counted)",
-                    *(name, omission.kind.value, group.gtid, omission.reason),
+                    *(name, omission.kind.value, group.mariadb_gtid, omission.reason),
                 )
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:
-            logger.error("binlog %s: INCIDENT for %s: %s", name, group.gtid, routing.incident)
+            logger.error(
+                "binlog %s: INCIDENT for %s: %s", name, group.mariadb_gtid, routing.incident
+            )
             counts.incidents += 1
         if routing.group is not None:
             counts.event_groups += 1

@@ -9,7 +9,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Final, cast
 
-from binlane.errors import CorruptStoreError, StoreError
+from binlane.codec.encryption import KeyRing
+from binlane.errors import ConfigError, CorruptStoreError, StoreError
 from binlane.store.compression import SUFFIXES, decompressed
 
 CHUNK_BYTES: Final = 1 << 20
@@ -22,6 +23,19 @@ def base_name(path: str | Path) -> str:
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
     return name
+
+
+def read_keys(path: str | Path) -> KeyRing:
+    """The keys of a key file, for `--encryption-keys`.
+
+    Raises:
+        StoreError: If the file cannot be read.
+        ConfigError: If it is no key file of MariaDB or MySQL.
+    """
+    try:
+        return KeyRing.parse(b"".join(open_chunks(path)))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error.message}", key=error.key, hint=error.hint) from None
 
 
 def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:

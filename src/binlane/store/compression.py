@@ -112,3 +112,5 @@ _OPENERS: Final[Mapping[bytes, Callable[[IO[bytes], str], Decompressed]]] = Mapp
         b"\x28\xb5\x2f\xfd": _open_zstd,
     }
 )
+MAGICS: Final = tuple(_OPENERS)
+"""What compressed files begin with."""

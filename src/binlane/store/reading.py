@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.transaction import GtidListEvent
@@ -30,15 +31,22 @@ _HEAD_CHUNK_BYTES: Final = 4096
 _CLOSING: Final = frozenset({EventType.ROTATE, EventType.STOP})
 
 
-def read_groups(paths: Iterable[str | Path]) -> Iterator[EventGroup]:
+def read_groups(
+    paths: Iterable[str | Path], *, keys: KeyRing | None = None
+) -> Iterator[EventGroup]:
     """The event groups of several files, in the order given.
+
+    Args:
+        paths: As `open_chunks` takes them.
+        keys: For files that a server encrypted.
 
     Raises:
         CodecError: At the first fault, with the path as given and the position.
         StoreError: If a file cannot be read.
     """
     for path in paths:
-        yield from group_events(walk(open_chunks(path), file=str(path)), file=base_name(path))
+        events = walk(open_chunks(path), file=str(path), keys=keys)
+        yield from group_events(events, file=base_name(path))
 
 
 def read_head(path: Path) -> FileHead:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from binlane.codec.control import RotateEvent
+from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event
 from binlane.codec.transaction import GtidListEvent
 from binlane.errors import CodecError, CorruptStoreError, StoreError, TruncatedError
@@ -45,12 +46,13 @@ class Fault:
         return f"{self.file}:{self.position}: {self.what}"
 
 
-def verify(paths: Iterable[str | Path]) -> Iterator[Fault]:
+def verify(paths: Iterable[str | Path], *, keys: KeyRing | None = None) -> Iterator[Fault]:
     """Check data directories and binlog files.
 
     Args:
         paths: Data directories, directories of one binlog, and files. Files that stand next to
             each other are taken as one log, in the order given.
+        keys: For files that a server encrypted.
 
     Yields:
         Faults in the order of the log.
@@ -60,20 +62,23 @@ def verify(paths: Iterable[str | Path]) -> Iterator[Fault]:
         if not Path(path).is_dir():
             files.append(path)
             continue
-        yield from verify_files(files)
+        yield from verify_files(files, keys=keys)
         files = []
-        yield from _verify_directory(Path(path))
-    yield from verify_files(files)
+        yield from _verify_directory(Path(path), keys)
+    yield from verify_files(files, keys=keys)
 
 
-def verify_files(paths: Iterable[str | Path], *, is_live: bool = False) -> Iterator[Fault]:
+def verify_files(
+    paths: Iterable[str | Path], *, is_live: bool = False, keys: KeyRing | None = None
+) -> Iterator[Fault]:
     """Check files that are one log, oldest first.
 
     Args:
         paths: The files.
         is_live: Whether the last one may still be written, so that a cut at its end is no fault.
+        keys: For files that a server encrypted.
     """
-    log = _Log()
+    log = _Log(keys=keys)
     remaining = list(paths)
     while remaining:
         path, *remaining = remaining
@@ -100,8 +105,9 @@ def verify_store(data_dir: Path) -> Iterator[Fault]:
 class _Log:
     """The files of one log, one after the other."""
 
-    def __init__(self, mark: Mark | None = None) -> None:
+    def __init__(self, mark: Mark | None = None, keys: KeyRing | None = None) -> None:
         self._mark = mark
+        self._keys = keys
         self._position: GtidPosition | None = None
         self._following: tuple[str, str, int] | None = None
 
@@ -112,7 +118,7 @@ class _Log:
         grouper, maps = Grouper(file=base_name(path)), TableMaps()
         end = 0
         try:
-            for event in walk(open_chunks(path), file=path):
+            for event in walk(open_chunks(path), file=path, keys=self._keys):
                 end = event.next_position
                 yield from self._check_control(event)
                 maps.feed(event, file=path)
@@ -154,35 +160,43 @@ class _Log:
     def _check_group(self, group: EventGroup) -> Iterator[Fault]:
         if not group.is_complete:
             yield Fault(self._path, group.position, "an event group begins here that does not end")
-        if group.gtid is None:
+        if group.mariadb_gtid is None:
             return
         position = self._position or GtidPosition()
-        if position.covers(group.gtid):
-            last = position.last(group.gtid.domain_id)
-            yield Fault(
-                self._path, group.position, f"GTID {group.gtid} is not after {last}, done before it"
-            )
-        else:
-            self._position = position.advance(group.gtid)
-        end = FilePosition(group.file, group.next_position)
-        if self._mark and end <= self._mark.end and not self._mark.position.covers(group.gtid):
+        if position.covers(group.mariadb_gtid):
+            last = position.last(group.mariadb_gtid.domain_id)
             yield Fault(
                 self._path,
                 group.position,
-                f"GTID {group.gtid} is here, but the watermark {self._mark.position} is before it",
+                f"GTID {group.mariadb_gtid} is not after {last}, done before it",
+            )
+        else:
+            self._position = position.advance(group.mariadb_gtid)
+        end = FilePosition(group.file, group.next_position)
+        if (
+            self._mark
+            and end <= self._mark.end
+            and not self._mark.position.covers(group.mariadb_gtid)
+        ):
+            yield Fault(
+                self._path,
+                group.position,
+                f"GTID {group.mariadb_gtid} is here, but the watermark {self._mark.position} is before it",
             )
 
 
-def _verify_directory(directory: Path) -> Iterator[Fault]:
+def _verify_directory(directory: Path, keys: KeyRing | None) -> Iterator[Fault]:
     if Catalog.path_in(directory).exists():
         yield from verify_store(directory)
     elif index_path(directory).exists():
-        yield from _verify_binlog(directory, None)
+        yield from _verify_binlog(directory, None, keys)
     else:
         yield Fault(str(directory), 0, "neither a data directory nor a binlog's directory")
 
 
-def _verify_binlog(directory: Path, record: BinlogRecord | None) -> Iterator[Fault]:
+def _verify_binlog(
+    directory: Path, record: BinlogRecord | None, keys: KeyRing | None = None
+) -> Iterator[Fault]:
     """Check a directory with an index and its files, and what the catalog says of them."""
     index = str(index_path(directory))
     try:
@@ -196,7 +210,7 @@ def _verify_binlog(directory: Path, record: BinlogRecord | None) -> Iterator[Fau
     missing = [name for name in names if not (directory / name).exists()]
     yield from (Fault(index, 0, f"the index names {name}, which is missing") for name in missing)
     mark = record.mark if record else None
-    log = _Log(mark)
+    log = _Log(mark, keys)
     for name in names:
         if name not in missing:
             yield from log.file(str(directory / name), may_be_cut=name == names[-1])

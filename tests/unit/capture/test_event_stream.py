@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from binlane.capture.event_stream import EventStream
-from binlane.codec.control import HeartbeatEvent, RotateEvent
+from binlane.codec.control import RotateEvent
 from binlane.codec.event import Event, EventHeader, encode_event
 from binlane.codec.format import Format
+from binlane.codec.heartbeat import HeartbeatEvent
 from binlane.codec.transaction import GtidListEvent, XidEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.errors import ChecksumError, CodecError

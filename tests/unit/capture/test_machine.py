@@ -14,15 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.capture.dialogue import Account
-from binlane.capture.machine import (
-    DumpRequest,
-    Ended,
-    Output,
-    Send,
-    SourceMachine,
-    StartTls,
-    Streaming,
-)
+from binlane.capture.machine import DumpRequest, Ended, Output, SourceMachine, Streaming
+from binlane.capture.packet_flow import Send, StartTls
 from binlane.capture.settings import SslMode, Start, StartAt
 from binlane.capture.transport import seal
 from binlane.codec.packets.commands import BinlogDump, RegisterSlave, decode_query

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from binlane.codec.body import Body
 from binlane.codec.buffer import Reader
-from binlane.codec.control import FormatDescriptionEvent, HeartbeatEvent, RotateEvent
-from binlane.codec.rows import TableMapEvent, UpdateRowsEvent, WriteRowsV1Event
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.codec.fragments import PartialRowDataEvent
+from binlane.codec.group_replication import TransactionContextEvent, ViewChangeEvent
+from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
+from binlane.codec.rows import TableMapEvent, UpdateRowsEvent, WriteRowsEvent, WriteRowsV1Event
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import ColumnType, EventType
 from binlane.errors import CodecError, TruncatedError
@@ -83,3 +88,73 @@ def test_a_gtid_list_has_as_many_gtids_as_it_says() -> None:
 def test_an_empty_gtid_list_is_padded_as_the_server_pads_it() -> None:
     assert GtidListEvent.of(GtidPosition()).encode(FORMAT) == bytes(6)
     assert GtidListEvent.of(GtidPosition.parse("0-1-5")).padding == b""
+
+
+def test_a_heartbeat_beyond_4_gib_has_its_position_before_the_name() -> None:
+    body = HeartbeatEvent(file="bin.000001", position=5 << 32)
+    assert body.encode(FORMAT) == bytes((0, 0, 0, 0, 5, 0, 0, 0)) + b"bin.000001"
+    assert decoded(HeartbeatEvent, body.encode(FORMAT)) == body
+    with pytest.raises(CodecError, match="has a zero byte"):
+        decoded(HeartbeatEvent, b"bin\0")
+
+
+def test_the_second_heartbeat_has_numbered_fields() -> None:
+    # As MySQL 9.7.4 sends it.
+    data = b"\x01\x0dbinlog.000002\x02\x03\xfc\x2a\x02\x00"
+    body = HeartbeatV2Event(file="binlog.000002", position=554)
+    assert decoded(HeartbeatV2Event, data) == body
+    assert body.encode(FORMAT) == data
+    unknown = data[:-1] + b"\x07\x01x\x00"
+    read = decoded(HeartbeatV2Event, unknown)
+    assert read.encode(FORMAT) == unknown
+    for broken in (b"\x02\x01\x04\x00", b"\x01\x01f\x00", data[:-1], data + b"\x01"):
+        with pytest.raises(CodecError):
+            decoded(HeartbeatV2Event, broken)
+
+
+def test_group_replications_events_count_what_they_hold() -> None:
+    context = TransactionContextEvent(
+        server_uuid=b"u" * 36,
+        thread_id=5,
+        gtid_specified=1,
+        snapshot=b"gtids",
+        write_set=(b"hash1", b""),
+        read_set=(b"hash2",),
+    )
+    data = context.encode(FORMAT)
+    assert data[:18].hex() == "24" + "05000000" + "01" + "05000000" + "02000000" + "01000000"
+    assert decoded(TransactionContextEvent, data) == context
+    view = ViewChangeEvent(
+        view_id_field=b"17951:3".ljust(40, b"\0"), sequence_number=9, certification=((b"k", b"v"),)
+    )
+    assert decoded(ViewChangeEvent, view.encode(FORMAT)) == view
+    assert view.view_id == "17951:3"
+    for kind, whole, count_at in (
+        (TransactionContextEvent, data, 10),
+        (ViewChangeEvent, view.encode(FORMAT), 48),
+    ):
+        with pytest.raises(TruncatedError):
+            decoded(kind, whole[:count_at] + b"\xff\xff\xff\xff" + whole[count_at + 4 :])
+
+
+def test_the_first_piece_of_a_rows_event_has_its_size() -> None:
+    first = bytes.fromhex("02000000" + "01000000" + "01" + "0900000000000000") + b"piece"
+    body = decoded(PartialRowDataEvent, first)
+    assert body == PartialRowDataEvent(
+        fragment_count=2, fragment_number=1, flags=1, original_size=9, data=b"piece"
+    )
+    assert body.encode(FORMAT) == first
+    last = bytes.fromhex("02000000" + "02000000" + "00") + b"rest"
+    assert decoded(PartialRowDataEvent, last).encode(FORMAT) == last
+
+
+def test_partitions_of_rows_stand_in_their_extra_data() -> None:
+    for kind, extra, expected in (
+        (WriteRowsEvent, b"\1\5\0", (5,)),
+        (UpdateRowsEvent, b"\1\5\0\7\0", (5, 7)),
+        (UpdateRowsEvent, b"\0\2\0", ()),
+        (UpdateRowsEvent, b"", ()),
+    ):
+        body = replace(rows(1, b"", kind=kind), extra=extra)
+        assert body.partition_ids == expected
+    assert rows(1, b"").partition_ids == ()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.codec.charsets import charset_of, text_decoder
+from binlane.codec.charsets import charset_of, collation_of, text_decoder
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,14 @@ def test_bytes_that_mean_nothing_are_not_guessed(charset: str, data: str) -> Non
 @pytest.mark.parametrize("charset", ["binary", "nonsense"])
 def test_what_is_no_text_has_no_decoder(charset: str) -> None:
     assert text_decoder(charset) is None
+
+
+def test_every_character_set_has_a_collation() -> None:
+    for collation_id in range(1, 255):
+        charset = charset_of(collation_id)
+        if charset is not None:
+            found = collation_of(charset)
+            assert found is not None
+            assert charset_of(found) == charset
+    assert collation_of("utf8") == collation_of("utf8mb3")
+    assert collation_of("klingon") is None

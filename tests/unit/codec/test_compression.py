@@ -62,3 +62,8 @@ def test_compressed_columns(record: str, value: bytes) -> None:
 def test_broken_compressed_columns(record: str) -> None:
     with pytest.raises(CodecError):
         decompress_column(bytes.fromhex(record))
+
+
+def test_a_value_is_no_longer_than_an_event_can_be() -> None:
+    with pytest.raises(CodecError, match="announces 4294967295 bytes"):
+        decompress_record(b"\x84\xff\xff\xff\xff" + zlib.compress(bytes(100)))

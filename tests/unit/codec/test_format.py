@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from binlane.codec.control import RotateEvent
 from binlane.codec.event import decode_event, encode_event
-from binlane.codec.format import flavor_of, knows_checksums
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.codec.format import MAGIC, flavor_of, knows_checksums
+from binlane.codec.registry import OpaqueEvent
+from binlane.codec.transaction import XidEvent
+from binlane.codec.types import ChecksumAlgorithm, ColumnType, EventType, Flavor
 from binlane.errors import CodecError, UnsupportedError
-from tests.build import event, format_description
+from binlane.grouping.walk import walk
+from tests.build import FORMAT, event, format_description, log, table_map
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,7 @@ def test_a_version_without_checksums_that_knows_too_many_types_is_damage() -> No
         decode_event(encode_event(event(body), None), None)
 
 
-@pytest.mark.parametrize("field, value", [("binlog_version", 3), ("header_length", 27)])
+@pytest.mark.parametrize("field, value", [("binlog_version", 3), ("header_length", 18)])
 def test_other_versions_of_the_format_are_refused(field: str, value: int) -> None:
     fields = {
         name: getattr(format_description(), name)
@@ -80,3 +86,55 @@ def test_other_versions_of_the_format_are_refused(field: str, value: int) -> Non
     body = type(format_description())(**{**fields, field: value})
     with pytest.raises(UnsupportedError, match="version 4 with 19-byte headers is expected"):
         decode_event(encode_event(event(body), None), None)
+
+
+def test_fixed_parts_that_are_longer_than_known_are_kept_as_they_are() -> None:
+    head = replace(
+        format_description(lengths={EventType.XID: 3, EventType.TABLE_MAP: 10}), header_length=27
+    )
+    format_ = head.format
+    assert format_.foreign_lengths == {EventType.XID: (0, 3), EventType.TABLE_MAP: (8, 10)}
+    described = event(table_map(ColumnType.LONG))
+    foreign = replace(described, header_tail=b"12345678", post_header_tail=b"ab")
+    data = encode_event(foreign, format_)
+    plain = encode_event(described, FORMAT)
+    assert data[19:27] + data[35:37] == b"12345678ab"
+    assert data[27:35] + data[37:-4] == plain[19:-4]
+    read = decode_event(data, format_)
+    assert (read.body, read.header_tail, read.post_header_tail) == (
+        described.body,
+        b"12345678",
+        b"ab",
+    )
+    assert encode_event(read, format_) == data
+    # Readers know a ROTATE without any format.
+    rotate = event(RotateEvent(position=4, file="f"))
+    assert encode_event(rotate, format_) == encode_event(rotate, FORMAT)
+    *_, xid = walk([log(XidEvent(xid=7), head=head)], file="f")
+    assert (xid.body, xid.post_header_tail) == (XidEvent(xid=7), bytes(3))
+
+
+def test_lengths_that_mysql_announces_in_error_are_not_foreign() -> None:
+    lengths: dict[int, int] = {
+        EventType.TRANSACTION_PAYLOAD: 40,
+        EventType.QUERY: 17,
+        EventType.GTID_LOG: 42,
+    }
+    assert not format_description(lengths=lengths).format.foreign_lengths
+
+
+@pytest.mark.parametrize("header_length", [13, 19])
+def test_files_older_than_mysql_5_0_are_refused(header_length: int) -> None:
+    body = (1 if header_length == 13 else 3).to_bytes(2, "little") + b"4.1.22".ljust(54, b"\0")
+    length = header_length + len(body)
+    start = bytes(4) + b"\1" + bytes(4) + length.to_bytes(4, "little")
+    data = MAGIC + start.ljust(header_length, b"\0") + body
+    with pytest.raises(UnsupportedError, match=r"before MySQL 5\.0") as caught:
+        list(walk([data], file="f"))
+    assert (caught.value.position, caught.value.hint[:3]) == (4, "let")
+
+
+def test_rows_of_the_first_5_1_servers_are_refused() -> None:
+    old = event(OpaqueEvent(data=bytes(30)), type_code=EventType.PRE_GA_WRITE_ROWS)
+    with pytest.raises(UnsupportedError, match=r"before its 5\.1\.18"):
+        list(walk([log(old)], file="f"))

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.codec.control import FormatDescriptionEvent, HeartbeatEvent, RotateEvent
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, decode_event, encode_event
+from binlane.codec.heartbeat import HeartbeatEvent
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, PacketSplitter
 from binlane.codec.packets.replies import ErrPacket
 from binlane.codec.query import AnnotateRowsEvent

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from binlane.codec.body import Body
 from binlane.codec.control import IncidentEvent, RotateEvent, StopEvent
 from binlane.codec.event import Event
+from binlane.codec.mysql_transaction import AnonymousGtidEvent, MysqlGtidEvent, TaggedGtidEvent
+from binlane.codec.payload import LargeTransactionHeaderEvent, TransactionPayloadEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.transaction import (
@@ -16,9 +20,9 @@ from binlane.codec.transaction import (
 )
 from binlane.codec.types import EventType, GtidFlag
 from binlane.codec.variables import IntvarEvent
-from binlane.grouping.event_group import EventGroup, Grouper, group_events
+from binlane.grouping.event_group import EventGroup, Grouper, GroupTracker, group_events
 from binlane.grouping.walk import walk
-from binlane.positions import Gtid
+from binlane.positions import Gtid, MysqlGtid
 from tests.build import event, log, rows, table_map
 
 
@@ -40,7 +44,10 @@ COMMIT = query(b"COMMIT")
 XA_PREPARE = XaPrepareEvent(
     one_phase=0, xid=TransactionXid(format_id=1, global_id=b"a", branch=b"")
 )
-MYSQL_GTID = event(OpaqueEvent(data=bytes(42)), type_code=EventType.GTID_LOG)
+SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+ANONYMOUS = AnonymousGtidEvent(
+    flags=1, source_id="00000000-0000-0000-0000-000000000000", sequence=0
+)
 
 
 def groups(*items: Event | Body) -> list[EventGroup]:
@@ -89,9 +96,46 @@ def test_a_standalone_statement_may_have_context() -> None:
 def test_logs_without_mariadb_gtids_are_cut_at_begin_and_commit() -> None:
     begin = query(b"BEGIN")
     assert sizes(begin, INSERT, INSERT, XID, DDL, IntvarEvent(kind=2, value=1), INSERT) == [4, 1, 2]
-    assert sizes(MYSQL_GTID, begin, *ROWS, XID, MYSQL_GTID, DDL) == [6, 2]
-    assert {group.gtid for group in groups(MYSQL_GTID, begin, *ROWS, XID)} == {None}
+    assert sizes(ANONYMOUS, begin, *ROWS, XID, ANONYMOUS, DDL) == [6, 2]
+    assert {group.gtid for group in groups(ANONYMOUS, begin, *ROWS, XID)} == {None}
     assert sizes(query(b"XA START X'61',X'',1"), INSERT, query(b"XA END"), XA_PREPARE) == [4]
+
+
+def test_transactions_of_mysql_have_its_gtids() -> None:
+    begin = query(b"BEGIN")
+    plain = MysqlGtidEvent(flags=0, source_id=SOURCE, sequence=7)
+    tagged = TaggedGtidEvent(flags=0, source_id=SOURCE, sequence=8, tag="shop")
+    carrier = TransactionPayloadEvent(compression=255, uncompressed_size=0, payload=b"")
+    found = groups(plain, begin, *ROWS, XID, tagged, DDL, plain, carrier)
+    assert [len(group.events) for group in found] == [6, 2, 2]
+    assert [str(group.gtid) for group in found] == [
+        f"{SOURCE}:7",
+        f"{SOURCE}:shop:8",
+        f"{SOURCE}:7",
+    ]
+    assert {group.mariadb_gtid for group in found} == {None}
+    assert all(group.is_complete for group in found)
+
+
+def test_what_is_inside_a_carrier_belongs_to_its_group() -> None:
+    tracker = GroupTracker()
+    gtid_event = event(MysqlGtidEvent(flags=0, source_id=SOURCE, sequence=7))
+    carrier = event(TransactionPayloadEvent(compression=255, uncompressed_size=0, payload=b""))
+    assert tracker.feed(gtid_event).begins
+    assert tracker.feed(carrier).ends
+    inside: tuple[Body, ...] = (query(b"BEGIN"), XID)
+    for number, body in enumerate(inside, start=1):
+        place = tracker.feed(replace(event(body), inner=number))
+        assert (place.gtid, place.begins, place.ends) == (MysqlGtid(SOURCE, 7), False, False)
+    assert tracker.feed(gtid_event).begins
+
+
+def test_the_header_of_a_large_transaction_belongs_to_it() -> None:
+    large = event(LargeTransactionHeaderEvent(version=1, end_offset=99, end_type=16), flags=0x80)
+    ignorable = event(OpaqueEvent(data=b""), type_code=200, flags=0x80)
+    plain = MysqlGtidEvent(flags=0, source_id=SOURCE, sequence=7)
+    assert sizes(plain, large, ignorable, query(b"BEGIN"), INSERT, XID) == [6]
+    assert [group.is_control for group in groups(large, plain, DDL)] == [True, False]
 
 
 def test_incidents_and_unknown_events_stand_alone() -> None:

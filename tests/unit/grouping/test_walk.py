@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from binlane.codec.control import RotateEvent
+from binlane.codec.encryption import KeyRing, StartEncryptionEvent
 from binlane.codec.event import encode_event
-from binlane.codec.format import MAGIC
+from binlane.codec.format import EVENT_LENGTH_MAX, MAGIC
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.transaction import XidEvent
-from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
+from binlane.codec.types import ChecksumAlgorithm, HeaderFlag
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
-from binlane.grouping.walk import EVENT_LENGTH_MAX, Walker, walk
+from binlane.grouping.walk import Walker, walk
 from tests.build import PLAIN_FORMAT, event, format_description, log
+from tests.encryption import encrypt_file, encrypt_log
 
 PLAIN = format_description(checksum=ChecksumAlgorithm.NONE)
 LOG = log(XidEvent(xid=1), XidEvent(xid=2), head=PLAIN)
@@ -40,18 +43,27 @@ def test_what_is_no_binlog_is_told_by_its_magic(data: bytes) -> None:
 
 
 def test_an_encrypted_file_of_mysql_is_refused_at_once() -> None:
-    with pytest.raises(UnsupportedError, match="encrypted by MySQL") as caught:
-        list(walk([b"\xfdbin" + bytes(508)], file="f"))
+    data = encrypt_file(MAGIC, key_id="k", key=bytes(32), password=bytes(32))
+    with pytest.raises(UnsupportedError, match="encrypted by MySQL with the key k") as caught:
+        list(walk([data], file="f"))
     assert caught.value.position == 0
 
 
-def test_an_encrypted_file_of_mariadb_is_refused_after_its_start_encryption() -> None:
-    start = event(OpaqueEvent(data=bytes(17)), type_code=EventType.START_ENCRYPTION)
-    assert len(list(walk([log(start)], file="f"))) == 2
-    data = log(start, XidEvent(xid=1))
+@pytest.mark.parametrize("checksum", [ChecksumAlgorithm.CRC32, ChecksumAlgorithm.NONE])
+def test_an_encrypted_file_of_mariadb_is_refused_after_its_start_encryption(
+    checksum: ChecksumAlgorithm,
+) -> None:
+    head = format_description(checksum=checksum)
+    start = StartEncryptionEvent(scheme=1, key_version=1, nonce=bytes(12))
+    assert len(list(walk([log(start, head=head)], file="f"))) == 2
+    plain = log(start, XidEvent(xid=1), head=head)
+    assert len(list(walk([plain], file="f"))) == 3
+    data = encrypt_log(plain, key=bytes(16))
     with pytest.raises(UnsupportedError, match="encrypted by MariaDB") as caught:
         list(walk([data], file="f"))
-    assert caught.value.position == len(data) - 31
+    assert caught.value.position == len(log(start, head=head))
+    events = list(walk([data], file="f", keys=KeyRing(mariadb={1: bytes(16)})))
+    assert events == list(walk([plain], file="f"))
 
 
 @pytest.mark.parametrize("length", [0, 18, EVENT_LENGTH_MAX + 1, 2**32 - 1])
@@ -88,6 +100,17 @@ def test_positions_of_another_log_are_left_alone(flag: HeaderFlag) -> None:
     assert len(list(walk([log(head=PLAIN) + other], file="f"))) == 2
 
 
+def test_behind_the_rotate_of_its_source_a_relay_log_has_positions_of_another_log() -> None:
+    def encoded(next_position: int, body: RotateEvent | XidEvent) -> bytes:
+        return encode_event(event(body, next_position=next_position), format_description().format)
+
+    rotate = RotateEvent(position=4, file="master-bin.000003")
+    data = log() + encoded(0, rotate) + encoded(4711, XidEvent(xid=7))
+    assert [item.header.next_position for item in walk([data], file="f")][1:] == [0, 4711]
+    with pytest.raises(CodecError, match="says it ends at 4711"):
+        list(walk([log() + encoded(4711, XidEvent(xid=7))], file="f"))
+
+
 def test_positions_of_more_than_4_gib_wrap() -> None:
     position = 2**32 + 100
     made = event(XidEvent(xid=1), next_position=127)
@@ -112,3 +135,13 @@ def test_unknown_types_are_given_as_they_are() -> None:
     *_, last = walk([log(unknown)], file="f")
     assert last.body == OpaqueEvent(data=b"future")
     assert last.header == replace(unknown.header, length=29, next_position=len(log(unknown)))
+
+
+@pytest.mark.parametrize(
+    ("file", "data"),
+    [("binlog-000000.ibb", bytes(100)), ("copy", b"\xfe\xfe\x0d\x01" + bytes(100))],
+)
+def test_binlogs_inside_of_innodb_are_told_and_refused(file: str, data: bytes) -> None:
+    with pytest.raises(UnsupportedError, match="inside of InnoDB") as caught:
+        list(walk([data], file=file))
+    assert (caught.value.position, caught.value.hint[:13]) == (0, "read it from ")

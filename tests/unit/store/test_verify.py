@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from binlane.store.catalog import Catalog
+from binlane.store.chunks import read_keys
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify
@@ -37,6 +38,22 @@ def test_logs_of_real_servers_have_no_faults(tmp_path: Path, name: str) -> None:
         paths.append(tmp_path / file)
         paths[-1].write_bytes(data)
     assert [str(fault) for fault in verify(paths)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "key_file"), [("md1011_encrypted", "keys.txt"), ("my97_encrypted", "keyring")]
+)
+def test_encrypted_logs_have_no_faults_with_their_keys(
+    tmp_path: Path, name: str, key_file: str
+) -> None:
+    fixture = fixture_set(name)
+    paths = []
+    for file, data in fixture.binlogs:
+        paths.append(tmp_path / file)
+        paths[-1].write_bytes(data)
+    (tmp_path / key_file).write_bytes(fixture.files[key_file])
+    assert list(verify(paths, keys=read_keys(tmp_path / key_file))) == []
+    assert all("encrypted by" in fault.what for fault in verify(paths))
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in _DAMAGED.binlogs} - _VALUES_ONLY))

@@ -18,6 +18,8 @@ from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, UnsupportedError
 
 _DUMP: Final = Struct("<IHI")
+_DUMP_GTID: Final = Struct("<HII")
+_DUMP_GTID_TAIL: Final = Struct("<QI")
 _REGISTER_TAIL: Final = Struct("<HII")
 _UNSIGNED: Final = 0x8000
 _TEXT_TYPES: Final = frozenset(
@@ -206,6 +208,38 @@ class BinlogDump:
         """The payload."""
         fixed = _DUMP.pack(self.position, self.flags, self.server_id)
         return bytes((Command.BINLOG_DUMP,)) + fixed + bytes_of(self.file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogDumpGtid:
+    """COM_BINLOG_DUMP_GTID: send what of the log is not in a set of GTIDs (MySQL).
+
+    Attributes:
+        flags: `DumpFlag` bits.
+        server_id: The replica's own; 0 from tools that only read.
+        done: The set, as PREVIOUS_GTIDS holds it.
+        file: Where to begin to look; empty for the first one.
+        position: Byte offset in it.
+    """
+
+    flags: DumpFlag
+    server_id: int
+    done: bytes
+    file: str = ""
+    position: int = 4
+
+    def encode(self) -> bytes:
+        """The payload."""
+        file = bytes_of(self.file)
+        return b"".join(
+            (
+                bytes((Command.BINLOG_DUMP_GTID,)),
+                _DUMP_GTID.pack(self.flags, self.server_id, len(file)),
+                file,
+                _DUMP_GTID_TAIL.pack(self.position, len(self.done)),
+                self.done,
+            )
+        )
 
 
 def _expect(reader: Reader, command: Command) -> None:
