@@ -2,7 +2,9 @@
 
 - `settings`: which server, how to log in, from where on.
 - `authentication`, `dialogue`, `source_facts`: logging in and finding out whom we speak to.
-- `event_stream`: packets of a dump → events with positions → event groups.
+- `packet_flow`, `packet_events`: frames and a conversation; packets of a dump → events with positions.
+- `event_stream`: these events → event groups.
 - `machine`: all of these as one state machine: bytes in, bytes and event groups out.
-- `transport`: the only module that touches sockets, clocks and files.
+- `transport`: the sockets, clocks and files of a capture.
+- `remote_machine`, `remote`: a server's files for `cat`, by a machine and a blocking socket.
 """

@@ -15,23 +15,21 @@ from binlane.capture.dialogue import (
     Account,
     Command,
     Dialogue,
-    Step,
-    UpgradeToTls,
     ask,
     log_in,
     refusal,
     tell,
 )
 from binlane.capture.event_stream import EventStream
+from binlane.capture.packet_flow import PacketFlow, Send, StartTls
 from binlane.capture.settings import Start, StartAt
 from binlane.capture.source_facts import FACTS_STATEMENT, SourceFacts
 from binlane.codec.format import MAGIC, Format
 from binlane.codec.packets.commands import BinlogDump, RegisterSlave
 from binlane.codec.packets.flags import DumpFlag
-from binlane.codec.packets.framing import Packet, PacketSplitter, frame, frame_count
 from binlane.codec.packets.replies import is_eof, is_error
 from binlane.codec.types import ChecksumAlgorithm
-from binlane.errors import CodecError, ConfigError, PeerError
+from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup
 from binlane.positions import FilePosition, GtidPosition
 
@@ -56,18 +54,6 @@ class DumpRequest:
     start: Start
     server_id: int
     heartbeat_period_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Bytes for the source."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class StartTls:
-    """Everything that follows goes through TLS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +91,10 @@ class SourceMachine:
 
     request: DumpRequest
     stream: EventStream | None = None
-    _splitter: PacketSplitter = field(default_factory=PacketSplitter)
-    _sequence: int = 0
-    _dialogue: Dialogue[_Asked] = field(init=False)
+    _flow: PacketFlow[_Asked] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._dialogue = _ask_for_log(self.request)
-        next(self._dialogue)
+        self._flow = PacketFlow(_ask_for_log(self.request), peer=self.request.account.peer)
 
     def receive(self, data: bytes) -> Iterator[Output]:
         """Take bytes of the source; give what follows from them, in order.
@@ -123,58 +106,21 @@ class SourceMachine:
             ConfigError: If its log cannot be the ground truth, or the start is not in it.
             CodecError: If an event is damaged.
         """
-        for packet in self._packets(data):
-            self._check_sequence(packet)
+        for payload in self._flow.packets(data):
             if self.stream is None:
-                yield from self._converse(packet.payload)
-            elif is_error(packet.payload):
-                raise refusal(packet.payload, peer=self._peer, phase="dump")
-            elif is_eof(packet.payload):
+                yield from self._flow.converse(payload)
+                if self._flow.result is not None:
+                    yield from self._begin(self._flow.result)
+            elif is_error(payload):
+                raise refusal(payload, peer=self.request.account.peer, phase="dump")
+            elif is_eof(payload):
                 yield Ended()
             else:
-                yield from self.stream.feed(packet.payload)
+                yield from self.stream.feed(payload)
 
-    @property
-    def _peer(self) -> str:
-        return self.request.account.peer
-
-    @property
-    def _phase(self) -> str:
-        return "login" if self.stream is None else "dump"
-
-    def _packets(self, data: bytes) -> list[Packet]:
-        try:
-            return self._splitter.feed(data)
-        except CodecError as error:
-            raise self._broken(error) from None
-
-    def _broken(self, error: CodecError) -> PeerError:
-        return PeerError(error.message, peer=self._peer, phase=self._phase, hint=error.hint)
-
-    def _check_sequence(self, packet: Packet) -> None:
-        if packet.sequence != self._sequence:
-            raise PeerError(
-                f"packet {packet.sequence} came where packet {self._sequence} is expected",
-                peer=self._peer,
-                phase=self._phase,
-            )
-        self._sequence = packet.next_sequence
-
-    def _converse(self, payload: bytes) -> Iterator[Output]:
-        try:
-            steps = self._dialogue.send(payload)
-        except StopIteration as stop:
-            asked: _Asked = stop.value
-        except CodecError as error:
-            raise self._broken(error) from None
-        else:
-            yield from map(self._take_step, steps)
-            return
+    def _begin(self, asked: _Asked) -> Iterator[Output]:
         self.stream = EventStream(asked.format, asked.position)
         yield Streaming(asked.facts)
-        yield from self._dump()
-
-    def _dump(self) -> Iterator[Output]:
         # By GTID the source ignores file and position; else an empty name is its first file.
         dump = BinlogDump(
             position=len(MAGIC),
@@ -182,16 +128,7 @@ class SourceMachine:
             server_id=self.request.server_id,
             file="",
         )
-        yield self._take_step(Command(dump.encode()))
-
-    def _take_step(self, step: Step) -> Send | StartTls:
-        if isinstance(step, UpgradeToTls):
-            return StartTls()
-        if isinstance(step, Command):
-            self._sequence = 0
-        data = frame(step.payload, self._sequence)
-        self._sequence = (self._sequence + frame_count(len(step.payload))) & 0xFF
-        return Send(data)
+        yield self._flow.take_step(Command(dump.encode()))
 
 
 def _ask_for_log(request: DumpRequest) -> Dialogue[_Asked]:

@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from binlane.capture.backoff import Backoff
 from binlane.capture.dialogue import Account
-from binlane.capture.machine import DumpRequest, Ended, Send, SourceMachine, StartTls, Streaming
+from binlane.capture.machine import DumpRequest, Ended, SourceMachine, Streaming
+from binlane.capture.packet_flow import Send, StartTls
 from binlane.capture.settings import SourceSettings, SourceUrl, SslMode, Start
 from binlane.capture.source_facts import SourceFacts
 from binlane.codec.control import FormatDescriptionEvent
@@ -166,7 +167,7 @@ class Capture:
         url = self.settings.url
         try:
             async with asyncio.timeout(self.settings.timeout_s):
-                await writer.start_tls(_tls_context(url), server_hostname=url.host)
+                await writer.start_tls(tls_context(url), server_hostname=url.host)
         except ssl.SSLCertVerificationError as error:
             raise PeerError(
                 f"the server's certificate is not trusted: {error.verify_message}",
@@ -266,7 +267,12 @@ def _password(settings: SourceSettings) -> str:
         ) from None
 
 
-def _tls_context(url: SourceUrl) -> ssl.SSLContext:
+def tls_context(url: SourceUrl) -> ssl.SSLContext:
+    """What a connection to a server trusts and shows.
+
+    Raises:
+        ConfigError: If a file of certificates cannot be used.
+    """
     try:
         context = ssl.create_default_context(cafile=url.ssl_ca)
         if url.ssl_cert is not None:

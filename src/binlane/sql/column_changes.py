@@ -7,7 +7,7 @@ of the rows, which no log writes anew after an ALTER TABLE.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -21,13 +21,14 @@ class ColumnDefinition:
     """A column's type and the value that rows get which are already there.
 
     Attributes:
-        type_name: First word of the type in capitals, such as `VARCHAR`.
+        type_name: The type in capitals as one word, such as `VARCHAR` for `CHARACTER VARYING`.
         type_arguments: Texts in the parentheses behind it: `("10", "2")`.
         is_unsigned: It says UNSIGNED, ZEROFILL or SERIAL.
         is_nullable: It does not say NOT NULL.
         default: Tokens of the DEFAULT; empty if there is none.
         is_computed: Rows get values that the text does not tell: it is generated, or
             AUTO_INCREMENT.
+        attributes: Tokens behind the type and its parentheses.
     """
 
     type_name: str
@@ -36,6 +37,7 @@ class ColumnDefinition:
     is_nullable: bool = True
     default: tuple[Token, ...] = ()
     is_computed: bool = False
+    attributes: tuple[Token, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +79,16 @@ class ModifyColumn:
     """A column with another definition, to which the server converts the values.
 
     Attributes:
-        name: Of the column.
+        name: Of the column, after the statement.
+        definition: Its new one.
+        old_name: Before the statement.
         is_first: It becomes the first.
         after: It comes behind this one; None with `is_first` False: it stays where it is.
     """
 
     name: str
+    definition: ColumnDefinition = field(compare=False)
+    old_name: str = field(compare=False)
     is_first: bool = False
     after: str | None = None
 
@@ -107,14 +113,39 @@ _NOT_COLUMNS: Final = frozenset(
         "FOREIGN",
         "FULLTEXT",
         "SPATIAL",
-        "VECTOR",
         "CHECK",
-        "PARTITION",
-        "SYSTEM",
-        "PERIOD",
     }
 )
-"""What ADD and DROP may name instead of a column."""
+"""What ADD, DROP and lists of columns may name instead of a column."""
+_NOT_COLUMNS_BEFORE: Final = {
+    "PERIOD": ("FOR",),
+    "VECTOR": ("INDEX", "KEY"),
+    "SYSTEM": ("VERSIONING",),
+}
+"""The same for words that may be names of columns, by what then follows."""
+_LONG_TYPES: Final = (
+    ("VARCHAR", ("CHARACTER", "VARYING")),
+    ("VARCHAR", ("CHAR", "VARYING")),
+    ("NVARCHAR", ("NATIONAL", "CHARACTER", "VARYING")),
+    ("NVARCHAR", ("NATIONAL", "CHAR", "VARYING")),
+    ("NVARCHAR", ("NATIONAL", "VARCHAR")),
+    ("NVARCHAR", ("NATIONAL", "VARCHARACTER")),
+    ("NCHAR", ("NATIONAL", "CHARACTER")),
+    ("NCHAR", ("NATIONAL", "CHAR")),
+    ("NVARCHAR", ("NCHAR", "VARYING")),
+    ("NVARCHAR", ("NCHAR", "VARCHAR")),
+    ("NVARCHAR", ("NCHAR", "VARCHARACTER")),
+    ("DOUBLE", ("DOUBLE", "PRECISION")),
+    ("MEDIUMBLOB", ("LONG", "VARBINARY")),
+    ("MEDIUMTEXT", ("LONG", "CHARACTER", "VARYING")),
+    ("MEDIUMTEXT", ("LONG", "CHAR", "VARYING")),
+    ("MEDIUMTEXT", ("LONG", "VARCHARACTER")),
+    ("MEDIUMTEXT", ("LONG", "VARCHAR")),
+    ("MEDIUMTEXT", ("LONG",)),
+    ("VARCHAR", ("VARCHARACTER",)),
+    ("CHAR", ("CHARACTER",)),
+)
+"""Types by the words that stand for them, longer ones first."""
 _CHANGES_ROWS: Final = (
     ("DROP", "PARTITION"),
     ("TRUNCATE", "PARTITION"),
@@ -172,13 +203,25 @@ def column_changes(
     Raises:
         SqlSyntaxError: If the text is no ALTER TABLE that can be understood.
     """
-    cursor = _cursor(statement, ansi_quotes, no_backslash_escapes)
+    actions = alter_actions(
+        statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes
+    )
     try:
-        _skip_head(cursor)
-        actions = split([token for token in cursor.rest() if token.text != ";"])
         return tuple(change for action in actions for change in _read_action(Cursor(action)))
     except Stopped as stopped:
         raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
+
+
+def alter_actions(
+    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
+) -> list[list[Token]]:
+    """The tokens of each action of an ALTER TABLE; arguments and errors of `column_changes`."""
+    cursor = _cursor(statement, ansi_quotes, no_backslash_escapes)
+    try:
+        _skip_head(cursor)
+    except Stopped as stopped:
+        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
+    return split([token for token in cursor.rest() if token.text != ";"])
 
 
 def created_columns(
@@ -192,6 +235,20 @@ def created_columns(
     Raises:
         SqlSyntaxError: If the text is no CREATE TABLE that can be understood.
     """
+    columns, _ = created_table(
+        statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes
+    )
+    return columns
+
+
+def created_table(
+    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
+) -> tuple[tuple[AddColumn, ...], tuple[Token, ...]]:
+    """Read a CREATE TABLE; the arguments and errors are those of `created_columns`.
+
+    Returns:
+        Its columns, and the tokens behind their list: options, partitions, a SELECT.
+    """
     cursor = _cursor(statement, ansi_quotes, no_backslash_escapes)
     try:
         skip_set_statement(cursor)
@@ -202,10 +259,10 @@ def created_columns(
         cursor.accept("IF", "NOT", "EXISTS")
         cursor.qualified_name()
         if cursor.token.text != "(" or cursor.ahead(1).word == "LIKE":
-            return ()
-        parts = [part for part in split(cursor.group()) if part]
-        columns = [part for part in parts if part[0].word not in _NOT_COLUMNS]
-        return tuple(_read_column(Cursor(part), if_not_exists=False) for part in columns)
+            return (), tuple(cursor.rest())
+        columns = _column_parts(cursor.group())
+        read = tuple(_read_column(Cursor(part), if_not_exists=False) for part in columns)
+        return read, tuple(cursor.rest())
     except Stopped as stopped:
         raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
 
@@ -240,7 +297,7 @@ def _read_action(cursor: Cursor) -> Sequence[ColumnChange]:
     if not verb:
         return ()
     is_column = cursor.accept("COLUMN")
-    if not is_column and (verb == "RENAME" or cursor.word in _NOT_COLUMNS):
+    if not is_column and (verb == "RENAME" or _is_no_column(cursor) or cursor.word == "PARTITION"):
         return ()
     if verb == "ADD":
         return _read_add(cursor)
@@ -250,52 +307,80 @@ def _read_action(cursor: Cursor) -> Sequence[ColumnChange]:
     cursor.accept("IF", "EXISTS")
     old = cursor.identifier()
     if verb == "MODIFY":
-        return (_read_modify(cursor, old),)
+        return (_read_modify(cursor, old, old),)
     if verb == "RENAME":
         cursor.expect("TO")
     new = cursor.identifier()
     renamed = (RenameColumn(old=old, new=new),) if new != old else ()
-    return renamed if verb == "RENAME" else (*renamed, _read_modify(cursor, new))
+    return renamed if verb == "RENAME" else (*renamed, _read_modify(cursor, old, new))
 
 
-def _read_modify(cursor: Cursor, name: str) -> ModifyColumn:
-    is_first, after = _place(cursor.rest())
-    return ModifyColumn(name=name, is_first=is_first, after=after)
+def _column_parts(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The columns of a list of columns and keys."""
+    return [part for part in split(tokens) if part and not _is_no_column(Cursor(part))]
+
+
+def _is_no_column(cursor: Cursor) -> bool:
+    return cursor.word in _NOT_COLUMNS or cursor.ahead(1).word in _NOT_COLUMNS_BEFORE.get(
+        cursor.word, ()
+    )
 
 
 def _read_add(cursor: Cursor) -> Sequence[ColumnChange]:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     if cursor.token.text == "(":
-        parts = [part for part in split(cursor.group()) if part]
-        columns = [part for part in parts if part[0].word not in _NOT_COLUMNS]
+        columns = _column_parts(cursor.group())
         return [_read_column(Cursor(part), if_not_exists=if_not_exists) for part in columns]
     return (_read_column(cursor, if_not_exists=if_not_exists),)
 
 
+def _read_modify(cursor: Cursor, old_name: str, name: str) -> ModifyColumn:
+    definition, is_first, after = _read_definition(cursor)
+    return ModifyColumn(
+        name=name, definition=definition, old_name=old_name, is_first=is_first, after=after
+    )
+
+
 def _read_column(cursor: Cursor, *, if_not_exists: bool) -> AddColumn:
     name = cursor.identifier()
+    definition, is_first, after = _read_definition(cursor)
+    return AddColumn(
+        name=name,
+        definition=definition,
+        is_first=is_first,
+        after=after,
+        if_not_exists=if_not_exists,
+    )
+
+
+def _read_definition(cursor: Cursor) -> tuple[ColumnDefinition, bool, str | None]:
+    """A type with its attributes, and the place that they end with."""
     rest = Cursor(cursor.rest())
-    type_name = rest.identifier().upper()
+    type_name = _read_type(rest)
     arguments: tuple[str, ...] = ()
     if rest.token.text == "(":
         arguments = tuple("".join(t.value for t in part) for part in split(rest.group()))
     attributes = rest.rest()
     words = [token.word for token in attributes]
     is_first, after = _place(attributes)
-    return AddColumn(
-        name=name,
-        definition=ColumnDefinition(
-            type_name=type_name,
-            type_arguments=arguments,
-            is_unsigned=type_name == "SERIAL" or not _UNSIGNED_WORDS.isdisjoint(words),
-            is_nullable=type_name != "SERIAL" and not _says_not_null(words),
-            default=_default(attributes),
-            is_computed=type_name == "SERIAL" or not _COMPUTED_WORDS.isdisjoint(words),
-        ),
-        is_first=is_first,
-        after=after,
-        if_not_exists=if_not_exists,
+    definition = ColumnDefinition(
+        type_name=type_name,
+        type_arguments=arguments,
+        is_unsigned=type_name == "SERIAL" or not _UNSIGNED_WORDS.isdisjoint(words),
+        is_nullable=type_name != "SERIAL" and not _says_not_null(words),
+        default=_default(attributes),
+        is_computed=type_name == "SERIAL" or not _COMPUTED_WORDS.isdisjoint(words),
+        attributes=tuple(attributes),
     )
+    return definition, is_first, after
+
+
+def _read_type(cursor: Cursor) -> str:
+    for name, words in _LONG_TYPES:
+        if cursor.accept(*words):
+            return name
+    # MariaDB says whose type it means where sql_mode could make it another: `mariadb_schema.date`.
+    return cursor.qualified_name()[1].upper()
 
 
 def _says_not_null(words: Sequence[str]) -> bool:

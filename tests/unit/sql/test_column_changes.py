@@ -6,6 +6,7 @@ from binlane.sql.column_changes import (
     AddColumn,
     ChangeRows,
     ColumnChange,
+    ColumnDefinition,
     DropColumn,
     ModifyColumn,
     RenameColumn,
@@ -14,6 +15,14 @@ from binlane.sql.column_changes import (
     literal,
 )
 from binlane.sql.tokens import SqlSyntaxError
+
+
+def modified(name: str, *, is_first: bool = False, after: str | None = None) -> ModifyColumn:
+    """A change whose new definition is not compared."""
+    definition = ColumnDefinition(type_name="INT")
+    return ModifyColumn(
+        name=name, definition=definition, old_name=name, is_first=is_first, after=after
+    )
 
 
 def named(changes: tuple[ColumnChange, ...]) -> list[object]:
@@ -31,9 +40,9 @@ def named(changes: tuple[ColumnChange, ...]) -> list[object]:
         ("DROP COLUMN a, DROP IF EXISTS b", [DropColumn(name="a"), DropColumn(name="b")]),
         ("DROP `index`", [DropColumn(name="index")]),
         ("RENAME COLUMN a TO b", [RenameColumn(old="a", new="b")]),
-        ("CHANGE a b INT", [RenameColumn(old="a", new="b"), ModifyColumn(name="b")]),
-        ("CHANGE a a BIGINT FIRST", [ModifyColumn(name="a", is_first=True)]),
-        ("MODIFY a INT AFTER `b c`", [ModifyColumn(name="a", after="b c")]),
+        ("CHANGE a b INT", [RenameColumn(old="a", new="b"), modified("b")]),
+        ("CHANGE a a BIGINT FIRST", [modified("a", is_first=True)]),
+        ("MODIFY a INT AFTER `b c`", [modified("a", after="b c")]),
         ("TRUNCATE PARTITION p0", [ChangeRows(action="TRUNCATE PARTITION")]),
         ("DROP PARTITION p0, p1", [ChangeRows(action="DROP PARTITION")]),
         ("EXCHANGE PARTITION p WITH TABLE u", [ChangeRows(action="EXCHANGE PARTITION")]),

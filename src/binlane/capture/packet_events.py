@@ -1,0 +1,103 @@
+"""Packets of a dump → events with their positions in the server's files.
+
+A dump is a log that a server sends with additions of its own: artificial events say which file and
+position come next, and heartbeats that an idle server lives.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.codec.event import Event, EventHeader, decode_event
+from binlane.codec.format import MAGIC, Format
+from binlane.codec.heartbeat import HeartbeatEvent
+from binlane.codec.types import EventType, HeaderFlag
+from binlane.errors import CodecError
+from binlane.positions import FilePosition
+
+_EVENT_MARK: Final = 0x00
+# A plain int: flags are looked at once an event, and IntFlag computes many times as slowly.
+_ARTIFICIAL: Final = int(HeaderFlag.ARTIFICIAL)
+_POSITION_MASK: Final = (1 << 32) - 1
+
+
+class PacketEvents:
+    """The events of one dump connection.
+
+    Attributes:
+        file: The server's file that the last event stands in; empty before the first.
+        format_description: Of that file; None before the first.
+    """
+
+    def __init__(self, format_: Format) -> None:
+        """Start before the first packet.
+
+        Args:
+            format_: How events before the first FORMAT_DESCRIPTION are written, told by the
+                server's version and `@master_binlog_checksum`.
+        """
+        self.file = ""
+        self.format_description: FormatDescriptionEvent | None = None
+        self._format = format_
+        self._next_position = len(MAGIC)
+
+    @property
+    def file_position(self) -> FilePosition:
+        """Where the next event stands in the server's files."""
+        return FilePosition(self.file, self._next_position)
+
+    def feed(self, payload: bytes) -> Event:
+        """Take one packet; give its event.
+
+        Raises:
+            CodecError: With file and position at the server, if the packet holds no event.
+        """
+        try:
+            event = self._event(payload)
+        except CodecError as error:
+            raise error.at(self.file or "the dump's head", self._next_position) from None
+        if not isinstance(event.body, HeartbeatEvent):
+            self._advance(event)
+        return event
+
+    def _event(self, payload: bytes) -> Event:
+        if payload[:1] != bytes((_EVENT_MARK,)):
+            raise CodecError(f"a packet of a dump begins with {payload[:1].hex() or 'nothing'}")
+        data = memoryview(payload)[1:]
+        header = EventHeader.decode(data)
+        return decode_event(data, self._format, position=self._position_of(header))
+
+    def _position_of(self, header: EventHeader) -> int:
+        """Where an event stands: headers say the low 32 bits of its end, or 0 for "next".
+
+        Events in between may have been left out; none stands before the last one.
+        """
+        if header.type_code == EventType.FORMAT_DESCRIPTION:
+            return len(MAGIC)
+        if not header.next_position:
+            return self._next_position
+        earliest_end = self._next_position
+        if not header.flags & _ARTIFICIAL:
+            earliest_end += header.length
+        left_out = (header.next_position - earliest_end) & _POSITION_MASK
+        return earliest_end + left_out - header.length
+
+    def _advance(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, FormatDescriptionEvent):
+            self.format_description = body
+            self._format = body.format
+            if not event.header.next_position:
+                # The dump begins further on: the ROTATE before this event said where.
+                return
+        if isinstance(body, RotateEvent) and event.header.flags & _ARTIFICIAL:
+            self.file = body.file
+            self._next_position = body.position
+        else:
+            self._next_position = event.next_position
+
+
+def is_artificial(event: Event) -> bool:
+    """Whether an event was made for the dump, and stands in no file."""
+    return bool(event.header.flags & _ARTIFICIAL)

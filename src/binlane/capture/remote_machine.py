@@ -1,0 +1,173 @@
+"""Reading the files of a server's log, MariaDB's or MySQL's, as `cat` asks for them.
+
+As the tools of the servers do: nothing is registered, the server's settings are taken as they are,
+and at the end of its log the server says so, unless it is asked to wait for more. Pure: bytes in,
+outputs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.capture.dialogue import Account, Command, Dialogue, ask, log_in, refusal
+from binlane.capture.packet_events import PacketEvents, is_artificial
+from binlane.capture.packet_flow import PacketFlow, Send, StartTls
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC, Format, flavor_of
+from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.codec.packets.flags import DumpFlag
+from binlane.codec.packets.replies import is_eof, is_error
+from binlane.codec.types import ChecksumAlgorithm, Flavor
+from binlane.errors import PeerError
+from binlane.positions import GtidSet
+
+HEARTBEAT_PERIOD_S: Final = 15
+_NS_PER_S: Final = 1_000_000_000
+# 4 is MARIA_SLAVE_CAPABILITY_GTID: events are sent as they stand in the file.
+_CAPABILITY: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRequest:
+    """What is asked of a server.
+
+    Attributes:
+        account: Who logs in.
+        file: Of the server's log.
+        position: Where to start in it.
+        server_id: As whom to appear; 0 is nobody, whom no replica can displace.
+        waits: Whether the server shall wait for more at the end of its log.
+        excluded: MySQL: leave these GTIDs out.
+    """
+
+    account: Account
+    file: str
+    position: int = len(MAGIC)
+    server_id: int = 0
+    waits: bool = False
+    excluded: GtidSet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEvent:
+    """An event of a server's log.
+
+    Attributes:
+        file: The server's file that it stands in.
+        event: Decoded, with its position there.
+        data: Its bytes.
+    """
+
+    file: str
+    event: Event
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEnd:
+    """The server has sent its log to the end."""
+
+
+RemoteOutput = Send | StartTls | RemoteEvent | RemoteEnd
+
+
+class RemoteMachine:
+    """One connection that a log is read from."""
+
+    def __init__(self, request: RemoteRequest) -> None:
+        """Prepare for the server's first bytes."""
+        self._request = request
+        self._flow = PacketFlow(_prepare(request), peer=request.account.peer)
+        self._events: PacketEvents | None = None
+
+    def receive(self, data: bytes) -> Iterator[RemoteOutput]:
+        """Take bytes of the server; give what follows from them, in order.
+
+        Events that the server makes for the dump alone are not among them.
+
+        Raises:
+            PeerError: If the server refuses something or breaks the protocol.
+            CodecError: If an event is damaged.
+        """
+        for payload in self._flow.packets(data):
+            if self._events is None:
+                yield from self._flow.converse(payload)
+                if self._flow.result is not None:
+                    self._events = PacketEvents(self._flow.result)
+                    yield self._flow.take_step(Command(self._dump(self._flow.result.flavor)))
+            elif is_error(payload):
+                raise refusal(payload, peer=self._request.account.peer, phase="dump")
+            elif is_eof(payload):
+                yield RemoteEnd()
+            else:
+                event = self._events.feed(payload)
+                if not is_artificial(event) and not isinstance(
+                    event.body, HeartbeatEvent | HeartbeatV2Event
+                ):
+                    yield RemoteEvent(self._events.file, event, payload[1:])
+
+    def _dump(self, flavor: Flavor) -> bytes:
+        request = self._request
+        flags = DumpFlag(0) if request.waits else DumpFlag.NON_BLOCK
+        if request.excluded is not None:
+            if flavor is not Flavor.MYSQL:
+                raise PeerError(
+                    "the server is MariaDB, which takes no MySQL GTIDs",
+                    peer=request.account.peer,
+                    phase="dump",
+                    hint="--read-from-remote-server reads its files",
+                )
+            return _dump_gtid(request, request.excluded, flags)
+        if flavor is Flavor.MARIADB:
+            flags |= DumpFlag.SEND_ANNOTATE_ROWS
+        return BinlogDump(
+            position=request.position,
+            flags=flags,
+            server_id=request.server_id,
+            file=request.file,
+        ).encode()
+
+
+def _dump_gtid(request: RemoteRequest, excluded: GtidSet, flags: DumpFlag) -> bytes:
+    has_tags = any(run.tag for run in excluded.runs)
+    done = PreviousGtidsEvent(runs=excluded.runs, has_tags=has_tags)
+    return BinlogDumpGtid(
+        flags=flags | DumpFlag.THROUGH_GTID,
+        server_id=request.server_id,
+        done=done.encode(_NO_FORMAT),
+        file=request.file,
+        position=request.position,
+    ).encode()
+
+
+def _prepare(request: RemoteRequest) -> Dialogue[Format]:
+    """Everything up to the dump command; how the first events are written."""
+    peer = request.account.peer
+    greeting = yield from log_in(request.account)
+    yield from ask(_settings_statement(request, flavor_of(greeting.server_version)), peer=peer)
+    return Format(
+        server_version=greeting.server_version,
+        flavor=flavor_of(greeting.server_version),
+        checksum=ChecksumAlgorithm.CRC32,
+        post_header_lengths=b"",
+    )
+
+
+def _settings_statement(request: RemoteRequest, flavor: Flavor) -> str:
+    # To know checksums is to get the events as they stand in the file, with theirs or without.
+    settings = {"@master_binlog_checksum": "'CRC32'", "@source_binlog_checksum": "'CRC32'"}
+    if request.waits:
+        period = str(HEARTBEAT_PERIOD_S * _NS_PER_S)
+        settings |= {"@master_heartbeat_period": period, "@source_heartbeat_period": period}
+    if flavor is Flavor.MARIADB:
+        settings["@mariadb_slave_capability"] = str(_CAPABILITY)
+    return "SET " + ", ".join(f"{name} = {value}" for name, value in settings.items())
+
+
+_NO_FORMAT: Final = Format(
+    server_version="", flavor=Flavor.MYSQL, checksum=ChecksumAlgorithm.NONE, post_header_lengths=b""
+)
