@@ -107,7 +107,7 @@ def incident() -> RoutedGroup:
 def real_groups(fixture: str) -> list[RoutedGroup]:
     """The groups of a real server's log, whole."""
     return [
-        RoutedGroup(gtid=group.gtid, events=group.events)
+        RoutedGroup(gtid=group.mariadb_gtid, events=group.events)
         for name, data in fixture_set(fixture).binlogs
         for group in group_events(walk([data], file=name), file=name)
         if not group.is_control

@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
+from itertools import groupby
 from os import PathLike, fspath
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from binlane.codec.encryption import KeyRing
 from binlane.columnar.batches import ROWS_MAX_DEFAULT, batches
 from binlane.columnar.selection import Bound, Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup
 from binlane.positions import FilePosition, GtidPosition
 from binlane.scope.scope import Scope
+from binlane.store.byte_source import FileBytes, is_large
+from binlane.store.chunks import base_name, open_chunks, read_keys
 from binlane.store.reading import read_groups
+
+if TYPE_CHECKING:
+    from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
 
 
-def read(path: Path | Iterable[Path]) -> Iterator[EventGroup]:
+def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[EventGroup]:
     """The event groups of binlog files, control groups of one event included.
 
     Args:
         path: One file or several, as one stream in the order given; plain or compressed by gzip,
             xz or zstd; `-` is standard input.
+        keys: File of the keys with which a server encrypted the files.
 
     Raises:
         CodecError: At the first fault, with file and position, behind all groups before it.
         StoreError: If a file cannot be read.
     """
-    return read_groups(_paths(path))
+    return read_groups(_paths(path), keys=None if keys is None else read_keys(fspath(keys)))
 
 
-def scan(
+def scan(  # noqa: PLR0913 - each argument narrows what is read
     path: Path | Iterable[Path],
     tables: str | Iterable[str] | None = None,
     columns: Collection[str] | None = None,
     start: Place | None = None,
     stop: Place | None = None,
     *,
-    rows_max: int = ROWS_MAX_DEFAULT,
+    keys: Path | None = None,
+    schema: Path | None = None,
+    rows_max: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The row changes of binlog files as Arrow record batches.
 
@@ -52,7 +64,10 @@ def scan(
         start: From here on: `FILE:POSITION`, a time (UTC unless it says a zone), or a GTID
             position, behind which it starts.
         stop: Up to here: before a file position or time, up to and with a GTID position.
-        rows_max: Rows of a batch at most.
+        keys: File of the keys with which a server encrypted the files.
+        schema: SQL file with CREATE TABLE statements, such as `mysqldump --no-data` writes: names
+            and types that the log does not tell. DDL in the log keeps it up to date.
+        rows_max: Rows of a batch at most; if None as many as serve well.
 
     Yields:
         Batches of one table each, its name in the schema's metadata as `table`. One row is one
@@ -61,7 +76,8 @@ def scan(
         lacks one. A changed schema starts a new batch.
 
     Raises:
-        CodecError: With file and position, if the file is damaged or a row cannot be decoded.
+        CodecError: With file and position, if the file is damaged or a row cannot be decoded;
+            behind all rows before it. Of a column that is not wanted the values are not looked at.
         ConfigError: If an argument cannot be used.
         StoreError: If a file cannot be read.
     """
@@ -70,7 +86,66 @@ def scan(
         start=_bound(start, "start"),
         stop=_bound(stop, "stop"),
     )
-    return batches(read(path), selection=selection, columns=columns, rows_max=rows_max)
+    ring = None if keys is None else read_keys(fspath(keys))
+    catalog = None if schema is None else _catalog(schema)
+    if catalog is None:
+        return _scan_files(_paths(path), selection, columns, ring, rows_max)
+    return batches(
+        read_groups(_paths(path), keys=ring),
+        selection=selection,
+        columns=columns,
+        rows_max=rows_max or ROWS_MAX_DEFAULT,
+        catalog=catalog,
+    )
+
+
+def _scan_files(
+    paths: Iterable[str],
+    selection: Selection,
+    columns: Collection[str] | None,
+    keys: KeyRing | None,
+    rows_max: int | None,
+) -> Iterator[pa.RecordBatch]:
+    """Large files by kernels; the others, whose reading takes less than loading those, without."""
+    for is_fast, run in groupby(paths, key=is_large):
+        if not is_fast:
+            yield from batches(
+                read_groups(run, keys=keys),
+                selection=selection,
+                columns=columns,
+                rows_max=rows_max or ROWS_MAX_DEFAULT,
+            )
+            continue
+        from binlane.columnar.kernel_batches import (  # noqa: PLC0415 - small files do without
+            KernelOptions,
+            kernel_batches,
+        )
+
+        for path in run:
+            with closing(FileBytes(path)) as source:
+                yield from kernel_batches(
+                    source,
+                    file=path,
+                    name=base_name(path),
+                    selection=selection,
+                    columns=columns,
+                    keys=keys,
+                    options=KernelOptions(rows_max=rows_max or KernelOptions.rows_max),
+                )
+
+
+def _catalog(schema: Path) -> SchemaCatalog:
+    """What a schema file tells.
+
+    Raises:
+        StoreError: If it cannot be read.
+    """
+    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415 - for this argument only
+
+    catalog = SchemaCatalog()
+    data = b"".join(open_chunks(fspath(schema)))
+    catalog.load(data.decode("utf-8", "surrogateescape"))
+    return catalog
 
 
 def _paths(path: Path | Iterable[Path]) -> list[str]:

@@ -10,7 +10,11 @@ import pytest
 
 import binlane
 from binlane.errors import CodecError, ConfigError, StoreError
+from binlane.store.byte_source import FAST_BYTES_MIN
 from tests.fixture_sets import fixture_set
+from tests.shop_log import ShopLog, Table
+
+ORDERS = Table("orders", ("id", "state"))
 
 
 @pytest.fixture
@@ -74,3 +78,18 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         list(binlane.scan("mariadb://root@127.0.0.1:3306"))
     with pytest.raises(AttributeError, match="no attribute 'skan'"):
         binlane.skan  # noqa: B018 - the point of the test
+
+
+def test_a_large_file_is_read_as_its_parts_are(tmp_path: Path) -> None:
+    log = ShopLog()
+    for number in range(300):
+        log.insert(ORDERS, *((100 * number + row, "x" * 100) for row in range(100)))
+    name, data = log.file()
+    assert len(data) > FAST_BYTES_MIN
+    path = tmp_path / name
+    path.write_bytes(data)
+    found = list(binlane.scan([path, path], rows_max=5000))
+    assert max(batch.num_rows for batch in found) <= 5000
+    ids = [value for batch in found for value in batch.column("id").to_pylist()]
+    assert ids == list(range(30_000)) * 2
+    assert next(binlane.scan(path, columns={"id"})).schema.names[-1] == "id"

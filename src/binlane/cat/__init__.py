@@ -1,4 +1,5 @@
-"""Prints binlogs for people and programs: text as mariadb-binlog writes it, or JSON lines.
+"""Prints binlogs for people and programs: text as the servers' own tools write it, JSON, SQL, summaries.
 
-Renderers take events and give lines; opening files and writing to the terminal is the command's.
+`files` opens what is read, `force` passes damage over, `selection` and `table_filter` choose events,
+renderers take events and give lines. Writing to the terminal is the command's.
 """

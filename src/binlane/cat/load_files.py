@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+from itertools import count
 from pathlib import Path
 
 from binlane.errors import CodecError, StoreError
@@ -31,17 +33,27 @@ class LoadFiles:
                 file.write(data)
             return
         try:
-            with tempfile.NamedTemporaryFile(
-                dir=self._directory, prefix=f"SQL_LOAD_MB-{file_id:x}-", delete=False
-            ) as first:
-                first.write(data)
+            path = self._create(file_id, data)
         except OSError as error:
             raise StoreError(
                 f"the file of a LOAD DATA statement cannot be written: {error.strerror or error}",
                 path=str(self._directory),
                 hint="name another directory with --local-load",
             ) from error
-        self._paths[file_id] = Path(first.name)
+        self._paths[file_id] = path
+
+    def _create(self, file_id: int, data: bytes) -> Path:
+        """A new file of our own, named as the official tools do: the first name that is free."""
+        for number in count():
+            path = self._directory / f"SQL_LOAD_MB-{file_id:x}-{number:x}"
+            try:
+                descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            except FileExistsError:
+                continue
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            return path
+        raise AssertionError("names do not run out")
 
     def path_of(self, file_id: int) -> str:
         """Where a file was written.

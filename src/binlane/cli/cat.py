@@ -2,86 +2,215 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from binlane.cli.cat_options import IGNORED, OPTIONS, REFUSED
+from binlane.cli.client_options import ClientCommand, GroupedOption
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from binlane.cat.files import LogFile
+    from binlane.cat.force import LeftOut
+    from binlane.cat.renderer import Renderer
+    from binlane.cli.cat_request import CatRequest
+    from binlane.cli.progress import Meter
+    from binlane.codec.encryption import KeyRing
     from binlane.codec.event import Event
 
+_EXIT_WRONG = 1
+_NOTES_MAX = 10
+_HELP = """Print binlogs: as the server's own tool does, as JSON, or as SQL.
 
-class Renderer(Protocol):
-    """Gives the lines of events, in order."""
-
-    def lines(self, event: Event, *, file: str) -> Iterator[str]:
-        """The lines of one event of a file."""
-        ...
+FILE is a binlog file, also one compressed by gzip, xz or zstd; - is standard input. Several files
+are one stream in the order given: a start position is in the first, a stop position in the last.
+The options are those of mariadb-binlog and mysqlbinlog, and some more."""
 
 
-@click.command("cat")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("-v", "--verbose", count=True, help="Rows as commented SQL; -vv with column types.")
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Text that a MariaDB client can run, or one JSON object a line.",
+def _cat(*, files: tuple[str, ...], **given: Any) -> int:
+    from binlane.cli.cat_request import CatRequest  # noqa: PLC0415  # after --help
+
+    request = CatRequest.of(files, given)
+    if given["raw"]:
+        from binlane.cli.cat_remote import write_raw  # noqa: PLC0415  # only with a server
+
+        write_raw(request)
+        return 0
+    run = _Run(request)
+    if given["summary"]:
+        run.summarise()
+    else:
+        run.render()
+    return _EXIT_WRONG if run.has_damage else 0
+
+
+class _Run:
+    """One call of `cat`.
+
+    Attributes:
+        has_damage: Whether damage was passed over.
+    """
+
+    def __init__(self, request: CatRequest) -> None:
+        self.has_damage = False
+        self._request = request
+        self._notes = 0
+        self._cut: Callable[[], None] = _nothing
+
+    def render(self) -> None:
+        """Print events as the request says."""
+        from binlane.cli.cat_fast import is_worth_kernels  # noqa: PLC0415  # after --help
+        from binlane.cli.cat_print import event_printer  # noqa: PLC0415
+        from binlane.cli.cat_renderers import catalog_for, renderer_for  # noqa: PLC0415
+        from binlane.cli.output import open_output  # noqa: PLC0415
+
+        request = self._request
+        renderer = renderer_for(request, catalog_for(request))
+        # What is no text in a binlog's bytes is printed as it was, or in JSON as its escape.
+        errors = "backslashreplace" if request.given["format_"] == "json" else "surrogateescape"
+        with open_output(request.given["result_file"], errors=errors) as output:
+            self._cut = _cutter(renderer, output)
+            output.writelines(f"{line}\n" for line in renderer.head())
+            if is_worth_kernels(request):
+                self._print_fast(renderer, output)
+            else:
+                printer = event_printer(
+                    renderer,
+                    output,
+                    request.event_types,
+                    flushes=request.given["stop_never"],
+                )
+                self._run(printer, writes_to_terminal=output.isatty())
+            output.writelines(f"{line}\n" for line in renderer.finish())
+
+    def _print_fast(self, renderer: Renderer, output: TextIO) -> None:
+        from binlane.cli.cat_fast import print_fast  # noqa: PLC0415  # for large logs only
+
+        with self._metered(writes_to_terminal=output.isatty()) as meter:
+            print_fast(self._request, renderer, output, keys=self._keys(), meter=meter)
+
+    def summarise(self) -> None:
+        """Print what is in the log."""
+        from binlane.cat.summary import Summary  # noqa: PLC0415  # only what is asked for
+        from binlane.cli.cat_summary import print_summary  # noqa: PLC0415
+
+        summary = Summary()
+        self._run(lambda event, file: summary.feed(event, file=file), writes_to_terminal=False)
+        print_summary(summary, self._request)
+
+    def _run(self, print_event: Callable[[Event, str], None], *, writes_to_terminal: bool) -> None:
+        from binlane.cli.cat_print import Pipeline  # noqa: PLC0415  # after --help
+
+        pipeline = Pipeline(self._request, print_event, self._note)
+        with self._metered(writes_to_terminal=writes_to_terminal) as meter:
+            pipeline.run(self._files(meter))
+
+    def _files(self, meter: Meter | None) -> Iterable[LogFile]:
+        request = self._request
+        if request.is_remote:
+            from binlane.cli.cat_remote import remote_files  # noqa: PLC0415  # only with a server
+
+            return remote_files(request)
+        from binlane.cat.files import Reading, log_files  # noqa: PLC0415  # after --help
+
+        reading = Reading(
+            keys=self._keys(),
+            start_position=request.start_position,
+            takes_open_files=request.given["force_if_open"],
+            report=self._left_out if request.given["force"] else None,
+            meter=meter,
+        )
+        return log_files(request.files, reading)
+
+    def _keys(self) -> KeyRing | None:
+        path = self._request.given["encryption_keys"]
+        if path is None:
+            return None
+        from binlane.store.chunks import read_keys  # noqa: PLC0415  # for encrypted logs only
+
+        return read_keys(path)
+
+    @contextmanager
+    def _metered(self, *, writes_to_terminal: bool) -> Iterator[Meter | None]:
+        from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+
+        request = self._request
+        meter = None
+        if not request.is_remote:
+            is_quiet = request.given["quiet"]
+            meter = meter_for(
+                request.files, writes_to_terminal=writes_to_terminal, is_quiet=is_quiet
+            )
+        try:
+            yield meter
+        finally:
+            if meter is not None:
+                meter.close()
+
+    def _left_out(self, part: LeftOut) -> None:
+        self.has_damage = True
+        self._cut()
+        click.echo(f"binlane: left out {part}", err=True)
+
+    def _note(self, text: str) -> None:
+        """Tell the first few; all of them would hide everything else."""
+        self._notes += 1
+        if self._request.given["quiet"] or self._notes > _NOTES_MAX:
+            return
+        click.echo(f"binlane: {text}", err=True)
+        if self._notes == _NOTES_MAX:
+            click.echo("binlane: further notes of this kind are not printed", err=True)
+
+
+def _nothing() -> None:
+    """What a renderer that holds nothing back does where a group is cut off."""
+
+
+def _cutter(renderer: Renderer, output: TextIO) -> Callable[[], None]:
+    """What has a renderer end the group that was cut off by damage."""
+    from binlane.cat.renderer import HoldsGroups  # noqa: PLC0415  # after --help
+
+    if not isinstance(renderer, HoldsGroups):
+        return _nothing
+
+    def cut() -> None:
+        output.writelines(f"{line}\n" for line in renderer.cut())
+
+    return cut
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001  # click's own signature
+    if value:
+        from binlane import __version__  # noqa: PLC0415  # only what is asked for
+
+        click.echo(f"binlane {__version__}")
+        context.exit()
+
+
+_VERSION = GroupedOption(
+    ["-V", "--version"],
+    group="Other",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
 )
-@click.option(
-    "-l",
-    "--local-load",
-    "load_directory",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where text writes the files of LOAD DATA; the system's temporary directory by default.",
+
+command = ClientCommand(
+    "cat",
+    callback=_cat,
+    params=[
+        click.Argument(["files"], nargs=-1, required=True, metavar="FILE..."),
+        *OPTIONS,
+        _VERSION,
+    ],
+    refused=REFUSED,
+    ignored=IGNORED,
+    help=_HELP,
+    context_settings={"help_option_names": ["-?", "--help"]},
 )
-@click.option("--quiet", is_flag=True, help="No notes on standard error.")
-def command(
-    *,
-    files: tuple[str, ...],
-    verbose: int,
-    format_: str,
-    load_directory: Path | None,
-    quiet: bool,
-) -> int:
-    """Print binlog files as one stream; - is standard input. Reads .gz and .xz as they are."""
-    from binlane.grouping.walk import walk  # noqa: PLC0415  # after --help
-    from binlane.store.chunks import base_name, open_chunks  # noqa: PLC0415  # as above
-
-    del quiet  # nothing but errors is ever written to standard error
-    # What is no text in a binlog's bytes is printed as it was, or in JSON as its escape.
-    errors = "surrogateescape" if format_ == "text" else "backslashreplace"
-    sys.stdout.reconfigure(encoding="utf-8", errors=errors)  # type: ignore[union-attr]  # a TextIOWrapper
-    renderer, head, tail = _renderer(format_, verbose, load_directory)
-    _print(head)
-    try:
-        for file in files:
-            name = base_name(file)
-            # Errors give the file as the user named it.
-            for event in walk(open_chunks(file), file=file):
-                _print(renderer.lines(event, file=name))
-    finally:
-        sys.stdout.flush()
-    _print(tail)
-    return 0
-
-
-def _renderer(
-    format_: str, verbose: int, load_directory: Path | None
-) -> tuple[Renderer, Iterable[str], Iterable[str]]:
-    if format_ == "json":
-        from binlane.cat.json_lines import JsonLines  # noqa: PLC0415  # only what is asked for
-
-        return JsonLines(with_rows=verbose > 0), (), ()
-    from binlane.cat.text import HEAD, TAIL, TextLines  # noqa: PLC0415  # as above
-
-    return TextLines(verbose=verbose, load_directory=load_directory), HEAD, TAIL
-
-
-def _print(lines: Iterable[str]) -> None:
-    sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -26,6 +26,7 @@ EXIT_INTERRUPTED: Final = 130
 # Name → what `binlane --help` says of it; the module of that name holds `command`.
 COMMANDS: Final = {
     "cat": "Print binlogs.",
+    "explain": "Print one event field by field.",
     "verify": "Check every checksum, position, GTID and index.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
     "land": "Land a binlog's changes in Delta tables with Spark.",
@@ -49,6 +50,15 @@ class _Commands(click.Group):
         command = module.command
         assert isinstance(command, click.Command), f"binlane.cli.{cmd_name} has no command"
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that has enough is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Nothing may be written at exit either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -83,10 +93,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("binlane: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has enough; nothing may be written to it at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except BinlaneError as error:
         if "--debug" in arguments:
             raise

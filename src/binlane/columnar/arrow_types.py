@@ -17,6 +17,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.codec.columns import Column
+from binlane.codec.json_diff import JsonDiffs
+from binlane.codec.json_text import json_text
+from binlane.codec.json_values import json_value
 from binlane.codec.types import ColumnType
 
 Converter = Callable[[Any], object]
@@ -161,6 +164,8 @@ def _text(value: object) -> str:
         return ",".join(value)
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, JsonDiffs):
+        return json_text(json_value(value, ColumnType.JSON))
     return str(value)  # a JsonDocument, or the number of an ENUM or SET whose members are unknown
 
 

@@ -94,7 +94,9 @@ class ScalarBatchBuilder:
     def append(self, body: RowsEvent, source: RowsSource) -> None:
         """Take all images of one event."""
         first = self.rows
-        for number, (before, after) in enumerate(decode_rows(body, self._schema.columns)):
+        # All of them before the first is added: a damaged event gives nothing.
+        changes = list(decode_rows(body, self._schema.columns))
+        for number, (before, after) in enumerate(changes):
             is_update = before is not None and after is not None
             if before is not None:
                 self._add(before, "update_before" if is_update else "delete", number)

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 from binlane.errors import ConfigError
-from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
-from binlane.positions import FilePosition, GtidPosition
+from binlane.positions import FilePosition, Gtid, GtidPosition
 from binlane.scope.scope import Scope, ScopeList, ScopeObject
 
 Bound = FilePosition | GtidPosition | datetime
@@ -20,6 +19,49 @@ Bound = FilePosition | GtidPosition | datetime
 _FILE_POSITION: Final = re.compile(r"(?P<file>.+):(?P<position>\d+)")
 _FILE_NUMBER: Final = re.compile(r"\.(\d+)$")
 _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.\s]+")
+
+
+class Selectable(Protocol):
+    """What is asked of an event group."""
+
+    @property
+    def file(self) -> str:
+        """Base name of its file."""
+
+    @property
+    def position(self) -> int:
+        """Where it begins."""
+
+    @property
+    def timestamp(self) -> int:
+        """Of its last event."""
+
+    @property
+    def mariadb_gtid(self) -> Gtid | None:
+        """Its GTID, if it is one of MariaDB's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """An event group without its events.
+
+    Attributes:
+        file: Base name of its file.
+        position: Where it begins.
+        timestamp: Of its last event.
+        gtid_text: Empty if it has none.
+    """
+
+    file: str
+    position: int
+    timestamp: int
+    gtid_text: str
+
+    @property
+    def mariadb_gtid(self) -> Gtid | None:
+        """Its GTID, if it is one of MariaDB's."""
+        is_mysql = ":" in self.gtid_text
+        return None if is_mysql or not self.gtid_text else Gtid.parse(self.gtid_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +80,25 @@ class Selection:
     start: Bound | None = None
     stop: Bound | None = None
 
-    def includes(self, group: EventGroup) -> bool:
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether all groups lie between start and stop."""
+        return self.start is None and self.stop is None
+
+    def includes(self, group: Selectable) -> bool:
         """Whether a group lies between start and stop; one without a GTID always passes a GTID."""
         return (self.start is None or not _is_before(group, self.start)) and (
             self.stop is None or _is_before(group, self.stop)
         )
 
 
-def _is_before(group: EventGroup, bound: Bound) -> bool:
+def _is_before(group: Selectable, bound: Bound) -> bool:
     """Whether a group belongs to what lies before a bound."""
     if isinstance(bound, FilePosition):
         place = (file_number(group.file), group.position)
         return place < (file_number(bound.file), bound.position)
     if isinstance(bound, GtidPosition):
-        return group.gtid is not None and bound.covers(group.gtid)
+        return group.mariadb_gtid is not None and bound.covers(group.mariadb_gtid)
     return group.timestamp < bound.timestamp()
 
 

@@ -70,13 +70,18 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
 
 
 def table_schema(
-    table_map: TableMapEvent, *, flavor: Flavor, wanted: Collection[str] | None = None
+    table_map: TableMapEvent,
+    *,
+    flavor: Flavor,
+    wanted: Collection[str] | None = None,
+    columns: tuple[Column, ...] | None = None,
 ) -> TableSchema:
     """The schema that a table map tells.
 
     Args:
         table_map: Of the table.
         flavor: Who wrote it.
+        columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep, all if None; names that the table lacks are ignored.
 
     Raises:
@@ -84,7 +89,8 @@ def table_schema(
         ConfigError: If a column has the name of a change column.
     """
     name = TableName(table_map.database, table_map.table)
-    columns = table_columns(table_map, flavor=flavor)
+    if columns is None:
+        columns = table_columns(table_map, flavor=flavor)
     chosen = tuple(
         index
         for index, column in enumerate(columns)

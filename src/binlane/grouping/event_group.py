@@ -175,6 +175,11 @@ class GroupTracker:
             self._close()
         return place
 
+    def resume(self, gtid: AnyGtid | None, *, is_transaction: bool) -> None:
+        """Go on inside of a group that is open, whose events so far somebody else has seen."""
+        self._is_open, self._is_transaction = True, is_transaction
+        self._gtid = self._last_gtid = gtid
+
     def _close(self) -> None:
         self._is_open, self._gtid, self._is_transaction = False, None, False
 

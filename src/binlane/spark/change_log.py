@@ -11,11 +11,11 @@ import pyarrow as pa
 from binlane.codec.columns import Column, RowChange, decode_rows
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
+from binlane.codec.format import Format
 from binlane.codec.json_values import json_row
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor
-from binlane.columnar.batches import check_readable
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import rows_with_tables
@@ -53,6 +53,7 @@ class ChangeLog:
         self._schema = change_log_schema(options)
         self._columns: list[list[object]] = [[] for _ in self._schema]
         self._flavor = Flavor.MARIADB
+        self._format: Format | None = None
 
     def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
         """Take the next group; give the batches that it fills.
@@ -61,13 +62,15 @@ class ChangeLog:
             CodecError: With file and position, if a row cannot be decoded.
         """
         for event in group.events:
-            check_readable(event, group.file)
             if isinstance(event.body, FormatDescriptionEvent):
-                self._flavor = event.body.format.flavor
+                self._format = event.body.format
+                self._flavor = self._format.flavor
         if group.is_control or not group.is_complete or not self._options.selection.includes(group):
             return
         if Include.ROWS in self._options.include:
-            for event, body, table_map in rows_with_tables(group.events, file=group.file):
+            for event, body, table_map in rows_with_tables(
+                group.events, file=group.file, format_=self._format
+            ):
                 self._add_rows(event, body, table_map, group)
         if Include.DDL in self._options.include:
             for statement in statements(group):

@@ -45,6 +45,7 @@ class FileBytes:
             self._plain = self._stack.enter_context(FileIO(path))
             if self._plain.read(max(map(len, MAGICS))).startswith(MAGICS):
                 self._chunks = open_chunks(path, position=position)
+                self.close()
             else:
                 self._plain.seek(position)
         except OSError as error:
@@ -70,13 +71,17 @@ class FileBytes:
         return length
 
     def reread(self, position: int) -> Self:
-        """The same file again, from a position on; this one is closed.
+        """Go to another position, and give itself.
 
         Raises:
             StoreError: If it cannot be read.
         """
-        self.close()
-        return type(self)(self._path, position)
+        self._left = memoryview(b"")
+        if self._chunks is None:
+            self._plain.seek(position)
+        else:
+            self._chunks = open_chunks(self._path, position=position)
+        return self
 
     def close(self) -> None:
         """Close the file."""

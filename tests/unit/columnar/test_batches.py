@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,9 +13,9 @@ import pytest
 
 from binlane.codec.columns import ABSENT, decode_rows
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.registry import OpaqueEvent
+from binlane.codec.rows import WriteRowsV1Event
 from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import EventType, Flavor
+from binlane.codec.types import Flavor
 from binlane.columnar.batches import batches
 from binlane.columnar.selection import Selection, parse_tables
 from binlane.columnar.table_schema import (
@@ -24,12 +25,11 @@ from binlane.columnar.table_schema import (
     primary_key_of,
     table_of,
 )
-from binlane.errors import ConfigError, UnsupportedError
+from binlane.errors import ConfigError, TruncatedError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.names import TableName
-from tests import build
 from tests.fixture_sets import fixture_set, mariadb_sets
 from tests.shop_log import ShopLog, Table
 
@@ -122,16 +122,29 @@ def check_value(value: object, plain: object) -> None:
         assert str(value) == str(plain)
 
 
-def test_rows_that_cannot_be_read_are_refused_never_left_out() -> None:
+def test_rows_before_an_error_are_given() -> None:
     log = ShopLog()
     log.insert(ORDERS, (1, "a"))
-    payload = build.event(OpaqueEvent(data=b"\0"), type_code=EventType.TRANSACTION_PAYLOAD)
-    log.bodies.append(payload)
-    with pytest.raises(UnsupportedError, match="TRANSACTION_PAYLOAD carries rows") as caught:
-        list(batches(groups_of(log)))
+    log.insert(ORDERS, (2, "b"))
+    rows = next(body for body in reversed(log.bodies) if isinstance(body, WriteRowsV1Event))
+    log.bodies[log.bodies.index(rows)] = replace(rows, images=rows.images[:-1])
+    found: list[pa.RecordBatch] = []
+    with pytest.raises(TruncatedError) as caught:
+        found.extend(batches(groups_of(log)))
+    assert [batch.column("id").to_pylist() for batch in found] == [[1]]
     assert caught.value.file == "shop.000001"
     assert caught.value.position
-    assert caught.value.hint
+
+
+def test_a_batch_ends_before_it_holds_too_many_bytes() -> None:
+    log = ShopLog()
+    for number in range(4):
+        log.insert(ORDERS, (number, "x" * 40))
+    sizes = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("binlane.columnar.batches.BATCH_BYTES_MAX", 80)
+        sizes = [batch.num_rows for batch in batches(groups_of(log))]
+    assert sizes == [2, 2]
 
 
 def test_a_batch_knows_its_table_and_key() -> None:

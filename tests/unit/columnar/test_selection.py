@@ -27,7 +27,7 @@ def test_start_and_stop_at_a_place_part_the_log(index: int) -> None:
     whole = groups()
     first = whole[index]
     assert first.gtid is not None
-    before = GtidPosition.of(group.gtid for group in whole[:index] if group.gtid)
+    before = GtidPosition.of(group.mariadb_gtid for group in whole[:index] if group.mariadb_gtid)
     bounds: list[Bound] = [FilePosition(first.file, first.position), before]
     for bound in bounds:
         tail = [group for group in whole if Selection(start=bound).includes(group)]

@@ -1,0 +1,10 @@
+"""What is in a log: `Summary` counts events in one pass, and is told as text, page or JSON.
+
+All of this is pure; nothing here reads files.
+"""
+
+from __future__ import annotations
+
+from binlane.cat.summary.collect import Summary
+
+__all__ = ["Summary"]

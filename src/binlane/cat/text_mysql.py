@@ -1,0 +1,393 @@
+"""Events as mysqlbinlog prints them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from binlane.cat.load_files import LoadFiles
+from binlane.cat.text_event import (
+    LOAD_BLOCKS,
+    UNFINISHED,
+    EventText,
+    base64_text,
+    binlog_statement,
+    one_line,
+    printable_rows,
+)
+from binlane.cat.text_hexdump import mysql_dump
+from binlane.cat.text_options import Base64Output, TextOptions
+from binlane.cat.text_session import END, is_of_transaction
+from binlane.cat.text_table import generated_key_line, table_lines
+from binlane.codec.control import (
+    FormatDescriptionEvent,
+    IncidentEvent,
+    RotateEvent,
+    StopEvent,
+)
+from binlane.codec.event import Event
+from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent
+from binlane.codec.mysql_transaction import (
+    AnonymousGtidEvent,
+    MysqlGtidEvent,
+    PreviousGtidsEvent,
+    TaggedGtidEvent,
+)
+from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
+from binlane.codec.query import QueryEvent, RowsQueryEvent
+from binlane.codec.rows import (
+    DeleteRowsEvent,
+    PartialUpdateRowsEvent,
+    RowsEvent,
+    TableMapEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+)
+from binlane.codec.status_vars import decode_status_vars
+from binlane.codec.transaction import XaPrepareEvent, XidEvent
+from binlane.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
+from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
+from binlane.errors import UnsupportedError
+from binlane.grouping.table_maps import TableMaps
+from binlane.names import TableName
+
+_GTID_TYPES: Final = frozenset(
+    {EventType.GTID_LOG, EventType.ANONYMOUS_GTID_LOG, EventType.GTID_TAGGED_LOG}
+)
+_HEAD: Final = (
+    "# The proper term is pseudo_replica_mode, but we use this compatibility alias",
+    "# to make the statement usable on server versions 8.0.24 and older.",
+    "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;",
+)
+_ROW_NAMES: Final = (
+    (WriteRowsEvent, "Write_rows"),
+    (PartialUpdateRowsEvent, "Update_rows_partial"),
+    (UpdateRowsEvent, "Update_rows"),
+    (DeleteRowsEvent, "Delete_rows"),
+)
+_ROW_FLAGS: Final = (
+    (RowsFlag.STMT_END, "STMT_END_F"),
+    (RowsFlag.NO_FOREIGN_KEY_CHECKS, "NO_FOREIGN_KEY_CHECKS_F"),
+    (RowsFlag.RELAXED_UNIQUE_CHECKS, "RELAXED_UNIQUE_CHECKS_F"),
+    (RowsFlag.COMPLETE_ROWS, "COMPLETE_ROWS_F"),
+    (RowsFlag.USE_SQL_FOREIGN_KEY, "USE_SQL_FOREIGN_KEY_F"),
+)
+_VALUES_FOR_QUERY: Final = (IntvarEvent, RandEvent, UserVarEvent)
+_NOT_ROW_FORMAT: Final = (
+    *_VALUES_FOR_QUERY,
+    *LOAD_BLOCKS,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+)
+_MAY_HAVE_STATEMENTS: Final = 1
+# Of a server that tells when it committed, but not what it is; older ones tell neither.
+_UNKNOWN_VERSION: Final = 999999
+_GENERATED_KEYS_SINCE: Final = 80030
+_MICROSECONDS: Final = 1_000_000
+_BEGINNINGS: Final = (b"BEGIN", b"XA START", b"START TRANSACTION")
+_ENDS: Final = (b"COMMIT", b"ROLLBACK", b"XA COMMIT", b"XA ROLLBACK")
+
+
+class MysqlText(EventText):
+    """The text of MySQL's events; see `EventText`."""
+
+    flavor = Flavor.MYSQL
+
+    def __init__(self, options: TextOptions, load_files: LoadFiles) -> None:
+        super().__init__(options, load_files)
+        # Of the statement whose rows are being read.
+        self._row_bodies: list[str] = []
+        self._row_comments: list[str] = []
+        self._values: list[str] = []
+        # What the client stands in: a GTID without its transaction, or a transaction.
+        self._has_gtid = self._awaits_begin = self._in_transaction = False
+        self._in_payload = False
+        # Of the server that the transaction was committed on; 0 where no GTID told it.
+        self._server_version = 0
+        self._renderers: Mapping[type, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
+            {
+                FormatDescriptionEvent: self._start,
+                RotateEvent: self._rotate,
+                StopEvent: self._stop,
+                PreviousGtidsEvent: self._previous_gtids,
+                **dict.fromkeys((MysqlGtidEvent, AnonymousGtidEvent, TaggedGtidEvent), self._gtid),
+                QueryEvent: self._query,
+                RowsQueryEvent: self._rows_query,
+                TransactionPayloadEvent: self._payload,
+                XidEvent: self._xid,
+                IntvarEvent: self._intvar,
+                RandEvent: self._rand,
+                UserVarEvent: self._user_var,
+                IncidentEvent: self._incident,
+                XaPrepareEvent: self._xa_prepare,
+                DeleteFileEvent: self._delete_file,
+                ExecuteLoadQueryEvent: self._execute_load_query,
+                **dict.fromkeys(LOAD_BLOCKS, self._file_block),
+            }
+        )
+
+    def head(self) -> Iterator[str]:
+        """The session's settings."""
+        yield from _HEAD
+        yield from self._settings_head()
+        if self._options.idempotent:
+            yield "/*!50700 SET @@SESSION.RBR_EXEC_MODE=IDEMPOTENT*/;"
+            yield ""
+        if self._options.require_row_format:
+            yield "/*!80019 SET @@SESSION.REQUIRE_ROW_FORMAT=1*/;"
+            yield ""
+        yield f"DELIMITER {END[:-1]};"
+
+    def end_file(self) -> Iterator[str]:
+        """The end of what the file leaves open."""
+        yield from self._end_payload()
+        yield from self._unfinished_rows()
+        if self._has_gtid and self._awaits_begin:
+            yield f"BEGIN /*added by mysqlbinlog */ {END}"
+        if self._in_transaction or (self._has_gtid and self._awaits_begin):
+            yield f"ROLLBACK /* added by mysqlbinlog */ {END}"
+        if not self._options.skip_gtids:
+            yield f"SET @@SESSION.GTID_NEXT= 'AUTOMATIC' /* added by mysqlbinlog */ {END}"
+        self._has_gtid = self._awaits_begin = self._in_transaction = False
+
+    def cut(self) -> Iterator[str]:
+        """As at the end of a file; what is held of the group's last statement is forgotten."""
+        self._row_bodies, self._row_comments, self._maps = [], [], TableMaps()
+        yield from self.end_file()
+
+    def finish(self) -> Iterator[str]:
+        """The session's settings as they were."""
+        yield "DELIMITER ;"
+        yield "# End of log file"
+        yield from self._settings_tail()
+        if self._options.idempotent:
+            yield "/*!50700 SET @@SESSION.RBR_EXEC_MODE=STRICT*/;"
+
+    def lines(self, event: Event) -> Iterator[str]:
+        """One event.
+
+        Raises:
+            UnsupportedError: If the event changes data and has no text form.
+            CodecError: If a rows event has no TABLE_MAP, or with `verbose` cannot be decoded.
+        """
+        if not event.inner:
+            yield from self._end_payload()
+        if event.header.type_code in _GTID_TYPES and self._has_gtid and self._awaits_begin:
+            # A filter left out the statement of the last GTID; a client must use that up first.
+            yield f"COMMIT /* added by mysqlbinlog */{END}"
+        yield from self._at(event)
+        body = event.body
+        if self._options.require_row_format:
+            self._check_row_format(event)
+        table_map = self._maps.feed(event, file=self._file)
+        if isinstance(body, RowsEvent):
+            yield from self._rows(event, body, table_map)
+        elif isinstance(body, TableMapEvent):
+            yield from self._table_map(event, body)
+        elif isinstance(body, _VALUES_FOR_QUERY):
+            # They are printed with their statement, behind its position.
+            self._values += self._renderers[type(body)](event, body)
+        else:
+            yield from self._flush_rows()
+            yield from self._renderers.get(type(body), self._other)(event, body)
+
+    def _check_row_format(self, event: Event) -> None:
+        body = event.body
+        is_statement = isinstance(body, QueryEvent) and (
+            event.header.flags & HeaderFlag.THREAD_SPECIFIC
+            or (self._in_transaction and not is_of_transaction(body.query))
+        )
+        if is_statement or isinstance(body, _NOT_ROW_FORMAT):
+            raise UnsupportedError(
+                f"{event.header.type_name} is not of row format, which --require-row-format asks",
+                hint="leave the option away, or set binlog_format=ROW where the log is written",
+            ).at(self._file, event.position)
+
+    def _end_payload(self) -> Iterator[str]:
+        if self._in_payload and not self._options.short_form:
+            yield "# End of compressed events."
+        self._in_payload = False
+
+    def _start(self, event: Event, body: FormatDescriptionEvent) -> Iterator[str]:
+        yield from self._format_description(event, body)
+        if self._options.skip_gtids:
+            yield f"/*!50616 SET @@SESSION.GTID_NEXT='AUTOMATIC'*/{END}"
+
+    def _rotate(self, event: Event, body: RotateEvent) -> Iterator[str]:
+        yield from self._event_line(
+            event, f"\tRotate to {one_line(body.file)}  pos: {body.position}"
+        )
+
+    def _stop(self, event: Event, _: StopEvent) -> Iterator[str]:
+        yield from self._event_line(event, "\tStop")
+
+    def _previous_gtids(self, event: Event, body: PreviousGtidsEvent) -> Iterator[str]:
+        if self._options.skip_gtids:
+            return
+        yield from self._event_line(event, "\tPrevious-GTIDs")
+        gtids = str(body.gtid_set).replace(",", ",\n# ")
+        yield f"# {gtids or '[empty]'}"
+
+    def _gtid(self, event: Event, body: MysqlGtidEvent) -> Iterator[str]:
+        if self._options.skip_gtids:
+            return
+        immediate = body.immediate_commit_timestamp or 0
+        original = (
+            immediate if body.original_commit_timestamp is None else body.original_commit_timestamp
+        )
+        is_row_based = not body.flags & _MAY_HAVE_STATEMENTS
+        name = "GTID" if body.gtid else "Anonymous_GTID"
+        yield from self._event_line(
+            event,
+            f"\t{name}\tlast_committed={body.last_committed or 0}"
+            f"\tsequence_number={body.sequence_number or 0}"
+            f"\trbr_only={'yes' if is_row_based else 'no'}"
+            f"\toriginal_committed_timestamp={original}"
+            f"\timmediate_commit_timestamp={immediate}"
+            f"\ttransaction_length={body.transaction_length or 0}",
+        )
+        if is_row_based:
+            yield f"/*!50718 SET TRANSACTION ISOLATION LEVEL READ COMMITTED*/{END}"
+        yield f"# original_commit_timestamp={original} ({_microseconds(original)})"
+        yield f"# immediate_commit_timestamp={immediate} ({_microseconds(immediate)})"
+        yield f"/*!80001 SET @@session.original_commit_timestamp={original}*/{END}"
+        unknown = 0 if body.immediate_commit_timestamp is None else _UNKNOWN_VERSION
+        version = body.immediate_server_version or unknown
+        self._server_version = version
+        first = body.original_server_version or version
+        yield f"/*!80014 SET @@session.original_server_version={first}*/{END}"
+        yield f"/*!80014 SET @@session.immediate_server_version={version}*/{END}"
+        yield f"SET @@SESSION.GTID_NEXT= '{body.gtid or 'ANONYMOUS'}'{END}"
+        self._has_gtid, self._awaits_begin, self._in_transaction = True, True, False
+
+    def _query(self, event: Event, body: QueryEvent) -> Iterator[str]:
+        yield from self._take_values()
+        values = {var.name: var.value for var in decode_status_vars(body.status_vars)}
+        xid = values.get("DDL_LOGGED_WITH_XID")
+        yield from self._query_lines(event, body, "Query", "" if xid is None else f"\tXid = {xid}")
+        self._follow(body.query)
+        yield body.query.decode("utf-8", "surrogateescape")
+        yield END
+
+    def _follow(self, query: bytes) -> None:
+        """Remember whether a transaction is open behind a statement."""
+        self._awaits_begin = False
+        if query.startswith(_BEGINNINGS):
+            self._in_transaction = True
+        elif query.startswith(_ENDS):
+            self._in_transaction = False
+
+    def _take_values(self) -> Iterator[str]:
+        values, self._values = self._values, []
+        yield from values
+
+    def _execute_load_query(self, event: Event, body: ExecuteLoadQueryEvent) -> Iterator[str]:
+        yield from self._take_values()
+        yield from self._query_lines(event, body.statement, "Execute_load_query", "")
+        yield from self._load_statement(body)
+
+    def _rows_query(self, event: Event, body: RowsQueryEvent) -> Iterator[str]:
+        if self._options.verbose < 2 or self._options.short_form:
+            return
+        yield from self._event_line(event, "\tRows_query")
+        yield "# " + body.query.decode("utf-8", "surrogateescape").replace("\n", "\n# ")
+
+    def _payload(self, event: Event, body: TransactionPayloadEvent) -> Iterator[str]:
+        compression = PayloadCompression(body.compression).name
+        yield from self._event_line(
+            event,
+            f"\tTransaction_Payload\t\tpayload_size={len(body.payload)}"
+            f"\tcompression_type={compression}\tuncompressed_size={body.uncompressed_size}",
+        )
+        if not self._options.short_form:
+            yield "# Start of compressed events."
+        self._in_payload = True
+
+    def _xid(self, event: Event, body: XidEvent) -> Iterator[str]:
+        yield from self._event_line(event, f"\tXid = {body.xid}")
+        yield f"COMMIT{END}"
+        self._in_transaction = False
+
+    def _xa_prepare(self, event: Event, body: XaPrepareEvent) -> Iterator[str]:
+        yield from self._event_line(event, f"\tXA PREPARE {body.xid}")
+        yield f"XA COMMIT {body.xid} ONE PHASE" if body.one_phase else f"XA PREPARE {body.xid}"
+        yield END
+
+    def _table_map(self, event: Event, body: TableMapEvent) -> Iterator[str]:
+        options = self._options
+        if options.base64_output is Base64Output.NEVER and not options.short_form:
+            raise UnsupportedError(
+                "rows cannot be printed with --base64-output=never, "
+                "since without BINLOG statements the text would lose them",
+                hint="use --base64-output=decode-rows with -v to read them as comments",
+            ).at(self._file, event.position)
+        name = one_line(str(TableName(body.database, body.table)))
+        yield from self._event_line(event, f"\tTable_map: {name} mapped to number {body.table_id}")
+        if not options.short_form:
+            if _GENERATED_KEYS_SINCE <= self._server_version < _UNKNOWN_VERSION:
+                yield generated_key_line(body)
+            if options.print_table_metadata:
+                yield from table_lines(body, self.flavor)
+        if options.prints_base64:
+            self._row_bodies.append(base64_text(self._raw(event)))
+
+    def _rows(
+        self, event: Event, body: RowsEvent, table_map: TableMapEvent | None
+    ) -> Iterator[str]:
+        yield from self._event_line(event, _rows_text(body))
+        if self._options.prints_base64:
+            self._row_bodies.append(base64_text(self._raw(event)))
+        if self._options.verbose and not self._options.short_form and table_map is not None:
+            self._row_comments += printable_rows(
+                body,
+                table_map,
+                options=self._options,
+                flavor=self.flavor,
+                place=(self._file, event),
+            )
+        if body.ends_statement:
+            yield from self._flush_rows()
+
+    def _unfinished_rows(self) -> Iterator[str]:
+        """Rows whose statement does not end: to be read, not to be run."""
+        if self._row_bodies or self._row_comments:
+            self._row_bodies = []
+            yield from self._flush_rows()
+            yield UNFINISHED
+
+    def _flush_rows(self) -> Iterator[str]:
+        if self._row_bodies:
+            yield ""
+            yield binlog_statement("\n".join(self._row_bodies))
+        yield from self._row_comments
+        self._row_bodies, self._row_comments = [], []
+
+    def _other(self, event: Event, _: object) -> Iterator[str]:
+        header = event.header
+        if header.type_name == "UNKNOWN":
+            yield from self._event_line(event, "\n# Unknown event")
+            return
+        if not header.flags & HeaderFlag.IGNORABLE:
+            raise UnsupportedError(
+                f"{header.type_name} has no text form in a MySQL log",
+                hint="--format=json prints it",
+            ).at(self._file, event.position)
+        name = header.type_name.capitalize()
+        text = f"\tIgnorable\n# Ignorable event type {header.type_code} ({name})"
+        yield from self._event_line(event, text)
+
+    def _hexdump(self, event: Event, data: bytes) -> Iterator[str]:
+        return mysql_dump(data, self._shown_position(event))
+
+
+def _rows_text(body: RowsEvent) -> str:
+    name = next(name for kind, name in _ROW_NAMES if isinstance(body, kind))
+    flags = "".join(f" {text}" for flag, text in _ROW_FLAGS if body.flags & flag)
+    return f"\t{name}: table id {body.table_id}" + (f" flags:{flags}" if flags else "")
+
+
+def _microseconds(value: int) -> str:
+    when = time.localtime(value // _MICROSECONDS)
+    return time.strftime("%Y-%m-%d %H:%M:%S", when) + f".{value % _MICROSECONDS:06d} {when.tm_zone}"

@@ -1,0 +1,149 @@
+"""The pipeline of `cat`: files → selection → renderer → output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from binlane.cat.files import LogFile
+from binlane.cat.renderer import Renderer
+from binlane.cat.selection import Selector
+from binlane.cli.cat_request import CatRequest
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event
+from binlane.codec.format import Format
+from binlane.codec.types import EventType
+from binlane.errors import CodecError
+
+if TYPE_CHECKING:
+    from binlane.cat.table_filter import NameFilter, TableFilter
+
+
+class _Filter(Protocol):
+    def feed(self, event: Event, *, file: str) -> Iterator[Event]: ...
+    def finish(self) -> Iterator[Event]: ...
+
+
+class Pipeline:
+    """Selects and prints the events of a stream of files."""
+
+    def __init__(
+        self,
+        request: CatRequest,
+        print_event: Callable[[Event, str], None],
+        note: Callable[[str], None],
+    ) -> None:
+        """Put the stages together.
+
+        Args:
+            request: The command line.
+            print_event: Takes each selected event, with the base name of its file.
+            note: Told, once for each place, of what a filter leaves out beyond its plain words.
+        """
+        self._selector = Selector(request.selection)
+        self._filters = tuple(_filters(request, note))
+        self._has_stop = request.selection.has_stop
+        self._note = note
+        self._print = print_event
+        self._format: Format | None = None
+
+    def run(self, files: Iterable[LogFile]) -> None:
+        """Print everything.
+
+        Raises:
+            CodecError: At damage that is not passed over.
+        """
+        for file in files:
+            self._selector.begin_file(file.path, is_first=file.is_first, is_last=file.is_last)
+            self._run_file(file)
+            if self._selector.is_done:
+                break
+        self._finish()
+        if self._has_stop and not self._selector.is_done:
+            self._note("the log ends before the stop that was asked for")
+
+    def _run_file(self, file: LogFile) -> None:
+        for event in file.events:
+            if isinstance(event.body, FormatDescriptionEvent):
+                self._format = event.body.format
+            try:
+                if self._selector.takes(event):
+                    self._feed_whole(event, file)
+            except CodecError as error:
+                located = error.at(file.path, event.position)
+                located.file = file.path  # what renders events knows the base name only
+                if file.forced is None:
+                    raise located from None
+                file.forced.fail(located)
+            if self._selector.is_done:
+                return
+        self._selector.end_file()
+
+    def _feed_whole(self, event: Event, file: LogFile) -> None:
+        """An event, and the events inside of it."""
+        is_carrier = event.header.type_code in (
+            EventType.TRANSACTION_PAYLOAD,
+            EventType.PARTIAL_ROW_DATA,
+        )
+        if not is_carrier or self._format is None:
+            self._feed(event, file.name, self._filters)
+            return
+        from binlane.grouping.inner import expanded  # noqa: PLC0415  # few logs need it
+
+        for inner in expanded(event, self._format, file=file.path):
+            self._feed(inner, file.name, self._filters)
+
+    def _feed(self, event: Event, file: str, filters: tuple[_Filter, ...]) -> None:
+        if not filters:
+            self._print(event, file)
+            return
+        for kept in filters[0].feed(event, file=file):
+            self._feed(kept, file, filters[1:])
+
+    def _finish(self) -> None:
+        for index, each in enumerate(self._filters):
+            for kept in each.finish():
+                self._feed(kept, "", self._filters[index + 1 :])
+
+
+def _filters(
+    request: CatRequest, note: Callable[[str], None]
+) -> Iterator[NameFilter | TableFilter]:
+    if request.prints_all:
+        return
+    from binlane.cat.table_filter import NameFilter, TableFilter  # noqa: PLC0415  # needs SQL
+
+    if request.is_filtered_by_name:
+        given = request.given
+        yield NameFilter(
+            database=given["database"], table=given["table"], rewrites=request.rewrites
+        )
+    lists = request.table_lists()
+    if not lists.is_everything:
+        yield TableFilter(lists, note)
+
+
+def event_printer(
+    renderer: Renderer, output: TextIO, event_types: frozenset[str], *, flushes: bool
+) -> Callable[[Event, str], None]:
+    """What writes the lines of events.
+
+    Args:
+        renderer: Makes them.
+        output: Takes them.
+        event_types: Names of the types to print, empty for all: the renderer sees every event,
+            since rows need their table maps and lines their GTID.
+        flushes: Whether somebody waits for each event.
+    """
+
+    def print_event(event: Event, file: str) -> None:
+        lines = renderer.lines(event, file=file)
+        if not event_types or event.header.type_name in event_types:
+            output.writelines(f"{line}\n" for line in lines)
+        else:
+            for _ in lines:
+                pass
+        if flushes:
+            output.flush()
+
+    return print_event

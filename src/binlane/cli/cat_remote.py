@@ -1,0 +1,207 @@
+"""`cat` with `--read-from-remote-server`: which server, and which of its files."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, suppress
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from binlane.capture.remote import account_at, read_remote
+from binlane.capture.remote_machine import RemoteEvent, RemoteRequest
+from binlane.capture.settings import SourceUrl, SslMode
+from binlane.cat.files import LogFile
+from binlane.codec.format import MAGIC
+from binlane.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from binlane.capture.schema import Definitions
+    from binlane.cli.cat_request import CatRequest
+
+_DEFAULT_PORT: Final = 3306
+_SERVER_ID_BASE: Final = 0x62000000
+_SERVER_ID_RANDOM: Final = 1 << 24
+
+
+def remote_files(request: CatRequest) -> Iterator[LogFile]:
+    """The files that the command line names, one after the other, from its server.
+
+    With `--to-last-log` the last one goes on up to the end of the server's log.
+
+    Raises:
+        click.UsageError: If the options of the server contradict each other.
+        PeerError: If the server refuses something, or goes away.
+    """
+    server = _Server(request)
+    names = request.files
+    for index, name in enumerate(names):
+        is_last = index == len(names) - 1
+        with closing(server.events(name, is_first=index == 0, is_last=is_last)) as events:
+            for file, group in groupby(events, key=attrgetter("file")):
+                yield LogFile(
+                    name=file,
+                    path=file,
+                    events=(remote.event for remote in group),
+                    is_first=index == 0 and file == name,
+                    is_last=is_last,
+                )
+
+
+def write_raw(request: CatRequest) -> None:
+    """Write the server's files as they are; `--result-file` is what their names begin with.
+
+    Raises:
+        StoreError: If a file cannot be written.
+        PeerError: If the server refuses something, or goes away.
+    """
+    server = _Server(request)
+    prefix = request.given["result_file"] or ""
+    names = request.files
+    with ExitStack() as stack:
+        for index, name in enumerate(names):
+            events = server.events(name, is_first=index == 0, is_last=index == len(names) - 1)
+            with closing(events):
+                _write_files(events, prefix, stack)
+
+
+def _write_files(events: Iterator[RemoteEvent], prefix: str, stack: ExitStack) -> None:
+    file, out = "", None
+    for remote in events:
+        if remote.file != file or out is None:
+            if out is not None:
+                out.close()
+            file, out = remote.file, stack.enter_context(_created(prefix + remote.file))
+            out.write(MAGIC)
+        try:
+            out.write(remote.data)
+            out.flush()
+        except OSError as error:
+            raise _unwritable(out.name, error) from None
+
+
+def _created(path: str) -> IO[bytes]:
+    try:
+        return Path(path).open("wb")
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str, error: OSError) -> StoreError:
+    return StoreError(
+        f"cannot be written: {error.strerror}", path=path, hint="name another --result-file"
+    )
+
+
+def server_schema(address: str, given: Mapping[str, Any]) -> Definitions:
+    """Every table of a server as it defines it, for `--schema`.
+
+    Args:
+        address: Its URL.
+        given: Options that may give the password.
+
+    Raises:
+        ConfigError: If the URL is none.
+        PeerError: If the server cannot be asked.
+    """
+    from binlane.capture.schema import read_schema  # noqa: PLC0415  # for this option only
+
+    return read_schema(SourceUrl.parse(address, key="--schema"), _password(given))
+
+
+class _Server:
+    """The server that a command line names."""
+
+    def __init__(self, request: CatRequest) -> None:
+        self._request = request
+        self._given = request.given
+        self._url = _url(request.given)
+        self._account = account_at(self._url, _password(request.given))
+
+    def events(
+        self, name: str, *, is_first: bool, is_last: bool
+    ) -> Generator[RemoteEvent, None, None]:
+        """The events of a file, and behind the last one of those that follow, where asked for."""
+        given, selection = self._given, self._request.selection
+        goes_on = is_last and (given["to_last_log"] or given["stop_never"])
+        kind = (given["remote_kind"] or "").upper()
+        remote = RemoteRequest(
+            account=self._account,
+            file=name,
+            position=max(selection.start_position if is_first else 0, len(MAGIC)),
+            server_id=self._server_id(),
+            waits=is_last and given["stop_never"],
+            excluded=selection.exclude_gtids if kind == "BINLOG-DUMP-GTIDS" else None,
+        )
+        with closing(read_remote(self._url, remote, bind_address=given["bind_address"])) as events:
+            for event in events:
+                if event.file != name and not goes_on:
+                    return
+                yield event
+
+    def _server_id(self) -> int:
+        asked: int | None = self._given["connection_server_id"]
+        if asked is not None:
+            return asked
+        if not self._given["stop_never"]:
+            return 0
+        return _SERVER_ID_BASE + secrets.randbelow(_SERVER_ID_RANDOM)
+
+
+def _url(given: Mapping[str, Any]) -> SourceUrl:
+    protocol = (given["protocol"] or "").lower()
+    if protocol == "socket" and given["socket"] is None:
+        raise click.UsageError("--protocol=socket needs --socket PATH")
+    is_local = given["socket"] is not None and protocol != "tcp"
+    return SourceUrl(
+        scheme="mysql",
+        user=given["user"] or _own_name(),
+        host=given["host"],
+        port=given["port"] or _DEFAULT_PORT,
+        socket=given["socket"] if is_local else None,
+        ssl_mode=_ssl_mode(given),
+        ssl_ca=given["ssl_ca"],
+        ssl_cert=given["ssl_cert"],
+        ssl_key=given["ssl_key"],
+    )
+
+
+def _ssl_mode(given: Mapping[str, Any]) -> SslMode:
+    if given["ssl_mode"] is not None:
+        return SslMode(given["ssl_mode"].upper())
+    if given["ssl"] is False:
+        return SslMode.DISABLED
+    if given["ssl_verify_server_cert"]:
+        return SslMode.VERIFY_IDENTITY
+    if given["ssl_ca"] is not None:
+        return SslMode.VERIFY_CA
+    return SslMode.REQUIRED if given["ssl"] else SslMode.PREFERRED
+
+
+def _password(given: Mapping[str, Any]) -> str:
+    if given["ask_password"]:
+        asked: str = click.prompt("Enter password", hide_input=True, default="", err=True)
+        return asked
+    if given["password"] is not None:
+        return str(given["password"])
+    if given["password_file"] is not None:
+        path: Path = given["password_file"]
+        try:
+            return path.read_text(encoding="utf-8").partition("\n")[0].removesuffix("\r")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"--password-file: {error}") from None
+    return os.environ.get("MYSQL_PWD", "")
+
+
+def _own_name() -> str:
+    with suppress(OSError, KeyError):
+        return getpass.getuser()
+    return ""

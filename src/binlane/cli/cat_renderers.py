@@ -1,0 +1,67 @@
+"""Which renderer prints what a command line of `cat` asks for."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from binlane.cat.renderer import Renderer
+from binlane.cli.cat_request import CatRequest
+
+if TYPE_CHECKING:
+    from binlane.sql.catalog import SchemaCatalog
+
+_SERVER: Final = re.compile(r"(mariadb|mysql)://")
+
+
+def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer:
+    """The renderer of the form asked for; it is imported only then.
+
+    Args:
+        request: The command line.
+        catalog: Names and types of columns; None where the log alone tells them.
+    """
+    given = request.given
+    if given["flashback"]:
+        from binlane.cat.flashback import Flashback  # noqa: PLC0415  # only what is asked for
+
+        return Flashback(catalog=catalog)
+    if given["format_"] == "json":
+        from binlane.cat.json_lines import JsonLines  # noqa: PLC0415  # as above
+
+        return JsonLines(with_rows=given["verbose"] > 0, catalog=catalog)
+    if given["format_"] == "sql":
+        from binlane.cat.sql_lines import SqlLines  # noqa: PLC0415  # as above
+
+        return SqlLines(catalog=catalog, load_directory=given["load_directory"])
+    from binlane.cat.text import TextLines  # noqa: PLC0415  # as above
+
+    return TextLines(request.text_options())
+
+
+def catalog_for(request: CatRequest) -> SchemaCatalog | None:
+    """The catalog that `--schema` gives, kept up to date by the log's own DDL.
+
+    Without it there is none, since most output needs none; SQL cannot be written without names, so
+    there the log's own definitions have to do.
+
+    Raises:
+        StoreError: If the file cannot be read.
+        PeerError: If the server cannot be asked.
+    """
+    source = request.given["schema"]
+    needs_names = request.given["flashback"] or request.given["format_"] == "sql"
+    if source is None and not needs_names:
+        return None
+    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # only where names are wanted
+
+    catalog = SchemaCatalog()
+    if source is not None and _SERVER.match(source):
+        from binlane.cli.cat_remote import server_schema  # noqa: PLC0415  # only with a server
+
+        catalog.load_statements(server_schema(source, request.given))
+    elif source is not None:
+        from binlane.store.chunks import open_chunks  # noqa: PLC0415  # as above
+
+        catalog.load(b"".join(open_chunks(source)).decode("utf-8", "surrogateescape"))
+    return catalog

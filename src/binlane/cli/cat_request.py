@@ -1,0 +1,246 @@
+"""What a command line of `cat` asks for, checked: which options go together, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from binlane.cat.selection import IdList, Selection
+from binlane.cli.cat_values import table_named
+from binlane.positions import GtidPosition
+
+if TYPE_CHECKING:
+    from binlane.cat.table_filter import TableLists
+    from binlane.cat.text_options import TextOptions
+
+# Of each pair, one says the opposite of the other, or leaves nothing for it to do.
+_EXCLUDE_EACH_OTHER: Final = (
+    ("do_server_ids", "ignore_server_ids"),
+    ("do_domain_ids", "ignore_domain_ids"),
+    ("summary", "flashback"),
+    ("raw", "summary"),
+    ("raw", "flashback"),
+    ("raw", "force"),
+    ("raw", "html_file"),
+    ("summary", "result_file"),
+    ("idempotent", "flashback"),
+)
+_NEED_A_SERVER: Final = ("raw", "to_last_log", "stop_never", "connection_server_id", "bind_address")
+_SERVER_REFUSES: Final = ("force", "encryption_keys")
+_ID_LISTS: Final = frozenset(
+    {"do_server_ids", "ignore_server_ids", "do_domain_ids", "ignore_domain_ids"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatRequest:
+    """A command line of `cat`.
+
+    Attributes:
+        files: As typed.
+        given: Every option's value by its name.
+        selection: Which events by position, time, id and GTID.
+        event_types: Upper-case names of the types to print; empty for all.
+        rewrites: New names of databases.
+    """
+
+    files: tuple[str, ...]
+    given: Mapping[str, Any]
+    selection: Selection
+    event_types: frozenset[str]
+    rewrites: Mapping[str, str]
+
+    @classmethod
+    def of(cls, files: tuple[str, ...], given: Mapping[str, Any]) -> CatRequest:
+        """Check options and put them in order.
+
+        Raises:
+            click.UsageError: If they contradict each other.
+        """
+        _check(given)
+        request = cls(
+            files=files,
+            given=given,
+            selection=_selection(given),
+            event_types=_event_types(given["do_event"]),
+            rewrites=MappingProxyType(dict(given["rewrites"])),
+        )
+        if (
+            given["raw"]
+            and not replace(
+                request, selection=replace(request.selection, start_position=0)
+            ).prints_all
+        ):
+            raise click.UsageError("--raw writes files as they are; it leaves nothing out")
+        return request
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the log comes from a server."""
+        return self.given["read_from_remote_server"] or self.given["remote_kind"] is not None
+
+    @property
+    def start_position(self) -> int:
+        """Of the first file, 0 for its beginning."""
+        return self.selection.start_position
+
+    @property
+    def is_filtered_by_name(self) -> bool:
+        """Whether `--database` or `--table` is given."""
+        return self.given["database"] is not None or self.given["table"] is not None
+
+    @property
+    def prints_all(self) -> bool:
+        """Whether every event is printed."""
+        return (
+            self.selection.is_everything
+            and not self.event_types
+            and not self.is_filtered_by_name
+            and not any(
+                self.given[name] for name in ("do_table", "ignore_table", "do_db", "ignore_db")
+            )
+        )
+
+    def table_lists(self) -> TableLists:
+        """The lists that are binlane's own.
+
+        Raises:
+            click.UsageError: If one of their names is none.
+        """
+        from binlane.cat.table_filter import (  # noqa: PLC0415  # needs the SQL layer
+            RenameMode,
+            make_lists,
+        )
+        from binlane.names import TableName  # noqa: PLC0415
+
+        named = {
+            option: [_named(option, text) for text in self.given[option]]
+            for option in ("do_table", "ignore_table")
+        }
+        full = {
+            option: [name for name in names if isinstance(name, TableName)]
+            for option, names in named.items()
+        }
+        plain = {
+            option: [name for name in names if isinstance(name, str)]
+            for option, names in named.items()
+        }
+        return make_lists(
+            do=[*self.given["do_db"], *full["do_table"]],
+            ignore=[*self.given["ignore_db"], *full["ignore_table"]],
+            do_names=plain["do_table"],
+            ignore_names=plain["ignore_table"],
+            rename=RenameMode(self.given["rename"]),
+        )
+
+    def text_options(self) -> TextOptions:
+        """What the text shows."""
+        from binlane.cat.text_options import Base64Output, TextOptions  # noqa: PLC0415  # as above
+
+        given = self.given
+        return TextOptions(
+            verbose=given["verbose"],
+            base64_output=Base64Output(given["base64_output"].lower()),
+            short_form=given["short_form"],
+            hexdump=given["hexdump"],
+            print_table_metadata=given["print_table_metadata"],
+            print_row_count=given["print_row_count"],
+            print_row_event_positions=given["print_row_event_positions"],
+            skip_annotate=given["skip_annotate_row_events"],
+            skip_gtids=given["skip_gtids"],
+            disable_log_bin=given["disable_log_bin"],
+            idempotent=given["idempotent"],
+            require_row_format=given["require_row_format"],
+            set_charset=given["set_charset"],
+            rewrite_databases=self.rewrites,
+            load_directory=given["load_directory"],
+        )
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    for one, other in _EXCLUDE_EACH_OTHER:
+        if given[one] and given[other]:
+            raise click.UsageError(f"{_shown(one)} and {_shown(other)} exclude each other")
+    is_remote = given["read_from_remote_server"] or given["remote_kind"] is not None
+    for name in _NEED_A_SERVER if not is_remote else ():
+        if given[name]:
+            raise click.UsageError(f"{_shown(name)} needs --read-from-remote-server")
+    for name in _SERVER_REFUSES if is_remote else ():
+        if given[name]:
+            raise click.UsageError(
+                f"{_shown(name)} is for files; a server sends its log whole and decrypted"
+            )
+    if given["html_file"] and not given["summary"]:
+        raise click.UsageError("--html needs --summary")
+    if given["flashback"] and given["format_"] == "json":
+        raise click.UsageError("--flashback gives SQL; it has no --format=json")
+    if given["summary"] and given["format_"] == "sql":
+        raise click.UsageError("--summary is text or --format=json")
+
+
+def _selection(given: Mapping[str, Any]) -> Selection:
+    positions: dict[str, Any] = {}
+    for which in ("start", "stop"):
+        position = given[f"{which}_position"]
+        if isinstance(position, GtidPosition):
+            positions[f"{which}_gtids"] = position
+        elif position is not None:
+            positions[f"{which}_position"] = position
+    _check_window(positions, is_strict=given["gtid_strict_mode"])
+    empty = frozenset[int]()
+    return Selection(
+        **positions,
+        start_time=given["start_datetime"],
+        stop_time=given["stop_datetime"],
+        offset=given["offset"],
+        server_ids=IdList(
+            do=given["do_server_ids"] or empty, ignore=given["ignore_server_ids"] or empty
+        ),
+        server_id_mask=(1 << given["server_id_bits"]) - 1,
+        domain_ids=IdList(
+            do=given["do_domain_ids"] or empty, ignore=given["ignore_domain_ids"] or empty
+        ),
+        is_gtid_strict=given["gtid_strict_mode"],
+        include_gtids=given["include_gtids"],
+        exclude_gtids=given["exclude_gtids"],
+        # The text says itself what it leaves out.
+        skips_gtids=given["skip_gtids"] and given["format_"] != "text",
+    )
+
+
+def _check_window(positions: Mapping[str, Any], *, is_strict: bool) -> None:
+    start: GtidPosition = positions.get("start_gtids", GtidPosition())
+    stop: GtidPosition = positions.get("stop_gtids", GtidPosition())
+    for gtid in stop if is_strict else ():
+        done = start.last(gtid.domain_id)
+        if done is not None and done.sequence > gtid.sequence:
+            raise click.UsageError(f"--stop-position {gtid} comes before --start-position {done}")
+
+
+def _event_types(texts: tuple[str, ...]) -> frozenset[str]:
+    from binlane.codec.types import EventType  # noqa: PLC0415  # as above
+
+    names = frozenset(
+        name.strip().upper() for text in texts for name in text.split(",") if name.strip()
+    )
+    known = {*EventType.__members__, "UNKNOWN"}
+    for name in sorted(names - known):
+        raise click.UsageError(
+            f"--do-event: there is no event type {name}; such are QUERY, TABLE_MAP, WRITE_ROWS_V1"
+        )
+    return names
+
+
+def _named(option: str, text: str) -> Any:
+    try:
+        return table_named(text)
+    except ValueError as error:
+        raise click.UsageError(f"{_shown(option)}: {error}") from None
+
+
+def _shown(name: str) -> str:
+    return {"html_file": "--html"}.get(name) or "--" + name.replace("_", "-")

@@ -1,0 +1,136 @@
+"""What the options of `cat` take: times, positions, ids and GTID sets, read from their text."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from binlane.positions import SERVER_ID_MAX, GtidPosition, GtidSet
+
+if TYPE_CHECKING:
+    from binlane.names import TableName
+
+_DIGITS_TO_FORMAT: Final = {8: "%Y%m%d", 12: "%y%m%d%H%M%S", 14: "%Y%m%d%H%M%S"}
+
+
+class _Value(click.ParamType[Any]):
+    """A value that its own reader checks."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was typed; what is read already stays."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.read(value.strip())
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def read(self, text: str) -> object:
+        """The value; ValueError says what is wrong with it."""
+        raise NotImplementedError
+
+
+class Time(_Value):
+    """A date and time → seconds since 1970; without a zone it is local time, as for the tools."""
+
+    name = "time"
+
+    def read(self, text: str) -> int:
+        """Read what servers take for a DATETIME, or ISO 8601 with a zone."""
+        try:
+            if text.isascii() and text.isdigit() and len(text) in _DIGITS_TO_FORMAT:
+                when = datetime.strptime(text, _DIGITS_TO_FORMAT[len(text)])  # noqa: DTZ007  # local
+            else:
+                when = datetime.fromisoformat(text.replace("/", "-"))
+        except ValueError:
+            raise ValueError(
+                f"{text!r} is no date and time such as '2026-11-20 15:00:00' (local time) or "
+                "'2026-11-20T14:00:00Z'"
+            ) from None
+        return max(0, int(when.timestamp()))
+
+
+class Position(_Value):
+    """A byte position in a file, or a MariaDB GTID list."""
+
+    name = "position"
+
+    def read(self, text: str) -> int | GtidPosition:
+        """A number, or GTIDs with commas between them."""
+        if text.isascii() and text.isdigit():
+            return int(text)
+        try:
+            return GtidPosition.parse(text)
+        except ValueError as error:
+            raise ValueError(f"{error}; a position is a number of bytes or such GTIDs") from None
+
+
+class Ids(_Value):
+    """Server ids or domain ids with commas between them → a set."""
+
+    name = "ids"
+
+    def read(self, text: str) -> frozenset[int]:
+        """Numbers of 32 bits."""
+        parts = [part.strip() for part in text.split(",")]
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            raise ValueError(f"{text!r} is no list of numbers such as 1,2")
+        numbers = frozenset(map(int, parts))
+        if max(numbers) > SERVER_ID_MAX:
+            raise ValueError(f"{max(numbers)} is more than {SERVER_ID_MAX}")
+        return numbers
+
+
+class Gtids(_Value):
+    """A MySQL GTID set."""
+
+    name = "gtid set"
+
+    def read(self, text: str) -> GtidSet:
+        """`uuid:1-5:7,uuid:tag:1`."""
+        return GtidSet.parse(text)
+
+
+class Rewrite(_Value):
+    """`from->to` → both names."""
+
+    name = "rewrite"
+
+    def read(self, text: str) -> tuple[str, str]:
+        """Two names of databases."""
+        old, arrow, new = text.partition("->")
+        if not (old.strip() and arrow and new.strip()):
+            raise ValueError(f"{text!r} is not FROM->TO")
+        return old.strip(), new.strip()
+
+
+def table_named(text: str) -> TableName | str:
+    """`database.table`, quoted or not, or the name of a table in any database.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    from binlane.names import TableName  # noqa: PLC0415  # only where tables are named
+
+    parts = _parts(text.strip())
+    if len(parts) == 1:
+        return parts[0]
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(f"{text!r} is no DATABASE.TABLE")
+    return TableName(*parts)
+
+
+def _parts(text: str) -> list[str]:
+    parts, quoted = [""], False
+    for sign in text:
+        if sign == "`":
+            quoted = not quoted
+        elif sign == "." and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    if quoted or not all(parts):
+        raise ValueError(f"{text!r} is no DATABASE.TABLE")
+    return parts

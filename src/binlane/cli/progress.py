@@ -1,0 +1,81 @@
+"""A progress bar on a terminal, for work that takes longer than a moment; never in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_QUIET_S: Final = 1.0
+_REFRESH_S: Final = 0.1
+
+
+class Meter:
+    """Counts bytes that were read, and shows them once that has taken a second."""
+
+    def __init__(self, total_bytes: int | None) -> None:
+        """Start to measure time.
+
+        Args:
+            total_bytes: Of all that will be read; None if that is not known.
+        """
+        self._total_bytes = total_bytes
+        self._done_bytes = 0
+        self._next_s = time.monotonic() + _QUIET_S
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, size_bytes: int) -> None:
+        """Count; show from time to time."""
+        self._done_bytes += size_bytes
+        now = time.monotonic()
+        if now < self._next_s:
+            return
+        self._next_s = now + _REFRESH_S
+        bar = self._bar = self._bar or self._begin()
+        assert self._task is not None, "begun with the bar"
+        bar.update(self._task, completed=self._done_bytes)
+        bar.refresh()
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _begin(self) -> Progress:
+        from rich.console import Console  # noqa: PLC0415  # for long work only
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        bar = Progress(
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task = bar.add_task("", total=self._total_bytes)
+        bar.start()
+        return bar
+
+
+def meter_for(paths: Iterable[str], *, writes_to_terminal: bool, is_quiet: bool) -> Meter | None:
+    """A meter where somebody sees it and nothing else is written to the terminal, else None."""
+    is_seen = sys.stderr.isatty() and sys.stdin.isatty() and not writes_to_terminal
+    if is_quiet or not is_seen:
+        return None
+    sizes = [path.stat().st_size for name in paths if (path := Path(name)).is_file()]
+    return Meter(sum(sizes) or None)

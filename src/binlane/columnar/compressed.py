@@ -1,0 +1,90 @@
+"""Compressed rows events and transactions → plain ones in a buffer that kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+from isal import igzip_lib
+
+from binlane.codec.types import EventType
+from binlane.columnar.conversions import UnexpectedError
+from binlane.columnar.located_rows import NotedEvents, Small
+from binlane.columnar.window import padded
+from binlane.kernels import layout
+
+ARENA_BYTES: Final = 4 << 20
+
+_IsalError: Any = igzip_lib.IsalError
+_RECORD: Final = 0x80
+_LENGTH_BYTES: Final = 0x07
+_COMPRESSED_TYPES: Final = (
+    EventType.WRITE_ROWS_COMPRESSED_V1,
+    EventType.UPDATE_ROWS_COMPRESSED_V1,
+    EventType.DELETE_ROWS_COMPRESSED_V1,
+    EventType.WRITE_ROWS_COMPRESSED,
+    EventType.UPDATE_ROWS_COMPRESSED,
+    EventType.DELETE_ROWS_COMPRESSED,
+)
+IS_COMPRESSED: Final = np.zeros(256, np.bool_)
+IS_COMPRESSED[list(_COMPRESSED_TYPES)] = True
+
+
+def inflated(noted: NotedEvents, picked: Small) -> Iterator[tuple[Small, NotedEvents]]:
+    """Rows events with their images plain, in pieces of a few MiB.
+
+    Args:
+        noted: Events of any tables.
+        picked: Columns of their table, in log order; compressed and plain ones.
+
+    Yields:
+        Of each piece the events that it has, and their copies under the same numbers.
+
+    Raises:
+        UnexpectedError: If a compressed record is broken.
+    """
+    start = 0
+    while start < picked.shape[0]:
+        parts: list[bytes] = []
+        events = noted.events.copy()
+        size = 0
+        stop = start
+        while stop < picked.shape[0] and (size < ARENA_BYTES or stop == start):
+            index = int(picked[stop])
+            bitmap, images, end = (
+                int(events[row, index])
+                for row in (layout.EVENT_BITMAP, layout.EVENT_IMAGES, layout.EVENT_END)
+            )
+            record = noted.data[images:end].tobytes()
+            if IS_COMPRESSED[events[layout.EVENT_TYPE, index]]:
+                record = _plain(record)
+            head = noted.data[bitmap:images].tobytes()
+            parts += [head, record]
+            events[layout.EVENT_BITMAP, index] = size
+            events[layout.EVENT_IMAGES, index] = size + len(head)
+            size += len(head) + len(record)
+            events[layout.EVENT_END, index] = size
+            stop += 1
+        arena = padded(size)
+        arena[:size] = np.frombuffer(b"".join(parts), np.uint8)
+        yield picked[start:stop], replace(noted, data=arena, events=events)
+        start = stop
+
+
+def _plain(record: bytes) -> bytes:
+    """The row images in a compressed record, by the fastest decompressor there is."""
+    head = record[0] if record else 0
+    length_bytes = head & _LENGTH_BYTES
+    if head & ~_LENGTH_BYTES != _RECORD or not 1 <= length_bytes <= 4:
+        raise UnexpectedError
+    length = int.from_bytes(record[1 : 1 + length_bytes], "big")
+    inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_ZLIB)
+    try:
+        plain = inflater.decompress(record[1 + length_bytes :], length + 1)
+    except (_IsalError, EOFError):
+        raise UnexpectedError from None
+    if len(plain) != length or not inflater.eof or inflater.unused_data:
+        raise UnexpectedError
+    return plain

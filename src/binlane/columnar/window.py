@@ -1,0 +1,131 @@
+"""The bytes of a file that the fast path looks at: one buffer, filled at its end and cut at its front."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+
+PADDING: Final = 64
+"""Bytes behind what a buffer holds that kernels may read, and write to."""
+
+
+PIECE_BYTES: Final = 1 << 19
+"""Bytes that are read at once, so that they are looked at while they are in the cache."""
+
+
+class ByteSource(Protocol):
+    """Where the bytes of one file come from."""
+
+    def read_into(self, view: memoryview) -> int:
+        """Read at most as many bytes as fit; 0 at the end.
+
+        Raises:
+            StoreError: If they cannot be read.
+        """
+
+    def reread(self, position: int) -> Self:
+        """The same bytes again from a position on.
+
+        Raises:
+            StoreError: If they cannot be read again.
+        """
+
+
+def padded(length: int) -> Bytes:
+    """A buffer of `length` bytes and the padding."""
+    return np.zeros(length + PADDING, np.uint8)
+
+
+class Window:
+    """A run of bytes of a file.
+
+    Args:
+        source: Of the bytes.
+        size_bytes: How many are read at once.
+        base: The position in the file of the first byte.
+
+    Attributes:
+        data: The buffer, with `PADDING` behind it.
+        end: Bytes in it.
+        base: The position in the file of the first one.
+    """
+
+    def __init__(self, source: ByteSource, *, size_bytes: int, base: int = 0) -> None:
+        self._source = source
+        self._size = size_bytes
+        self.data = padded(size_bytes + min(size_bytes, PIECE_BYTES))
+        self.end = 0
+        self.base = base
+
+    def fill(self) -> bool:
+        """Read a piece more behind what is there; False at the end of the file."""
+        room = self.data.shape[0] - PADDING - self.end
+        piece = min(self._size, PIECE_BYTES)
+        if room < piece:
+            larger = padded(max(2 * self.end, self._size + piece))
+            larger[: self.end] = self.data[: self.end]
+            self.data = larger
+        length = self._source.read_into(self.data.data[self.end : self.end + piece])
+        self.end += length
+        return length > 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is a window of bytes."""
+        return self.end >= self._size
+
+    def drop(self, count: int) -> None:
+        """Forget the first bytes; give back the room that one large event needed."""
+        if not count:
+            return
+        left = self.end - count
+        if self.data.shape[0] > 8 * self._size + PADDING and left < self._size:
+            smaller = padded(2 * self._size)
+            smaller[:left] = self.data[count : self.end]
+            self.data = smaller
+        else:
+            self.data[:left] = (
+                self.data[count : self.end].copy() if left > count else self.data[count : self.end]
+            )
+        self.base += count
+        self.end = left
+
+    def bytes(self, start: int, end: int) -> bytes:
+        """A copy of some bytes."""
+        return self.data[start:end].tobytes()
+
+    def rest(self, start: int) -> Remainder:
+        """What comes from an offset on, to the end of the file, in pieces."""
+        return Remainder(self.bytes(start, self.end), self._source, self._size)
+
+
+class Remainder:
+    """Bytes that were read and those behind them, as pieces.
+
+    Args:
+        head: The bytes that were read.
+        source: Of those behind them.
+        size_bytes: Of a piece.
+    """
+
+    def __init__(self, head: bytes, source: ByteSource, size_bytes: int) -> None:
+        self._head = head
+        self._source = source
+        self._piece = bytearray(size_bytes)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> bytes:
+        """The next piece."""
+        if self._head:
+            head, self._head = self._head, b""
+            return head
+        length = self._source.read_into(memoryview(self._piece))
+        if not length:
+            raise StopIteration
+        return bytes(self._piece[:length])

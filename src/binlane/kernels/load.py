@@ -1,0 +1,209 @@
+"""The kernels, in the fastest form that is there: compiled ahead, else by numba now.
+
+Compiled modules lie beside the sources, or in the user's cache where that folder cannot be
+written. Their names hold a hash of the sources and the versions that made them, so that one that
+is out of date is never found. With them nothing imports numba.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).parent
+_LISTS_KERNELS: Final = b"\nEXPORTS: "
+_IMPORT: Final = re.compile(rb"^from binlane\.kernels(?:\.| import )(\w+)", re.MULTILINE)
+_TOOLS: Final = frozenset({"__init__.py", "load.py", "build.py"})
+
+
+class Build(Enum):
+    """How kernels run."""
+
+    COMPILED = "compiled"
+    JIT = "jit"
+    PLAIN = "plain"
+
+
+class Kernels:
+    """The kernels as attributes, each loaded or compiled when it is first asked for.
+
+    Args:
+        build: How they shall run; if None compiled ahead, or by numba where that is missing.
+    """
+
+    def __init__(self, build: Build | None) -> None:
+        self._build = build
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for module in kernel_modules():
+            kernel = self._find(module, name)
+            if kernel is not None:
+                setattr(self, name, kernel)
+                return kernel
+        raise AttributeError(f"no kernel is called {name}")
+
+    def _find(self, module: str, name: str) -> Callable[..., Any] | None:
+        compiled = None if self._build in {Build.JIT, Build.PLAIN} else compiled_module(module)
+        if compiled is not None:
+            found: Callable[..., Any] | None = getattr(compiled, name, None)
+            return found
+        if self._build is Build.COMPILED:
+            return None
+        for function, signature in import_module(f"{__package__}.{module}").EXPORTS:
+            if function.__name__ == name:
+                return function if self._build is Build.PLAIN else _jit(function, signature, module)
+        return None
+
+
+_chosen: list[Kernels] = []
+
+
+def kernels() -> Any:
+    """The kernels; `kernels().scan(…)` calls one."""
+    if not _chosen:
+        _chosen.append(Kernels(None))
+    return _chosen[-1]
+
+
+@contextmanager
+def running(build: Build) -> Iterator[Any]:
+    """Run kernels in a certain form, for comparing them."""
+    _chosen.append(Kernels(build))
+    try:
+        yield _chosen[-1]
+    finally:
+        _chosen.pop()
+
+
+def builds() -> tuple[Build, ...]:
+    """The forms that can run here."""
+    is_compiled = all(compiled_module(module) is not None for module in kernel_modules())
+    return (Build.COMPILED, Build.JIT, Build.PLAIN) if is_compiled else (Build.JIT, Build.PLAIN)
+
+
+@cache
+def kernel_modules() -> tuple[str, ...]:
+    """Names of the modules that list kernels."""
+    return tuple(sorted(name for name, source in _sources().items() if _LISTS_KERNELS in source))
+
+
+@cache
+def compiled_module(name: str) -> ModuleType | None:
+    """The compiled form of a kernel module, None if there is none that fits the sources."""
+    stem = compiled_name(name)
+    for folder in folders():
+        path = folder / (stem + EXTENSION_SUFFIXES[0])
+        if path.exists():
+            loader = ExtensionFileLoader(stem, str(path))
+            spec = spec_from_file_location(stem, path, loader=loader)
+            assert spec is not None, "a path and a loader make a spec"
+            module = module_from_spec(spec)
+            loader.exec_module(module)
+            return module
+    return None
+
+
+@cache
+def compiled_name(name: str) -> str:
+    """Name of the compiled form of a kernel module: `_compiled_scan_0123456789abcdef`."""
+    digest = hashlib.sha256(f"{version('numba')} {sys.version} {_processor()}".encode())
+    for source in sorted(_needed_by(name)):
+        digest.update(_sources()[source])
+    return f"_compiled_{name}_{digest.hexdigest()[:16]}"
+
+
+@cache
+def _processor() -> str:
+    """What the processor can do, as far as the system tells: kernels are compiled for it."""
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as facts:
+            return next((line for line in facts if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        import platform  # noqa: PLC0415 - where the system tells nothing
+
+        return platform.processor()
+
+
+def _needed_by(name: str) -> set[str]:
+    """A module and those beside it that it imports, directly or not."""
+    found, waiting = set(), [name]
+    while waiting:
+        module = waiting.pop()
+        found.add(module)
+        imported = {match.decode() for match in _IMPORT.findall(_sources()[module])}
+        waiting += imported & _sources().keys() - found
+    return found
+
+
+@cache
+def _sources() -> dict[str, bytes]:
+    """What kernels are made of, by module name."""
+    return {
+        path.stem: path.read_bytes()
+        for path in sorted(FOLDER.glob("*.py"))
+        if path.name not in _TOOLS
+    }
+
+
+def folders() -> tuple[Path, Path]:
+    """Where compiled modules may lie: beside the sources, or in the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return FOLDER, Path(base) / "binlane" / "kernels"
+
+
+def writable_folder() -> Path:
+    """The first of them that can be written.
+
+    Raises:
+        OSError: If none can.
+    """
+    for folder in folders():
+        if folder.is_dir() and os.access(folder, os.W_OK):
+            return folder
+    folder = folders()[-1]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _jit(function: Callable[..., Any], signature: str, module: str) -> Callable[..., Any]:
+    from numba import njit  # noqa: PLC0415 - half a second, which only this form of kernels needs
+
+    with _numba_cache(compiled_name(module)) as is_there, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numba's notes on its own doings
+        compiled: Callable[..., Any] = njit(signature, cache=is_there, nogil=True)(function)
+    return compiled
+
+
+@contextmanager
+def _numba_cache(stem: str) -> Iterator[bool]:
+    """Numba's cache in a folder for these very sources; False if nothing can be written."""
+    config: Any = import_module("numba.core.config")  # as above
+
+    before = config.CACHE_DIR
+    try:
+        folder = writable_folder() / "__pycache__" / stem
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        yield False
+        return
+    config.CACHE_DIR = str(folder)
+    try:
+        yield True
+    finally:
+        config.CACHE_DIR = before

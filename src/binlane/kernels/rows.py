@@ -1,0 +1,222 @@
+"""Row images: which events belong to which table, and where each value of each image stands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from binlane.kernels.layout import (
+    COLUMN_KIND,
+    COLUMN_TARGET,
+    DELETE,
+    EVENT_BITMAP,
+    EVENT_END,
+    EVENT_IMAGES,
+    EVENT_MAP,
+    EVENT_TYPE,
+    INSERT,
+    INSERTS,
+    LOCATE_AT,
+    LOCATE_DAMAGED,
+    LOCATE_DONE,
+    LOCATE_FULL,
+    LOCATE_NEXT,
+    LOCATE_NUMBER,
+    LOCATE_ROWS,
+    NULL,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    UPDATES,
+)
+from binlane.kernels.memory import Bytes, is_equal, load_le
+
+Numbers = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+
+
+def order(events: Small, picked: Small, counts: Small, ordered: Small) -> int:
+    """Sort events by table map, keeping their order within each.
+
+    Args:
+        events: The table of noted events.
+        picked: Columns of it, in log order.
+        counts: Receives where the events of each map end in `ordered`; zeros when it comes.
+        ordered: Receives `picked`, map by map.
+
+    Returns:
+        How many events there are.
+    """
+    count = int(picked.shape[0])
+    for index in range(count):
+        counts[events[EVENT_MAP, picked[index]]] += 1
+    total = 0
+    for number in range(counts.shape[0]):
+        own = counts[number]
+        counts[number] = total
+        total += own
+    for index in range(count):
+        number = events[EVENT_MAP, picked[index]]
+        ordered[counts[number]] = picked[index]
+        counts[number] += 1
+    return count
+
+
+@register_jitable(inline="always")
+def _present(data: Bytes, bitmap: int, columns: int, present: Small, absent: Bytes) -> int:
+    """List the columns of an image, and mark those that it lacks; how many it has."""
+    count = 0
+    for column in range(columns):
+        if (int(data[bitmap + (column >> 3)]) >> (column & 7)) & 1:
+            present[count] = column
+            count += 1
+        else:
+            absent[column] = 1
+    return count
+
+
+@register_jitable(inline="always")
+def _image(
+    data: Bytes,
+    start: int,
+    end: int,
+    columns: Small,
+    present: Small,
+    listed: int,
+    count: int,
+    row: int,
+    positions: Small,
+    nulls: Bytes,
+) -> int:
+    """Note where the values of one image stand; where it ends, or -1."""
+    rows_max = positions.shape[1]
+    at = start + (count + 7) // 8
+    if at > end:
+        return -1
+    if count < columns.shape[1]:
+        for target in range(positions.shape[0]):
+            positions[target, row] = NULL
+            nulls[target] = 1
+    for index in range(count):
+        column = present[listed + index]
+        target = columns[COLUMN_TARGET, column]
+        if (int(data[start + (index >> 3)]) >> (index & 7)) & 1:
+            if target >= 0:
+                positions[target, row] = NULL
+                nulls[target] = 1
+            continue
+        if target >= 0:
+            positions[target, row] = at
+        kind = columns[COLUMN_KIND, column]
+        if kind >= 0:
+            at += kind
+        else:
+            if at - kind > end:
+                return -1
+            at += load_le(data, at, -kind) - kind
+    if at > end or row >= rows_max:
+        return -1
+    return at
+
+
+def locate(
+    data: Bytes,
+    columns: Small,
+    effects: Small,
+    events: Small,
+    picked: Small,
+    state: Numbers,
+    present: Small,
+    absent: Bytes,
+    positions: Small,
+    nulls: Bytes,
+    notes: Small,
+) -> int:
+    """Find the values of the row images of one table's events.
+
+    Args:
+        data: The buffer.
+        columns: Of the table: bytes that a value takes, or minus those of its length; and the
+            row of `positions` that is its own, or -1.
+        effects: INSERTS, UPDATES or DELETES for each event type.
+        events: The table of noted events.
+        picked: Columns of it: the events, all of this table.
+        state: Where to go on; the images found.
+        present: Room for two lists of columns.
+        absent: Two flags a column: whether a before image and whether an after image lacked it.
+        positions: Receives where the value of each column and image stands, NULL for none.
+        nulls: Receives 1 for each row of `positions` with a NULL.
+        notes: Receives of each image its event, what happened, and the change's number.
+
+    Returns:
+        LOCATE_DONE, LOCATE_FULL or LOCATE_DAMAGED.
+    """
+    width = columns.shape[1]
+    rows_max = positions.shape[1]
+    bitmap_length = (width + 7) // 8
+    seen, before, after = -1, 0, 0
+    effect = 0
+    while state[LOCATE_NEXT] < picked.shape[0]:
+        event = picked[state[LOCATE_NEXT]]
+        end = int(events[EVENT_END, event])
+        bitmap = int(events[EVENT_BITMAP, event])
+        own_effect = int(effects[events[EVENT_TYPE, event]])
+        bitmaps = bitmap_length * (2 if own_effect == UPDATES else 1)
+        at = state[LOCATE_AT]
+        if at == 0:
+            at = int(events[EVENT_IMAGES, event])
+            state[LOCATE_NUMBER] = 0
+        is_new = seen < 0 or own_effect != effect
+        if at < end and (is_new or not is_equal(data, bitmap, data, seen, bitmaps)):
+            seen, effect = bitmap, own_effect
+            flags = absent[width:] if effect == INSERTS else absent[:width]
+            before = _present(data, bitmap, width, present[:width], flags)
+            if effect == UPDATES:
+                after = _present(
+                    data, bitmap + bitmap_length, width, present[width:], absent[width:]
+                )
+        while at < end:
+            row = state[LOCATE_ROWS]
+            if row + 2 > rows_max:
+                state[LOCATE_AT] = at
+                return LOCATE_FULL
+            stop = _image(data, at, end, columns, present, 0, before, row, positions, nulls)
+            if stop < 0:
+                return LOCATE_DAMAGED
+            notes[0, row] = event
+            notes[2, row] = state[LOCATE_NUMBER]
+            if effect == UPDATES:
+                notes[1, row] = UPDATE_BEFORE
+                row += 1
+                stop = _image(
+                    data, stop, end, columns, present, width, after, row, positions, nulls
+                )
+                if stop < 0:
+                    return LOCATE_DAMAGED
+                notes[0, row] = event
+                notes[1, row] = UPDATE_AFTER
+                notes[2, row] = state[LOCATE_NUMBER]
+            else:
+                notes[1, row] = INSERT if effect == INSERTS else DELETE
+            if stop == at:
+                return LOCATE_DAMAGED
+            state[LOCATE_NUMBER] += 1
+            state[LOCATE_ROWS] = row + 1
+            at = stop
+        state[LOCATE_AT] = 0
+        state[LOCATE_NEXT] += 1
+    return LOCATE_DONE
+
+
+EXPORTS: Final = (
+    (order, "int64(int32[:, ::1], int32[::1], int32[::1], int32[::1])"),
+    (
+        locate,
+        (
+            "int64(uint8[::1], int32[:, ::1], int32[::1], int32[:, ::1], int32[::1], int64[::1], "
+            "int32[::1], uint8[::1], int32[:, ::1], uint8[::1], int32[:, ::1])"
+        ),
+    ),
+)

@@ -1,0 +1,168 @@
+"""Numbers that the text kernels and their driver agree on. Imports nothing: both sides read it.
+
+A *layout* tells how to print the images of one table with one set of columns and one heading: a
+run of numbers in the array `layouts`, `LAYOUT_SIZE` of them and then `COLUMN_SIZE` for each
+column, and one more piece of text for the end. Between the values stand *pieces*, which lie in the
+array `texts`: what follows the value before, the names of clause and column, up to the next value.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What `print_events` stops for.
+DONE: Final = 0
+"""The window is used up, or ends inside of the event at OFFSET."""
+OUT_FULL: Final = 1
+"""`out` has to be written first."""
+HEADS_FULL: Final = 2
+NOTE_FULL: Final = 3
+ENCODED_FULL: Final = 4
+ROWS_FULL: Final = 5
+"""The buffer has to be emptied or to grow by NEED bytes."""
+ASK_EVENT: Final = 6
+"""The event at OFFSET is not one that the kernel prints; or it is damaged."""
+ASK_TABLE: Final = 7
+"""A TABLE_MAP that was not seen before stands at OFFSET."""
+ASK_LAYOUT: Final = 8
+"""A layout is needed: of TABLE, KIND, with the bitmap at REQUEST."""
+ASK_ROWS: Final = 9
+"""The rows of the event at OFFSET must be printed by somebody else."""
+ASK_IMAGES: Final = 10
+"""The rows event at OFFSET is compressed: its plain form is needed in `inflated`."""
+ASK_CLOCK: Final = 11
+"""The time zone at TIME is needed."""
+STATEMENT_END: Final = 12
+"""A statement's text is too long for `out`: heads, encoded and rows are to be written."""
+
+# The state between two calls.
+OFFSET: Final = 0
+END: Final = 1
+BASE: Final = 2
+CHECKSUM: Final = 3
+CRC32: Final = 4
+OUT_AT: Final = 5
+HEADS_AT: Final = 6
+NOTE_AT: Final = 7
+ENCODED_AT: Final = 8
+ROWS_AT: Final = 9
+PHASE: Final = 10
+ROW_OFFSET: Final = 11
+INFLATED: Final = 12
+NEED: Final = 13
+TABLE: Final = 14
+KIND: Final = 15
+REQUEST: Final = 16
+ROW_COUNT: Final = 17
+STATEMENT: Final = 18
+VERBOSE: Final = 19
+ENCODES: Final = 20
+COUNTS_ROWS: Final = 21
+SKIPS_NOTES: Final = 22
+SPILLED: Final = 23
+TIME: Final = 24
+CLOCK_FROM: Final = 25
+CLOCK_UNTIL: Final = 26
+CLOCK_OFFSET: Final = 27
+STAMP: Final = 28
+KNOWS_GTID: Final = 29
+DOMAIN: Final = 30
+SERVER: Final = 31
+PARALLEL: Final = 32
+KNOWS_QUERY: Final = 33
+QUERY_DATABASE: Final = 34
+QUERY_DATABASE_LENGTH: Final = 35
+QUERY_VARIABLES: Final = 36
+QUERY_VARIABLES_LENGTH: Final = 37
+EVENT_ROWS: Final = 38
+EVENT_KEPT: Final = 39
+EVENT_TEXT: Final = 40
+LENGTH_MAX: Final = 41
+IMAGES_AT: Final = 44
+IMAGES_END: Final = 45
+FIRST_LAYOUT: Final = 46
+SECOND_LAYOUT: Final = 47
+SKIPS_REPLICATION: Final = 48
+STAMP_SERVER: Final = 49
+STAMP_LENGTH: Final = 50
+PLACE: Final = 51
+PLACE_LENGTH: Final = 52
+PLACE_DIGITS: Final = 53
+SCRATCH: Final = 56
+"""From here on the digits of a number are made."""
+FLOAT_DIGITS: Final = 64
+"""Behind the limbs of 32 bits of the longest fraction and the largest whole part of a DOUBLE."""
+STATE_SIZE: Final = SCRATCH + 1280
+
+# The buffers: what is printed next; the heads of a statement's rows events; its annotation; its
+# events as base64; its rows as text; all pieces of text; the plain form of a compressed event.
+OUT: Final = 0
+HEADS: Final = 1
+NOTE: Final = 2
+ENCODED: Final = 3
+ROWS: Final = 4
+TEXTS: Final = 5
+PLAIN: Final = 6
+BUFFERS: Final = 7
+STAMP_BYTES: Final = 128
+"""At the start of TEXTS: time and server of the event before, as text."""
+PADDING: Final = 64
+
+# Phases of a rows event.
+START: Final = 0
+ENCODE: Final = 1
+PRINT: Final = 2
+FINISH: Final = 3
+
+# Columns of the array of tables, by the hash of their ids.
+TABLE_ID: Final = 0
+TABLE_BODY: Final = 1
+TABLE_BODY_LENGTH: Final = 2
+TABLE_STATEMENT: Final = 3
+TABLE_COLUMNS: Final = 4
+TABLE_LAYOUT: Final = 5
+TABLE_NAME: Final = 6
+TABLE_NAME_LENGTH: Final = 7
+TABLE_SIZE: Final = 8
+NO_TABLE: Final = -1
+
+# A layout's head.
+NEXT: Final = 0
+LAYOUT_KIND: Final = 1
+BITMAP: Final = 2
+BITMAP_LENGTH: Final = 3
+COLUMNS: Final = 4
+IS_COVERED: Final = 5
+LAYOUT_SIZE: Final = 6
+NO_LAYOUT: Final = -1
+
+# Kinds of images.
+INSERTED: Final = 0
+DELETED: Final = 1
+BEFORE: Final = 2
+AFTER: Final = 3
+
+# A column of a layout.
+TYPE: Final = 0
+SIZE: Final = 1
+DETAIL: Final = 2
+PIECE: Final = 3
+PIECE_LENGTH: Final = 4
+NULL_AT: Final = 5
+COLUMN_SIZE: Final = 6
+# Types of columns, and what SIZE and DETAIL are.
+INTEGER: Final = 1  # size in bytes
+STRING: Final = 2  # size of the length before it
+DECIMAL: Final = 3  # precision, scale
+FLOAT: Final = 4
+DOUBLE: Final = 5
+DATETIME: Final = 6  # size, digits of the fraction
+TIME_OF_DAY: Final = 7
+TIMESTAMP: Final = 8
+DATE: Final = 9
+YEAR: Final = 10
+CHOICE: Final = 11  # ENUM; size in bytes
+BITS: Final = 12  # size in bytes, bits
+OLD_DATETIME: Final = 13
+OLD_TIME: Final = 14
+OLD_TIMESTAMP: Final = 15

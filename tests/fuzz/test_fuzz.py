@@ -1,0 +1,36 @@
+"""Every target of the fuzzer, for a short while; `./run test --all` takes longer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.targets import TARGETS
+
+ROOT = Path(__file__).parents[2]
+
+
+def fuzz(name: str, *options: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.run", name, *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_no_seed_breaks_a_target(name: str) -> None:
+    for seed in TARGETS[name].seeds():
+        TARGETS[name].run(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_a_minute_of_fuzzing_breaks_no_target(name: str) -> None:
+    fuzz(name, "-max_total_time=60")

@@ -1,0 +1,254 @@
+"""Printing by tables: what passes, what is left out, and what a rename does (seed 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from binlane.cat.table_filter import NameFilter, RenameMode, TableFilter, TableLists, make_lists
+from binlane.codec.event import Event
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.transaction import GtidEvent, XidEvent
+from binlane.codec.types import ColumnType, GtidFlag, RowsFlag
+from binlane.codec.variables import IntvarEvent
+from binlane.grouping.inner import expanded_all
+from binlane.grouping.walk import walk
+from binlane.names import TableName
+from tests.build import event, format_description, rows, table_map
+from tests.fixture_sets import fixture_set
+
+T, S, U = (TableName("shop", name) for name in "tsu")
+ROW = b"\xfe\x01\x00\x00\x00"
+
+
+def query(text: str, *, database: str = "shop", tables: bytes | None = None) -> QueryEvent:
+    return QueryEvent(
+        thread_id=1,
+        execution_time=0,
+        error_code=0,
+        status_vars=b"",
+        database=database.encode(),
+        query=text.encode(),
+        tables_info=tables,
+    )
+
+
+def gtid(*, standalone: bool = False) -> GtidEvent:
+    return GtidEvent(
+        sequence=1, domain_id=0, flags=GtidFlag.STANDALONE if standalone else GtidFlag(0)
+    )
+
+
+def lists(*do: TableName | str, rename: str = "name", **more: object) -> TableLists:
+    values: dict[str, object] = {"ignore": [], "do_names": [], "ignore_names": [], **more}
+    return make_lists(do=do, rename=RenameMode(rename), **values)  # type: ignore[arg-type]
+
+
+def passing(made: TableLists, *statements: str) -> list[str]:
+    """The statements, each a group of its own, that pass."""
+    found = TableFilter(made, lambda _: None)
+    texts = []
+    for text in statements:
+        for item in (event(gtid(standalone=True)), event(query(text))):
+            texts += [
+                kept.body.query.decode()
+                for kept in found.feed(item, file="f")
+                if isinstance(kept.body, QueryEvent)
+            ]
+    return texts
+
+
+def kept(made: TableLists, *bodies: object) -> list[object]:
+    """The bodies that are left of one group."""
+    found = TableFilter(made, lambda _: None)
+    events = [event(body) for body in bodies]  # type: ignore[arg-type]
+    result = [each.body for item in events for each in found.feed(item, file="f")]
+    return [*result, *(each.body for each in found.finish())]
+
+
+def change(table: str, table_id: int, *, ends: bool = True) -> list[object]:
+    """A table map, and a rows event for it."""
+    made = rows(1, ROW, table_id=table_id)
+    flags = RowsFlag.STMT_END if ends else 0
+    return [
+        table_map(ColumnType.LONG, table=table, table_id=table_id),
+        replace(made, flags=flags),
+    ]
+
+
+@pytest.mark.rule("003:filter-do")
+def test_with_do_table_a_statement_passes_only_if_all_its_tables_are_named() -> None:
+    statements = [
+        "INSERT INTO t VALUES (1)",
+        "INSERT INTO s VALUES (1)",
+        "INSERT INTO t SELECT * FROM s",
+        "INSERT INTO other.t VALUES (1)",
+        "DROP TABLE t, u",
+        "CREATE TABLE t (a INT)",
+    ]
+    assert passing(lists(T), *statements) == [statements[0], statements[5]]
+    assert passing(lists(T, S), *statements) == [*statements[:3], statements[5]]
+    assert passing(lists("other"), *statements) == [statements[3]]
+
+
+@pytest.mark.rule("003:filter-ignore")
+def test_with_ignore_table_a_statement_is_left_out_if_it_involves_an_ignored_table() -> None:
+    statements = [
+        "INSERT INTO t VALUES (1)",
+        "INSERT INTO s VALUES (1)",
+        "INSERT INTO s SELECT * FROM t",
+        "CREATE DATABASE d",
+        "FLUSH TABLES",
+    ]
+    assert passing(lists(ignore=[T]), *statements) == [statements[1], *statements[3:]]
+    assert passing(lists(ignore=["shop"]), *statements) == statements[3:]
+
+
+@pytest.mark.rule("003:filter-create-like")
+@pytest.mark.parametrize("made_of", ["LIKE t", "SELECT * FROM t"])
+def test_a_table_whose_create_was_left_out_is_ignored_from_then_on(made_of: str) -> None:
+    statements = [f"CREATE TABLE s {made_of}", "INSERT INTO s VALUES (1)", "DROP TABLE u"]
+    assert passing(lists(ignore=[T]), *statements) == ["DROP TABLE u"]
+    assert passing(lists(S), *statements) == []
+    assert passing(lists(T, S), *statements) == statements[:2]
+
+
+@pytest.mark.rule("003:rename-follow")
+def test_a_renamed_table_is_followed() -> None:
+    statements = ["RENAME TABLE t TO s", "INSERT INTO s VALUES (1)", "INSERT INTO u VALUES (1)"]
+    assert passing(lists(T, rename="follow"), *statements) == statements[:2]
+    assert passing(lists(rename="follow", ignore=[T]), *statements) == statements[2:]
+    moved = ["ALTER TABLE t RENAME TO other.t", "INSERT INTO other.t VALUES (1)"]
+    assert passing(lists("shop", rename="follow"), *moved) == moved
+
+
+@pytest.mark.rule("003:rename-name")
+def test_by_name_a_renamed_table_is_another_one() -> None:
+    statements = ["RENAME TABLE t TO s", "INSERT INTO s VALUES (1)", "INSERT INTO t VALUES (1)"]
+    assert passing(lists(T), *statements) == [statements[0], statements[2]]
+
+
+@pytest.mark.rule("003:rename-back")
+def test_by_name_a_rename_back_is_traced_so_that_what_follows_can_run() -> None:
+    statements = [
+        "RENAME TABLE t TO s",
+        "INSERT INTO s VALUES (1)",
+        "RENAME TABLE s TO u",
+        "RENAME TABLE u TO t",
+        "INSERT INTO t VALUES (1)",
+        "RENAME TABLE s TO u",
+    ]
+    assert passing(lists(T), *statements) == [
+        statement for index, statement in enumerate(statements) if index not in {1, 5}
+    ]
+
+
+@pytest.mark.rule("003:rename-chain")
+def test_a_swap_passes_where_both_tables_are_named() -> None:
+    swap = "RENAME TABLE t TO tmp, s TO t, tmp TO s"
+    assert passing(lists(T, S), swap) == [swap]
+    assert passing(lists(T), swap) == []
+
+
+@pytest.mark.rule("003:tables-info")
+@pytest.mark.rule("003:default-database")
+def test_tables_info_counts_where_there_is_one() -> None:
+    told = query("SELECT f()", tables=b"\x00\x01t\x05other\x01u")
+    frame = [gtid(standalone=True)]
+    other = TableName("other", "u")
+    assert kept(lists(T, other), *frame, told) == [*frame, told]
+    assert kept(lists(T), *frame, told) == []
+    assert kept(lists(ignore=[other]), *frame, told) == []
+
+
+def test_a_statement_that_does_not_tell_what_it_writes_is_left_out_and_noted() -> None:
+    notes: list[str] = []
+    found = TableFilter(lists(T), notes.append)
+    for item in (event(gtid(standalone=True)), replace(event(query("CALL p()")), position=42)):
+        assert list(found.feed(item, file="binlog.000001")) == []
+    assert notes == ["binlog.000001:42: what a statement writes cannot be told; it is left out"]
+
+
+def test_a_name_without_a_database_means_every_database() -> None:
+    statements = ["INSERT INTO t VALUES (1)", "INSERT INTO other.t VALUES (1)", "DROP TABLE s"]
+    assert passing(lists(do_names=["t"]), *statements) == statements[:2]
+    assert passing(lists(ignore_names=["t"]), *statements) == statements[2:]
+
+
+def test_rows_of_other_tables_are_left_out_and_the_statement_still_ends() -> None:
+    text = AnnotateRowsEvent(query=b"UPDATE t, s")
+    map_t, rows_t = change("t", 7, ends=False)
+    map_s, rows_s = change("s", 8)
+    whole = [gtid(), text, map_t, map_s, rows_t, rows_s, XidEvent(xid=1)]
+    ended = replace(rows_t, flags=RowsFlag.STMT_END)  # type: ignore[type-var]  # a rows event
+    assert kept(lists(T), *whole) == [whole[0], text, map_t, ended, whole[-1]]
+    assert kept(lists(S), *whole) == [whole[0], text, map_s, rows_s, whole[-1]]
+    assert kept(lists(T, S), *whole) == whole
+    assert kept(lists(U), *whole) == []
+
+
+def test_what_stands_before_a_statement_goes_with_it() -> None:
+    whole = [
+        gtid(),
+        IntvarEvent(kind=2, value=5),
+        query("INSERT INTO t VALUES (NULL)"),
+        IntvarEvent(kind=2, value=6),
+        query("INSERT INTO s VALUES (NULL)"),
+        XidEvent(xid=1),
+    ]
+    assert kept(lists(T), *whole) == [*whole[:3], whole[5]]
+
+
+def real_events(name: str) -> Iterator[tuple[str, Event]]:
+    for file, data in fixture_set(name).binlogs:
+        for each in expanded_all(walk([data], file=file), file=file):
+            yield file, each
+
+
+@pytest.mark.parametrize("name", ["md1011_fk", "md1011_txn", "my97_compressed", "my97_txn"])
+def test_tables_that_are_chosen_one_by_one_give_all_rows_of_a_real_log(name: str) -> None:
+    def tables_and_rows(made: TableLists) -> tuple[set[TableName], int]:
+        found, tables, count, ids = TableFilter(made, lambda _: None), set(), 0, {}
+        for file, item in real_events(name):
+            for each in found.feed(item, file=file):
+                if isinstance(each.body, TableMapEvent):
+                    ids[each.body.table_id] = TableName(each.body.database, each.body.table)
+                elif isinstance(each.body, RowsEvent) and each.body.table_id in ids:
+                    tables.add(ids[each.body.table_id])
+                    count += len(each.body.images)
+        return tables, count
+
+    tables, size = tables_and_rows(lists())
+    parts = {table: tables_and_rows(lists(table)) for table in tables}
+    assert len(tables) > 1
+    assert sum(part for _, part in parts.values()) == size
+    assert all(found == {table} for table, (found, _) in parts.items())
+
+
+def names_kept(found: NameFilter, *bodies: object) -> list[object]:
+    events = [event(body) for body in bodies]  # type: ignore[arg-type]
+    return [each.body for item in events for each in found.feed(item, file="f")]
+
+
+def test_database_and_table_of_the_tools_keep_every_group() -> None:
+    begin, commit = query("BEGIN", database="other"), XidEvent(xid=1)
+    inside, outside = query("INSERT INTO other.x VALUES (1)"), query("DROP TABLE x", database="x")
+    group = [gtid(), begin, inside, outside, *change("t", 7), commit]
+    by_database = NameFilter(database="shop", table=None, rewrites={})
+    assert names_kept(by_database, *group) == [item for item in group if item is not outside]
+    by_table = NameFilter(database=None, table="s", rewrites={})
+    assert names_kept(by_table, *group) == [gtid(), begin, inside, outside, commit]
+
+
+@pytest.mark.parametrize(("version", "name"), [("9.7.4", "new"), ("10.11.19-MariaDB", "shop")])
+def test_a_rewritten_database_has_its_new_name_for_mysql_only(version: str, name: str) -> None:
+    found = NameFilter(database=name, table=None, rewrites={"shop": "new"})
+    head = event(format_description(server_version=version))
+    list(found.feed(head, file="f"))
+    statement = query("INSERT INTO t VALUES (1)")
+    assert names_kept(found, statement, *change("t", 7)) == [statement, *change("t", 7)]
+    other = NameFilter(database="new" if name == "shop" else "shop", table=None, rewrites={})
+    assert names_kept(other, query("DROP TABLE x", database="other")) == []
