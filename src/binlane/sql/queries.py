@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from binlane.names import quote
@@ -18,6 +19,7 @@ from binlane.sql.tokens import NAME_KINDS, Token, TokenKind
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.parser import Parser
 
 LITERALS = {
     TokenKind.STRING: "'\0'",  # a character that no name can have
@@ -52,12 +54,12 @@ def query_tables(query: Sequence[Token]) -> list[TableReference]:
         Stopped: Where sqlglot does not understand it.
     """
     # Imported here: 0.1 s that nobody waits for who only reads rows or simple statements.
-    import sqlglot  # noqa: PLC0415
     from sqlglot import errors, exp  # noqa: PLC0415
+    from sqlglot.dialects.mysql import MySQL  # noqa: PLC0415
 
     text = "\n".join(_canonical(query))
     try:
-        trees = sqlglot.parse(text, dialect="mysql")
+        trees = _quiet_parser().parse(MySQL().tokenize(text), text)
     except errors.ParseError as error:
         line = error.errors[0].get("line") if error.errors else None
         raise Stopped(query[(line or 1) - 1], "a query that can be analysed") from None
@@ -71,6 +73,18 @@ def query_tables(query: Sequence[Token]) -> list[TableReference]:
         for table in tree.find_all(exp.Table)
         if (reference := _reference(table, tree, query[0])) is not None
     ]
+
+
+@cache
+def _quiet_parser() -> Parser:
+    """A parser for MySQL that keeps to itself what it does not know: it is told by `Stopped`."""
+    from sqlglot.parsers.mysql import MySQLParser  # noqa: PLC0415
+
+    class QuietParser(MySQLParser):
+        def _warn_unsupported(self) -> None:
+            """The warning would put users' statements into the log."""
+
+    return QuietParser(dialect="mysql")
 
 
 def _canonical(query: Sequence[Token]) -> list[str]:
