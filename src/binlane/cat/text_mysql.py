@@ -101,6 +101,8 @@ class MysqlText(EventText):
         self._row_bodies: list[str] = []
         self._row_comments: list[str] = []
         self._values: list[str] = []
+        # Whether the last FORMAT_DESCRIPTION began a log, and not a relay log.
+        self._is_in_log = False
         # What the client stands in: a GTID without its transaction, or a transaction.
         self._has_gtid = self._awaits_begin = self._in_transaction = False
         self._in_payload = False
@@ -140,8 +142,8 @@ class MysqlText(EventText):
             yield ""
         yield f"DELIMITER {END[:-1]};"
 
-    def end_file(self) -> Iterator[str]:
-        """The end of what the file leaves open."""
+    def _end_log(self) -> Iterator[str]:
+        """The end of what the log leaves open."""
         yield from self._end_payload()
         yield from self._unfinished_rows()
         if self._has_gtid and self._awaits_begin:
@@ -155,10 +157,11 @@ class MysqlText(EventText):
     def cut(self) -> Iterator[str]:
         """As at the end of a file; what is held of the group's last statement is forgotten."""
         self._row_bodies, self._row_comments, self._maps = [], [], TableMaps()
-        yield from self.end_file()
+        yield from self._end_log()
 
     def finish(self) -> Iterator[str]:
-        """The session's settings as they were."""
+        """The end of the last log, and the session's settings as they were."""
+        yield from self._end_log()
         yield "DELIMITER ;"
         yield "# End of log file"
         yield from self._settings_tail()
@@ -177,6 +180,8 @@ class MysqlText(EventText):
         if event.header.type_code in _GTID_TYPES and self._has_gtid and self._awaits_begin:
             # A filter left out the statement of the last GTID; a client must use that up first.
             yield f"COMMIT /* added by mysqlbinlog */{END}"
+        if isinstance(event.body, FormatDescriptionEvent) and self._begins_log(event):
+            yield from self._end_log()
         yield from self._at(event)
         body = event.body
         if self._options.require_row_format:
@@ -210,9 +215,21 @@ class MysqlText(EventText):
             yield "# End of compressed events."
         self._in_payload = False
 
+    def _begins_log(self, event: Event) -> bool:
+        """Whether a FORMAT_DESCRIPTION ends the log before it.
+
+        A relay log goes on with the transaction that the one before it left open, and the first
+        one of its source there only tells what the source is. So does one that a server sends to
+        whoever begins to read in the middle of a file: it has no position.
+        """
+        is_relay = bool(event.header.flags & HeaderFlag.RELAY_LOG)
+        is_behind_log, self._is_in_log = self._is_in_log, not is_relay
+        return is_behind_log and not is_relay and event.header.next_position != 0
+
     def _start(self, event: Event, body: FormatDescriptionEvent) -> Iterator[str]:
-        yield from self._format_description(event, body)
-        if self._options.skip_gtids:
+        is_relay = bool(event.header.flags & HeaderFlag.RELAY_LOG)
+        yield from self._format_description(event, body, is_relay=is_relay)
+        if self._options.skip_gtids and not is_relay:
             yield f"/*!50616 SET @@SESSION.GTID_NEXT='AUTOMATIC'*/{END}"
 
     def _rotate(self, event: Event, body: RotateEvent) -> Iterator[str]:

@@ -47,6 +47,8 @@ _SHORT_FORM_THREAD: Final = 999999999
 _STATEMENTS_OF_TRANSACTIONS: Final = (b"SAVEPOINT", b"ROLLBACK", b"XA ")
 _MICROSECONDS_MAX: Final = 999999
 _UTF8: Final = 33
+# MySQL 8.0.5 has these modes no more and refuses them.
+_REMOVED_SQL_MODES: Final = 0x1003FF00
 _NUMBERS: Final = frozenset({UserVarType.REAL, UserVarType.INT, UserVarType.DECIMAL})
 
 
@@ -177,8 +179,10 @@ def is_of_transaction(query: bytes) -> bool:
     return is_whole or query.upper().startswith(_STATEMENTS_OF_TRANSACTIONS)
 
 
-def _set_sql_mode(value: Any, _: Flavor) -> str:
-    return f"SET @@session.sql_mode={value}{END}"
+def _set_sql_mode(value: Any, flavor: Flavor) -> str:
+    has_removed = flavor is Flavor.MYSQL and value & _REMOVED_SQL_MODES
+    mask = f"/*!80005 &~{_REMOVED_SQL_MODES:#x}*/" if has_removed else ""
+    return f"SET @@session.sql_mode={value}{mask}{END}"
 
 
 def _set_increment(value: Any, _: Flavor) -> str:

@@ -96,10 +96,18 @@ class _Run:
     def summarise(self) -> None:
         """Print what is in the log."""
         from binlane.cat.summary import Summary  # noqa: PLC0415  # only what is asked for
-        from binlane.cli.cat_summary import print_summary  # noqa: PLC0415
+        from binlane.cli.cat_summary import (  # noqa: PLC0415
+            count_fast,
+            is_worth_kernels,
+            print_summary,
+        )
 
         summary = Summary()
-        self._run(lambda event, file: summary.feed(event, file=file), writes_to_terminal=False)
+        if is_worth_kernels(self._request):
+            with self._metered(writes_to_terminal=False) as meter:
+                count_fast(summary, self._request, keys=self._keys(), meter=meter)
+        else:
+            self._run(lambda event, file: summary.feed(event, file=file), writes_to_terminal=False)
         print_summary(summary, self._request)
 
     def _run(self, print_event: Callable[[Event, str], None], *, writes_to_terminal: bool) -> None:

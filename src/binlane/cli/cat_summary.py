@@ -1,4 +1,4 @@
-"""Printing what `cat --summary` has counted: a table, JSON, or a page with plots."""
+"""`cat --summary`: counting whole large files by kernels; printing a table, JSON, or a page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,59 @@ from binlane.cli.output import open_output
 if TYPE_CHECKING:
     from binlane.cat.summary import Summary
     from binlane.cli.cat_request import CatRequest
+    from binlane.codec.encryption import KeyRing
+
+
+def is_worth_kernels(request: CatRequest) -> bool:
+    """Whether the kernels can count what is asked for, are built, and are worth loading."""
+    given = request.given
+    is_plain = (
+        request.prints_all
+        and given["force_if_open"]
+        and not (given["force"] or given["stop_never"] or request.is_remote)
+    )
+    if not is_plain:
+        return False
+    from binlane.store.byte_source import is_large  # noqa: PLC0415  # after --help
+    from binlane.store.chunks import STDIN  # noqa: PLC0415
+
+    if STDIN in request.files or not any(map(is_large, request.files)):
+        return False
+    from binlane.kernels.load import compiled_module  # noqa: PLC0415  # for large files only
+
+    return compiled_module("summary") is not None
+
+
+def count_fast(
+    summary: Summary,
+    request: CatRequest,
+    *,
+    keys: KeyRing | None,
+    meter: Callable[[int], None] | None,
+) -> None:
+    """Count all files of a request for which `is_worth_kernels`.
+
+    Args:
+        summary: Takes the figures.
+        request: The command line.
+        keys: Of encrypted files.
+        meter: Told how many bytes were read.
+
+    Raises:
+        CodecError: At the first fault.
+        StoreError: If a file cannot be read.
+    """
+    from binlane.cat.summary.fast import count_file  # noqa: PLC0415  # needs numpy
+    from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
+    from binlane.store.chunks import base_name  # noqa: PLC0415
+
+    for path in request.files:
+        source = FileBytes(path)
+        try:
+            told = source if meter is None else MeteredBytes(source, meter)
+            count_file(summary, told, path=path, name=base_name(path), keys=keys)
+        finally:
+            source.close()
 
 
 def print_summary(summary: Summary, request: CatRequest) -> None:

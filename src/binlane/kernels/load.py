@@ -52,6 +52,9 @@ class Kernels:
         if name.startswith("__"):
             raise AttributeError(name)
         for module in kernel_modules():
+            # Without looking first, a module that is not compiled would be imported for nothing.
+            if f"\ndef {name}(".encode() not in _sources()[module]:
+                continue
             kernel = self._find(module, name)
             if kernel is not None:
                 setattr(self, name, kernel)

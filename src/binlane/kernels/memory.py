@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 Bytes = npt.NDArray[np.uint8]
@@ -67,6 +67,10 @@ def copy_bytes(target: Bytes, to: int, data: Bytes, start: int, length: int) -> 
 def is_equal(left: Bytes, at: int, right: Bytes, start: int, length: int) -> bool:
     """Whether `length` bytes are the same."""
     return bool((left[at : at + length] == right[start : start + length]).all())
+
+
+def prefetch(data: Bytes, position: int) -> None:
+    """Ask for the 64 bytes around a position, which may lie outside, to be in the cache soon."""
 
 
 def crc32(function: int, data: Bytes, start: int, length: int) -> int:
@@ -131,6 +135,21 @@ def _copy16(_typing: Any, target: Any, to: Any, data: Any, start: Any) -> Any:
 
 
 @_intrinsic
+def _prefetch(_typing: Any, data: Any, position: Any) -> Any:
+    del position
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, _I32, _I32, _I32])
+        name = f"llvm.prefetch.{pointer.type.intrinsic_name}"
+        callee = cgutils.get_or_insert_function(builder.module, kind, name)
+        builder.call(callee, [pointer, *(ir.Constant(_I32, each) for each in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(data, types.int64), codegen
+
+
+@_intrinsic
 def _call_crc32(_typing: Any, function: Any, data: Any, start: Any, length: Any) -> Any:
     del function, start, length
 
@@ -180,6 +199,10 @@ def _checksum(function: Any, data: Any, start: Any, length: Any) -> Any:
     return _call_crc32(function, data, start, length)
 
 
+def _ahead(data: Any, position: Any) -> None:
+    _prefetch(data, position)
+
+
 def _little(data: Any, position: Any, length: Any) -> Any:
     value = _load64(data, position)
     return value if length == 8 else value & ((1 << (8 * length)) - 1)
@@ -210,3 +233,4 @@ _compile_as(load_be, _big)
 _compile_as(copy_bytes, _copy)
 _compile_as(is_equal, _compare)
 _compile_as(crc32, _checksum)
+_compile_as(prefetch, _ahead)

@@ -16,6 +16,7 @@ from binlane.kernels.layout import (
     EVENT_END,
     EVENT_IMAGES,
     EVENT_MAP,
+    EVENT_TIME,
     EVENT_TYPE,
     INSERT,
     INSERTS,
@@ -31,10 +32,15 @@ from binlane.kernels.layout import (
     UPDATE_BEFORE,
     UPDATES,
 )
-from binlane.kernels.memory import Bytes, is_equal, load_le
+from binlane.kernels.memory import Bytes, copy_bytes, is_equal, load_le, prefetch
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
+
+_LINE: Final = 64
+_LINES_AHEAD: Final = 4
+_EVENTS_AHEAD: Final = 6
+_MICROSECONDS: Final = 1_000_000
 
 
 def order(events: Small, picked: Small, counts: Small, ordered: Small) -> int:
@@ -121,6 +127,14 @@ def _image(
     return at
 
 
+@register_jitable(inline="always")
+def _prefetch_images(data: Bytes, events: Small, event: int) -> None:
+    """Events of one table lie apart, where the processor does not expect them."""
+    start = int(events[EVENT_BITMAP, event])
+    for line in range(_LINES_AHEAD):
+        prefetch(data, start + line * _LINE)
+
+
 def locate(
     data: Bytes,
     columns: Small,
@@ -160,6 +174,8 @@ def locate(
     effect = 0
     while state[LOCATE_NEXT] < picked.shape[0]:
         event = picked[state[LOCATE_NEXT]]
+        if state[LOCATE_NEXT] + _EVENTS_AHEAD < picked.shape[0]:
+            _prefetch_images(data, events, picked[state[LOCATE_NEXT] + _EVENTS_AHEAD])
         end = int(events[EVENT_END, event])
         bitmap = int(events[EVENT_BITMAP, event])
         own_effect = int(effects[events[EVENT_TYPE, event]])
@@ -210,6 +226,69 @@ def locate(
     return LOCATE_DONE
 
 
+def changes(
+    events: Small,
+    positions: Numbers,
+    groups: Small,
+    texts: Bytes,
+    lengths: Small,
+    room: int,
+    notes: Small,
+    count: int,
+    op_texts: Bytes,
+    op_lengths: Small,
+    op_room: int,
+    ops: Bytes,
+    gtids: Bytes,
+    offsets: Small,
+    owners: Small,
+    moments: Numbers,
+) -> int:
+    """Write what all images of an event share: operation, GTID, time and position.
+
+    Args:
+        events: The table of noted events.
+        positions: Of each in the file.
+        groups: Which GTID each has.
+        texts: The GTIDs, `room` bytes each.
+        lengths: Of them; 0 where there is none.
+        room: See `texts`.
+        notes: Of the images, as `locate` gives them.
+        count: How many images.
+        op_texts: What the operations are called, `op_room` bytes each.
+        op_lengths: Of these names.
+        op_room: See `op_texts`.
+        ops: Receives the names of the images' operations.
+        gtids: Receives their GTIDs.
+        offsets: Receives where these texts begin, first those of `ops`, one more than images.
+        owners: Receives numbers of the changes, then which GTID each has, NULL for none.
+        moments: Receives microseconds since 1970, then positions.
+
+    Returns:
+        How many images have no GTID.
+    """
+    op_at, gtid_at, without = 0, 0, 0
+    for row in range(count):
+        event = notes[0, row]
+        op = notes[1, row]
+        offsets[row] = op_at
+        copy_bytes(ops, op_at, op_texts, op * op_room, op_room)
+        op_at += op_lengths[op]
+        group = groups[event]
+        length = lengths[group]
+        offsets[count + 1 + row] = gtid_at
+        copy_bytes(gtids, gtid_at, texts, group * room, length)
+        gtid_at += length
+        owners[row] = notes[2, row]
+        owners[count + row] = group if length else NULL
+        without += 0 if length else 1
+        moments[row] = (int(events[EVENT_TIME, event]) & 0xFFFFFFFF) * _MICROSECONDS
+        moments[count + row] = positions[event]
+    offsets[count] = op_at
+    offsets[2 * count + 1] = gtid_at
+    return without
+
+
 EXPORTS: Final = (
     (order, "int64(int32[:, ::1], int32[::1], int32[::1], int32[::1])"),
     (
@@ -217,6 +296,14 @@ EXPORTS: Final = (
         (
             "int64(uint8[::1], int32[:, ::1], int32[::1], int32[:, ::1], int32[::1], int64[::1], "
             "int32[::1], uint8[::1], int32[:, ::1], uint8[::1], int32[:, ::1])"
+        ),
+    ),
+    (
+        changes,
+        (
+            "int64(int32[:, ::1], int64[::1], int32[::1], uint8[::1], int32[::1], int64, "
+            "int32[:, ::1], int64, uint8[::1], int32[::1], int64, uint8[::1], uint8[::1], "
+            "int32[::1], int32[::1], int64[::1])"
         ),
     ),
 )

@@ -74,12 +74,23 @@ from binlane.kernels.layout import (
     STATEMENT,
     VERDICT,
 )
-from binlane.kernels.memory import Bytes, crc32, is_equal, load_i64, load_u16, load_u32, load_u48
+from binlane.kernels.memory import (
+    Bytes,
+    crc32,
+    is_equal,
+    load_i64,
+    load_u16,
+    load_u32,
+    load_u48,
+    prefetch,
+)
 
 Numbers = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 
 _HEADER: Final = 19
+_LINE: Final = 64
+_AHEAD: Final = 2048
 _ID: Final = 6
 _POSITION_MASK: Final = 0xFFFFFFFF
 _FOREIGN_POSITION: Final = 0x60
@@ -430,6 +441,8 @@ def scan(
             return DAMAGED
         if at + length > end:
             return MORE
+        for line in range(at + _AHEAD, at + _AHEAD + min(length, _AHEAD), _LINE):
+            prefetch(data, line)
         kind = int(classes[data[at + 4]])
         stop = at + length - state[CHECKSUM_LENGTH]
         verdict = state[VERDICT]

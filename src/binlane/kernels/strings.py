@@ -13,13 +13,14 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.kernels.layout import CONVERT_DAMAGED, CONVERT_TOO_LONG
-from binlane.kernels.memory import Bytes, copy_bytes, load_be, load_i64, load_le
+from binlane.kernels.memory import Bytes, copy_bytes, load_be, load_i64, load_le, prefetch
 
 Small = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
 
 OFFSET_MAX: Final = 0x7FFFFFFF
 
+_VALUES_AHEAD: Final = 12
 _TIME_BIAS: Final = 0x800000
 _ZERO: Final = 48
 _NO_ASCII: Final = -0x7F7F7F7F7F7F7F80
@@ -40,6 +41,8 @@ def measure(data: Bytes, positions: Small, prefix: int, at_least: int, offsets: 
     """
     total = 0
     for index in range(positions.shape[0]):
+        if index + _VALUES_AHEAD < positions.shape[0]:
+            prefetch(data, positions[index + _VALUES_AHEAD])
         offsets[index] = total
         at = positions[index]
         if at >= 0:
@@ -58,6 +61,8 @@ def gather(data: Bytes, positions: Small, prefix: int, offsets: Small, out: Byte
     """
     count = positions.shape[0]
     for index in range(count):
+        if index + _VALUES_AHEAD < count:
+            prefetch(data, positions[index + _VALUES_AHEAD])
         at = positions[index]
         if at >= 0:
             length = load_le(data, at, prefix)
@@ -317,35 +322,6 @@ def times(data: Bytes, positions: Small, digits: int, offsets: Small, out: Bytes
     return to
 
 
-def measure_texts(owners: Small, lengths: Small, offsets: Small) -> int:
-    """Offsets of texts of which several rows share one.
-
-    Args:
-        owners: Which text each row has.
-        lengths: Of the texts.
-        offsets: Receives one more than there are rows.
-
-    Returns:
-        The bytes of all, or CONVERT_TOO_LONG.
-    """
-    total = 0
-    for index in range(owners.shape[0]):
-        offsets[index] = total
-        total += int(lengths[owners[index]])
-        if total > OFFSET_MAX:
-            return CONVERT_TOO_LONG
-    offsets[owners.shape[0]] = total
-    return total
-
-
-def gather_texts(owners: Small, texts: Bytes, room: int, offsets: Small, out: Bytes) -> int:
-    """Copy texts that stand `room` bytes apart to their offsets."""
-    for index in range(owners.shape[0]):
-        length = int(offsets[index + 1]) - int(offsets[index])
-        copy_bytes(out, offsets[index], texts, owners[index] * room, length)
-    return 0
-
-
 EXPORTS: Final = (
     (measure, "int64(uint8[::1], int32[::1], int64, int64, int32[::1])"),
     (gather, "int64(uint8[::1], int32[::1], int64, int32[::1], uint8[::1])"),
@@ -364,6 +340,4 @@ EXPORTS: Final = (
         "int64(uint8[::1], int32[::1], int64, int32[::1], uint8[::1], int32[::1], uint8[::1])",
     ),
     (times, "int64(uint8[::1], int32[::1], int64, int32[::1], uint8[::1])"),
-    (measure_texts, "int64(int32[::1], int32[::1], int32[::1])"),
-    (gather_texts, "int64(int32[::1], uint8[::1], int64, int32[::1], uint8[::1])"),
 )

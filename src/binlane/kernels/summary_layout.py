@@ -53,7 +53,10 @@ GTID: Final = 17
 RUN_SOURCE: Final = 20
 RUN_FIRST: Final = 22
 RUN_LAST: Final = 23
-FIGURES_SIZE: Final = 24
+# What was counted of the event at OFFSET: its rows, and the number of its table map, or NONE.
+EVENT_ROWS: Final = 24
+EVENT_TABLE: Final = 25
+FIGURES_SIZE: Final = 26
 
 NONE: Final = -1
 

@@ -5,7 +5,7 @@ A plain file is read without a copy in between, a compressed one by way of `open
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
@@ -93,3 +93,27 @@ class FileBytes:
             path=str(self._path),
             hint="check the name and who may read it",
         )
+
+
+class MeteredBytes:
+    """The bytes of a file, told to a meter as they are read.
+
+    Args:
+        source: The file.
+        meter: Told how many bytes were read.
+    """
+
+    def __init__(self, source: FileBytes, meter: Callable[[int], None]) -> None:
+        self._source = source
+        self._meter = meter
+
+    def read_into(self, view: memoryview) -> int:
+        """As `FileBytes.read_into`."""
+        size_bytes = self._source.read_into(view)
+        self._meter(size_bytes)
+        return size_bytes
+
+    def reread(self, position: int) -> Self:
+        """As `FileBytes.reread`."""
+        self._source.reread(position)
+        return self

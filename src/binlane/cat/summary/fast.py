@@ -20,6 +20,7 @@ from binlane.cat.summary.collect import CLOSING_TYPES, Summary
 from binlane.cat.summary.counts import EventCount, Transaction
 from binlane.cat.summary.scanner import CountingScanner
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC
 from binlane.codec.load_data import ExecuteLoadQueryEvent
@@ -32,6 +33,7 @@ from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.scanner import is_fast
 from binlane.columnar.window import ByteSource, Window
 from binlane.errors import CodecError
+from binlane.grouping.decryption import is_encrypted
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import TableMaps
@@ -41,20 +43,28 @@ from binlane.kernels import summary_layout as lay
 from binlane.positions import AnyGtid, Gtid, MysqlGtid
 
 WINDOW_BYTES: Final = 1 << 20
+_HEAD_BYTES: Final = 4096
 _FIRST_EVENT_MAX: Final = 1 << 16
 _SOURCE: Final = Struct("<qq")
 
 
 def count_file(
-    summary: Summary, source: ByteSource, *, path: str, name: str, window_bytes: int = WINDOW_BYTES
+    summary: Summary,
+    source: ByteSource,
+    *,
+    path: str,
+    name: str,
+    keys: KeyRing | None = None,
+    window_bytes: int = WINDOW_BYTES,
 ) -> None:
     """Count all events of a file.
 
     Args:
         summary: Takes the figures.
-        source: The file's bytes, decrypted.
+        source: The file's bytes.
         path: As the user named it, for errors.
         name: Its base name.
+        keys: If the file is encrypted.
         window_bytes: Of the file that are looked at together.
 
     Raises:
@@ -64,7 +74,8 @@ def count_file(
     window = Window(source, size_bytes=window_bytes)
     head = _first_event(window)
     if head is None:
-        _feed_all(summary, Walker(window.rest(0), file=path), path=path, name=name)
+        walker = Walker(window.rest(0), file=path, keys=keys)
+        _feed_all(summary, walker, path=path, name=name)
         return
     summary.feed(head, file=name)
     _FileCounter(summary, window, head, path=path, name=name).run()
@@ -73,9 +84,11 @@ def count_file(
 def _first_event(window: Window) -> Event | None:
     """The FORMAT_DESCRIPTION that a file begins with; None if the kernel cannot go on behind it."""
     start = len(MAGIC)
-    while window.end < start + HEADER_LENGTH and window.fill():
+    while window.end < _HEAD_BYTES and window.fill():
         pass
-    if window.bytes(0, start) != MAGIC or window.end < start + HEADER_LENGTH:
+    told = window.bytes(0, min(window.end, _HEAD_BYTES))
+    is_plain = told.startswith(MAGIC) and not is_encrypted(told)
+    if not is_plain or window.end < start + HEADER_LENGTH:
         return None
     header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
     end = start + header.length
@@ -284,9 +297,9 @@ class _FileCounter:
             gtids.add(Gtid(domain, *numbers[2:]))
         domains[:] = lay.NONE
         if figures[lay.RUN_LAST] != lay.NONE:
-            source = figures[lay.RUN_SOURCE : lay.RUN_SOURCE + 2].tolist()
-            first = _mysql_gtid(*source, int(figures[lay.RUN_FIRST]))
-            gtids.add_run(first, int(figures[lay.RUN_LAST]))
+            low, high, sequence, last = figures[lay.RUN_SOURCE : lay.RUN_LAST + 1].tolist()
+            first = _mysql_gtid(low, high, sequence)
+            gtids.add_run(first, last)
             figures[lay.RUN_LAST] = lay.NONE
 
     def _transaction(self, position: int, numbers: list[int]) -> Transaction:
@@ -311,7 +324,8 @@ class _FileCounter:
         if kind == lay.GTID_MARIADB:
             return Gtid(*numbers)
         if kind == lay.GTID_MYSQL:
-            return _mysql_gtid(*numbers)
+            low, high, sequence = numbers
+            return _mysql_gtid(low, high, sequence)
         return self._told[numbers[0]] if kind == lay.GTID_TOLD else None
 
     def _finish(self) -> None:
