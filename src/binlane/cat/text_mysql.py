@@ -101,8 +101,8 @@ class MysqlText(EventText):
         self._row_bodies: list[str] = []
         self._row_comments: list[str] = []
         self._values: list[str] = []
-        # Whether the last FORMAT_DESCRIPTION began a log, and not a relay log.
-        self._is_in_log = False
+        # Whether a FORMAT_DESCRIPTION came, other than those with which relay logs begin.
+        self._has_begun_log = False
         # What the client stands in: a GTID without its transaction, or a transaction.
         self._has_gtid = self._awaits_begin = self._in_transaction = False
         self._in_payload = False
@@ -218,13 +218,13 @@ class MysqlText(EventText):
     def _begins_log(self, event: Event) -> bool:
         """Whether a FORMAT_DESCRIPTION ends the log before it.
 
-        A relay log goes on with the transaction that the one before it left open, and the first
-        one of its source there only tells what the source is. So does one that a server sends to
-        whoever begins to read in the middle of a file: it has no position.
+        A relay log goes on with the transaction that the one before it left open. So does what a
+        server sends to whoever begins to read inside of a file: there it has no position.
         """
-        is_relay = bool(event.header.flags & HeaderFlag.RELAY_LOG)
-        is_behind_log, self._is_in_log = self._is_in_log, not is_relay
-        return is_behind_log and not is_relay and event.header.next_position != 0
+        if event.header.flags & HeaderFlag.RELAY_LOG:
+            return False
+        is_behind_log, self._has_begun_log = self._has_begun_log, True
+        return is_behind_log and event.header.next_position != 0
 
     def _start(self, event: Event, body: FormatDescriptionEvent) -> Iterator[str]:
         is_relay = bool(event.header.flags & HeaderFlag.RELAY_LOG)

@@ -40,6 +40,7 @@ Numbers = npt.NDArray[np.int64]
 
 _CELLS: Final = 1 << 19
 _ROWS_MAX: Final = 8192
+SCRATCH_CELLS: Final = _CELLS + 3 * _ROWS_MAX
 _ROWS_MIN: Final = 64
 _MICROSECONDS: Final = 1_000_000
 _EFFECTS: Final = np.zeros(256, np.int32)
@@ -107,13 +108,15 @@ class LocatedRows:
 
     Args:
         schema: Of the table.
+        scratch: Room for what lives no longer than it takes to make a batch.
 
     Raises:
         UnexpectedError: If the table has a column that the kernels cannot step over.
     """
 
-    def __init__(self, schema: TableSchema) -> None:
+    def __init__(self, schema: TableSchema, scratch: Small) -> None:
         self.schema = schema
+        self._scratch = scratch
         width = len(schema.columns)
         self._columns = np.full((2, width), -1, np.int32)
         self._columns[layout.COLUMN_KIND] = [value_bytes(column) for column in schema.columns]
@@ -125,6 +128,8 @@ class LocatedRows:
         self._key = frozenset(primary_key_of(schema.arrow))
         self._rows_max = max(_ROWS_MIN, min(_ROWS_MAX, _CELLS // max(1, len(schema.chosen))))
         self._present = np.zeros(2 * width, np.int32)
+        metadata = {**schema.arrow.metadata, IMAGE: b"full"}
+        self._full = schema.arrow.with_metadata(metadata)
 
     def batches(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
         """The rows of some events, at most a few thousand a batch.
@@ -137,11 +142,14 @@ class LocatedRows:
             UnexpectedError: If an image or a value is not what the table's columns say.
         """
         state = np.zeros(layout.LOCATE_SIZE, np.int64)
-        rows_max = self._room(noted, picked)
+        chosen, rows_max = len(self._names), self._rows_max
+        scratch = self._scratch
+        if scratch.shape[0] < (chosen + 3) * rows_max:
+            scratch = np.empty((chosen + 3) * rows_max, np.int32)
+        positions = scratch[: chosen * rows_max].reshape(chosen, rows_max)
+        notes = scratch[chosen * rows_max :][: 3 * rows_max].reshape(3, rows_max)
         while True:
-            positions = np.empty((len(self._names), rows_max), np.int32)
-            notes = np.empty((3, rows_max), np.int32)
-            nulls = np.zeros(len(self._names), np.uint8)
+            nulls = np.zeros(chosen, np.uint8)
             absent = np.zeros(self._present.shape[0], np.uint8)
             state[layout.LOCATE_ROWS] = 0
             status = kernels().locate(
@@ -161,36 +169,30 @@ class LocatedRows:
                 raise UnexpectedError
             rows = int(state[layout.LOCATE_ROWS])
             if rows:
-                yield self._batch(noted, positions[:, :rows], notes[:, :rows], nulls, absent)
+                yield self._batch(noted, positions[:, :rows], notes, nulls, absent)
             if status == layout.LOCATE_DONE:
                 return
-
-    def _room(self, noted: NotedEvents, picked: Small) -> int:
-        """How many images there can be at most, within bounds."""
-        events = noted.events
-        size = int(
-            (
-                events[layout.EVENT_END, picked].astype(np.int64)
-                - events[layout.EVENT_IMAGES, picked]
-            ).sum()
-        )
-        return max(_ROWS_MIN, min(self._rows_max, size + 2))
 
     def _batch(
         self, noted: NotedEvents, positions: Small, notes: Small, nulls: Bytes, absent: Bytes
     ) -> pa.RecordBatch:
-        arrays = _change_arrays(noted, *(np.ascontiguousarray(row) for row in notes))
+        rows = positions.shape[1]
+        arrays = _change_arrays(noted, notes, rows)
         invalid_dates = 0
         columns = zip(positions, self._conversions, nulls.tolist(), strict=True)
         for row, convert, has_nulls in columns:
             values, invalid = convert(noted.data, row, bool(has_nulls))
             arrays.append(values)
             invalid_dates += invalid
-        metadata = dict(self.schema.arrow.metadata)
-        metadata[IMAGE] = b"full" if self._is_full(absent) else b"partial"
+        is_full = self._is_full(absent)
+        if is_full and not invalid_dates:
+            return pa.RecordBatch.from_arrays(arrays, schema=self._full)
+        metadata = dict(self._full.metadata)
+        if not is_full:
+            metadata[IMAGE] = b"partial"
         if invalid_dates:
             metadata[INVALID_DATES] = b"%d" % invalid_dates
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema.arrow.with_metadata(metadata))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._full.with_metadata(metadata))
 
     def _is_full(self, absent: Bytes) -> bool:
         """Whether images suffice to apply them; a before image serves with its key alone."""
@@ -206,51 +208,48 @@ class LocatedRows:
         )
 
 
-def _change_arrays(
-    noted: NotedEvents, owners: Small, ops: Small, numbers: Small
-) -> list[pa.Array[Any]]:
+def _change_arrays(noted: NotedEvents, notes: Small, count: int) -> list[pa.Array[Any]]:
     """The columns that every batch begins with.
 
     Args:
         noted: The events.
-        owners: Which of them each image is of.
-        ops: What happened.
-        numbers: Of the changes in their events.
+        notes: Of the images, as `locate` gives them.
+        count: Of the images.
     """
-    count = owners.shape[0]
     types = CHANGE_COLUMNS.types
-    times = noted.events[layout.EVENT_TIME, owners].astype(np.int64) & 0xFFFFFFFF
-    times *= _MICROSECONDS
-    groups = noted.groups[owners]
-    gtids, has_nulls = groups, not noted.lengths.all()
-    if has_nulls:
-        gtids = np.where(noted.lengths[groups] > 0, groups, np.int32(layout.NULL))
-    texts = _shared(groups, noted.lengths, noted.texts, layout.GTID_TEXT_MAX)
+    ops = np.empty(_OP_ROOM * count + PADDING, np.uint8)
+    gtids = np.empty(int(noted.lengths.max()) * count + PADDING, np.uint8)
+    offsets = np.empty(2 * count + 2, np.int32)
+    owners = np.empty(2 * count, np.int32)
+    moments = np.empty(2 * count, np.int64)
+    without = kernels().changes(
+        noted.events,
+        noted.positions,
+        noted.groups,
+        noted.texts,
+        noted.lengths,
+        layout.GTID_TEXT_MAX,
+        notes,
+        count,
+        _OP_TEXTS,
+        _OP_LENGTHS,
+        _OP_ROOM,
+        ops,
+        gtids,
+        offsets,
+        owners,
+        moments,
+    )
+    texts = pa.py_buffer(offsets)
+    of_gtids = array(types[1], owners[count:], without > 0, offsets[count + 1 :], gtids)
     return [
-        _ops(ops, types[0]),
-        array(types[1], gtids, has_nulls, *texts),
-        filled(types[2], times),
+        pa.Array.from_buffers(types[0], count, [None, texts, pa.py_buffer(ops)], 0),
+        of_gtids,
+        filled(types[2], moments[:count]),
         _files(noted.file).slice(0, count),
-        filled(types[4], noted.positions[owners]),
-        filled(types[5], numbers),
+        filled(types[4], moments[count:]),
+        filled(types[5], owners[:count]),
     ]
-
-
-def _ops(ops: Small, data_type: pa.DataType) -> pa.Array[Any]:
-    offsets, out = _shared(ops, _OP_LENGTHS, _OP_TEXTS, _OP_ROOM)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(out)]
-    return pa.Array.from_buffers(data_type, ops.shape[0], buffers, 0)
-
-
-def _shared(owners: Small, lengths: Small, texts: Bytes, room: int) -> tuple[Any, Any]:
-    """Offsets and bytes of texts of which several rows share one."""
-    offsets = np.empty(owners.shape[0] + 1, np.int32)
-    length = kernels().measure_texts(owners, lengths, offsets)
-    if length < 0:
-        raise UnexpectedError
-    out = np.empty(length + PADDING, np.uint8)
-    kernels().gather_texts(owners, texts, room, offsets, out)
-    return offsets, out
 
 
 @lru_cache(maxsize=4)

@@ -15,7 +15,7 @@ from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.builder import RowsSource
 from binlane.columnar.compressed import IS_COMPRESSED, inflated
 from binlane.columnar.conversions import UnexpectedError
-from binlane.columnar.located_rows import LocatedRows, NotedEvents, Small
+from binlane.columnar.located_rows import SCRATCH_CELLS, LocatedRows, NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
 from binlane.columnar.scanner import KnownTable
 from binlane.columnar.table_schema import TableSchema
@@ -47,6 +47,7 @@ class NotedRows:
         self._pending = PendingBatches(rows_max)
         self._decoders: dict[bytes, LocatedRows | None] = {}
         self._is_wanted: dict[bytes, bool] = {}
+        self._scratch = np.empty(SCRATCH_CELLS, np.int32)
 
     def forget_tables(self) -> None:
         """Another format begins, in which table maps may mean something else."""
@@ -120,7 +121,7 @@ class NotedRows:
         if table.key not in self._decoders:
             schema = self._reference.schema(table.table_map)
             self._decoders[table.key] = None
-            self._decoders[table.key] = LocatedRows(schema)
+            self._decoders[table.key] = LocatedRows(schema, self._scratch)
         decoder = self._decoders[table.key]
         if decoder is None:
             raise UnexpectedError

@@ -1,8 +1,8 @@
 """The kernels, in the fastest form that is there: compiled ahead, else by numba now.
 
 Compiled modules lie beside the sources, or in the user's cache where that folder cannot be
-written. Their names hold a hash of the sources and the versions that made them, so that one that
-is out of date is never found. With them nothing imports numba.
+written. Their names hold a hash of the sources, of Python's version and of what the processor can
+do, so that one that does not fit is never found. With them nothing imports numba.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from enum import Enum
 from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
-from importlib.metadata import version
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -125,7 +124,7 @@ def compiled_module(name: str) -> ModuleType | None:
 @cache
 def compiled_name(name: str) -> str:
     """Name of the compiled form of a kernel module: `_compiled_scan_0123456789abcdef`."""
-    digest = hashlib.sha256(f"{version('numba')} {sys.version} {_processor()}".encode())
+    digest = hashlib.sha256(f"{sys.version} {_processor()}".encode())
     for source in sorted(_needed_by(name)):
         digest.update(_sources()[source])
     return f"_compiled_{name}_{digest.hexdigest()[:16]}"
