@@ -35,7 +35,7 @@ spark *args:
 
 # Print the benchmarks as JSON lines.
 bench *args:
-    for script in benchmarks/*.py; do python "$script" {{ args }}; done
+    for name in decode text summary; do python -m "benchmarks.$name" {{ args }}; done
 
 # Write the generated pages, then build the site strictly into site/.
 docs:

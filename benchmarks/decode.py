@@ -1,151 +1,139 @@
 """Decoding binlogs to Arrow, beside the official tools and python-mysql-replication, as JSON lines.
 
-Ours and the peer take turns; each figure is the median of their CPU seconds (user and system, with
-those of children), since a busy machine stretches wall time. `warm` is a process that has decoded
-before, `whole` one from its start to its end.
+Ours and the peer take turns; each figure is the median of their CPU seconds (user and system), since
+a busy machine stretches wall time. `warm` is a process that has decoded before, `whole` one from
+its start to its end. python-mysql-replication reads a small log of the same kind from a server;
+`reference` is our decoder without kernels on that log.
 
-    python benchmarks/decode.py [--repeat N] [--directory DIR] [NAME...]
+    python -m benchmarks.decode [--megabytes N] [--rounds N] [--directory DIR] [LOG...]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+import time
 from pathlib import Path
 from typing import Any
 
 import binlane
-from benchmarks.logs import DIRECTORY, MEGABYTES, log
+from benchmarks.logs import served
+from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
 
+LOGS = ("oltp", "bulk", "bulk_compressed", "payload")
+SERVED = ("oltp", "bulk")
+_SERVED_MEGABYTES = 12
 _WHOLE = "import binlane,sys; print(sum(b.num_rows for b in binlane.scan(sys.argv[1])))"
-_PEER_ROWS = 20_000
-_PEER = f"""
-import json, sys
+_REFERENCE = """
+import sys
+from binlane.columnar.batches import batches
+from binlane.store.reading import read_groups
+print(sum(batch.num_rows for batch in batches(read_groups([sys.argv[1]]))))
+"""
+_PEER = """
+import sys
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
-settings = json.loads(sys.argv[1])
-images = 0
+settings = {"host": sys.argv[1], "port": int(sys.argv[2]), "user": "root", "passwd": ""}
 stream = BinLogStreamReader(
-    connection_settings=settings, server_id=4711, log_file=sys.argv[2], log_pos=4,
+    connection_settings=settings, server_id=4711, log_file=sys.argv[3], log_pos=4,
     only_events=[DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent])
+images = 0
 for event in stream:
     images += len(event.rows) * (2 if isinstance(event, UpdateRowsEvent) else 1)
-    if images >= {_PEER_ROWS}:
-        break
 print(images)
 """
 
 
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """What a piece of work takes here and in children."""
-    before = _used()
-    work()
-    return _used() - before
+def main() -> None:
+    """Measure the logs that are named, or all."""
+    given = options(__doc__, LOGS).parse_args()
+    warm: dict[str, float] = {}
+    for name, path in chosen_logs(given):
+        figures = measure(name, path, given.rounds)
+        warm[name] = figures["warm_images_per_s"]
+        print(json.dumps(figures), flush=True)
+    for name in SERVED:
+        if name in warm:
+            print(json.dumps(measure_peer(name, warm[name], given.rounds)), flush=True)
 
 
-def _used() -> float:
-    own, children = (
-        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-
-
-def official_tool(name: str) -> list[str]:
-    """The command that prints a log's rows as text."""
-    tool = "mariadb-binlog"
-    if name == "payload":
-        tool = os.environ.get("BINLANE_MYSQLBINLOG", "mysqlbinlog")
-    return [*tool.split(), "--base64-output=decode-rows", "-vv"]
-
-
-def measure(name: str, path: Path, repeat: int) -> dict[str, Any]:
-    """Figures of one log."""
+def measure(name: str, path: Path, rounds: int) -> dict[str, Any]:
+    """Figures of one log beside the official tool."""
     print_text = [*official_tool(name), str(path)]
     whole = [sys.executable, "-c", _WHOLE, str(path)]
-    rows = 0
-
-    def decode() -> None:
-        nonlocal rows
-        rows = sum(batch.num_rows for batch in binlane.scan(path))
-
-    def run(command: list[str]) -> Callable[[], object]:
-        return lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-
-    decode()
-    taken: dict[str, list[float]] = {"tool": [], "warm": [], "whole": []}
-    for _ in range(repeat):
-        taken["tool"].append(cpu_seconds(run(print_text)))
-        taken["warm"].append(cpu_seconds(decode))
-        taken["whole"].append(cpu_seconds(run(whole)))
-    tool, warm, cold = (statistics.median(taken[key]) for key in ("tool", "warm", "whole"))
+    images = decoded(path)
+    tools, wholes, warms = [], [], []
+    for _ in range(rounds):
+        tools.append(run(print_text))
+        start = time.process_time()
+        decoded(path)
+        warms.append(time.process_time() - start)
+        wholes.append(run(whole))
+    tool, cold, warm = median(tools), median(wholes), statistics.median(warms)
     size = path.stat().st_size
     return {
         "benchmark": "decode",
         "log": name,
         "bytes": size,
-        "images": rows,
+        "images": images,
         "tool": print_text[0],
         "tool_cpu_s": round(tool, 3),
         "warm_cpu_s": round(warm, 3),
         "whole_cpu_s": round(cold, 3),
         "warm_ratio": round(tool / warm, 1),
         "whole_ratio": round(tool / cold, 1),
-        "warm_images_per_s": round(rows / warm),
+        "warm_images_per_s": round(images / warm),
         "warm_mb_per_s": round(size / warm / 1e6),
-        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "rss_mb": max(figures.rss_mb for figures in wholes),
         "load": os.getloadavg()[0],
     }
 
 
-def measure_peer(settings: str, file: str) -> dict[str, Any]:
-    """python-mysql-replication on the first rows of a log that a running server serves.
+def decoded(path: Path) -> int:
+    """Row images of a log."""
+    return sum(batch.num_rows for batch in binlane.scan(path))
+
+
+def median(taken: list[Figures]) -> float:
+    """Of CPU time."""
+    return statistics.median(figures.cpu_s for figures in taken)
+
+
+def measure_peer(name: str, warm_images_per_s: float, rounds: int) -> dict[str, Any]:
+    """python-mysql-replication and our reference decoder on a small log of a running server.
 
     Args:
-        settings: JSON of its connection settings.
-        file: Of the server's log.
+        name: What the server writes.
+        warm_images_per_s: What our kernels do on the large log of the same kind.
+        rounds: Of which the figures are medians.
     """
-    images = 0
-
-    def read() -> None:
-        nonlocal images
-        done = subprocess.run(
-            [sys.executable, "-c", _PEER, settings, file],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        images = int(done.stdout)
-
-    taken = cpu_seconds(read)
+    with served(name, _SERVED_MEGABYTES) as (account, file):
+        peer = [sys.executable, "-c", _PEER, account.host, str(account.port), file]
+        reference = [sys.executable, "-c", _REFERENCE, str(account.directory / file)]
+        counts = [_printed(command) for command in (peer, reference)]
+        turns = [(run(peer), run(reference)) for _ in range(rounds)]
+    theirs, ours = (median(list(taken)) for taken in zip(*turns, strict=True))
+    peer_rate, reference_rate = counts[0] / theirs, counts[1] / ours
     return {
         "benchmark": "decode",
+        "log": name,
         "peer": "python-mysql-replication",
-        "images": images,
-        "cpu_s": round(taken, 3),
-        "images_per_s": round(images / taken),
+        "images": counts[0],
+        "is_equal": counts[0] == counts[1],
+        "peer_images_per_s": round(peer_rate),
+        "reference_images_per_s": round(reference_rate),
+        "warm_ratio": round(warm_images_per_s / peer_rate),
+        "reference_ratio": round(reference_rate / peer_rate, 1),
+        "load": os.getloadavg()[0],
     }
 
 
-def main() -> None:
-    """Measure the logs that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(MEGABYTES))
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--directory", type=Path, default=DIRECTORY)
-    parser.add_argument("--peer", nargs=2, metavar=("SETTINGS", "FILE"))
-    given = parser.parse_args()
-    for name in given.names:
-        path = log(name, directory=given.directory)
-        if path is not None:
-            print(json.dumps(measure(name, path, given.repeat)), flush=True)
-    if given.peer:
-        print(json.dumps(measure_peer(*given.peer)), flush=True)
+def _printed(command: list[str]) -> int:
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ log_bin_compress; `statement` sysbench again in STATEMENT format; `payload` (whe
 BINLANE_MYSQLD and BINLANE_MYSQL_BASE name a MySQL server) `bulk` in MySQL's compressed
 transactions.
 
-    python benchmarks/logs.py [--megabytes N] [--directory DIR] [NAME...]
+    python -m benchmarks.logs [--megabytes N] [--directory DIR] [NAME...]
 """
 
 from __future__ import annotations
@@ -78,12 +78,19 @@ def log(name: str, *, megabytes: int | None = None, directory: Path = DIRECTORY)
         return None
     directory.mkdir(parents=True, exist_ok=True)
     print(f"making {path}", file=sys.stderr, flush=True)
-    with _server(name) as server:
-        file = (_sysbench if name in {"oltp", "statement"} else _bulk)(server, size << 20)
+    with served(name, size) as (server, file):
         partial = path.with_suffix(".part")
         shutil.copyfile(server.directory / file, partial)
         partial.rename(path)
     return path
+
+
+@contextmanager
+def served(name: str, megabytes: int) -> Iterator[tuple[Account, str]]:
+    """A running server that has just written such a log, and the log's name."""
+    with _server(name) as server:
+        fill = _sysbench if name in {"oltp", "statement"} else _bulk
+        yield server, fill(server, megabytes << 20)
 
 
 @contextmanager

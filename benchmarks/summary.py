@@ -5,14 +5,11 @@ the same summary without kernels, which reads standard input. They run one after
 a busy machine is busy for all; the figures are medians of user plus system time. `is_equal` tells
 whether both summaries are the same but for the name of the file.
 
-    python -m benchmarks.summary [--repeats N] [--no-reference] [FILE...]
-
-Without a file, the MariaDB logs that `benchmarks/logs.py` has made are counted.
+    python -m benchmarks.summary [--megabytes N] [--rounds N] [--directory DIR] [--reference] [LOG...]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -23,9 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.logs import DIRECTORY
+from benchmarks.measuring import chosen_logs, options
 
-MARIADB = ["oltp-*", "bulk-*", "bulk_compressed-*", "statement-*"]
+MARIADB = ["oltp", "bulk", "bulk_compressed", "statement"]
 PEER = ["mariadb-binlog", "--base64-output=decode-rows", "-vv"]
 SUMMARY = [sys.executable, "-m", "binlane", "cat", "--quiet", "--summary", "--format=json"]
 
@@ -40,14 +37,11 @@ class Figures:
 
 def main() -> int:
     """Print one line for each file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--no-reference", action="store_true", help="it is slow")
+    parser = options(__doc__, MARIADB)
+    parser.add_argument("--reference", action="store_true", help="too, which is slow")
     given = parser.parse_args()
-    files = given.files or [path for name in MARIADB for path in sorted(DIRECTORY.glob(name))]
-    for file in files:
-        result = compare(file, given.repeats, with_reference=not given.no_reference)
+    for _, file in chosen_logs(given):
+        result = compare(file, given.rounds, with_reference=given.reference)
         sys.stdout.write(json.dumps(result) + "\n")
         sys.stdout.flush()
     return 0
@@ -60,7 +54,11 @@ def compare(file: Path, repeats: int, *, with_reference: bool) -> dict[str, obje
     for _ in range(repeats):
         for tool, command in commands.items():
             runs[tool].append(run(command)[0])
-    result: dict[str, object] = {"file": file.name, "megabytes": round(file.stat().st_size / 1e6)}
+    result: dict[str, object] = {
+        "benchmark": "summary",
+        "file": file.name,
+        "megabytes": round(file.stat().st_size / 1e6),
+    }
     medians = {tool: median(taken) for tool, taken in runs.items()}
     if with_reference:
         medians["reference"], reference = run([*SUMMARY, "-"], stdin=file)

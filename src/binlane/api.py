@@ -20,7 +20,6 @@ from binlane.positions import FilePosition, GtidPosition
 from binlane.scope.scope import Scope
 from binlane.store.byte_source import FileBytes, is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
-from binlane.store.reading import read_groups
 
 if TYPE_CHECKING:
     from binlane.sql.catalog import SchemaCatalog
@@ -41,6 +40,8 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
         CodecError: At the first fault, with file and position, behind all groups before it.
         StoreError: If a file cannot be read.
     """
+    from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
+
     return read_groups(_paths(path), keys=None if keys is None else read_keys(fspath(keys)))
 
 
@@ -86,12 +87,12 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         start=_bound(start, "start"),
         stop=_bound(stop, "stop"),
     )
-    ring = None if keys is None else read_keys(fspath(keys))
     catalog = None if schema is None else _catalog(schema)
     if catalog is None:
+        ring = None if keys is None else read_keys(fspath(keys))
         return _scan_files(_paths(path), selection, columns, ring, rows_max)
     return batches(
-        read_groups(_paths(path), keys=ring),
+        read(path, keys=keys),
         selection=selection,
         columns=columns,
         rows_max=rows_max or ROWS_MAX_DEFAULT,
@@ -109,6 +110,8 @@ def _scan_files(
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
     for is_fast, run in groupby(paths, key=is_large):
         if not is_fast:
+            from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
+
             yield from batches(
                 read_groups(run, keys=keys),
                 selection=selection,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+ACCOUNT_DATABASE: Final = "mysql"
+"""The database that account statements change: what the `system` database is in seed 000."""
 
 
 def quote(identifier: str) -> str:

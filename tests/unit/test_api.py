@@ -34,6 +34,22 @@ def test_importing_binlane_is_light() -> None:
     assert done.stdout == "False True\n"
 
 
+def test_scanning_a_large_log_loads_no_more_than_it_needs(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, *((number, "x" * 100) for number in range(FAST_BYTES_MIN // 100)))
+    name, data = log.file()
+    assert len(data) > FAST_BYTES_MIN
+    (tmp_path / name).write_bytes(data)
+    heavy = "{'binlane.sql.tokens', 'sqlite3', 'cryptography', 'sqlglot', 'click', 'rich'}"
+    program = (
+        "import binlane, sys; print(sum(batch.num_rows for batch in binlane.scan(sys.argv[1])), "
+        f"{heavy} & sys.modules.keys())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{FAST_BYTES_MIN // 100} set()\n"
+
+
 def test_read_gives_the_groups_of_all_files(log: list[Path]) -> None:
     groups = [group for group in binlane.read(log) if not group.is_control]
     assert [str(group.gtid) for group in groups] == [f"0-1-{n}" for n in range(1, 46)]

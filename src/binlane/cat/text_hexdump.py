@@ -29,7 +29,8 @@ def mariadb_dump(data: bytes, position: int) -> Iterator[str]:
         left, right = part[:_HALF].hex(" "), part[_HALF:].hex(" ")
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
         yield f"# {position + at:8x}  {left:<23}  {right:<23}  |{text}|"
-    yield "#"
+    if len(data) > HEADER_LENGTH:
+        yield "#"
     yield "# Event: "
 
 

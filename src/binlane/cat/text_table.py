@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -42,6 +43,7 @@ _MEMBER_ESCAPES: Final = str.maketrans(
 )
 # A bit of TABLE_MAP's flags (MySQL): the server has made the primary key.
 _GENERATED_PRIMARY_KEY: Final = 1 << 2
+_GENERATED_NAME: Final = "my_row_id"
 
 
 @lru_cache(maxsize=256)
@@ -55,13 +57,19 @@ def table_lines(table_map: TableMapEvent, flavor: Flavor) -> tuple[str, ...]:
     facts = OptionalMetadata(
         table_map.optional_metadata, [column.type for column in columns], flavor
     )
+    if is_generated := bool(columns and table_map.flags & _GENERATED_PRIMARY_KEY):
+        # What it is follows from that, whether the log tells it or not.
+        generated = replace(columns[0], name=_GENERATED_NAME, is_visible=False)
+        columns = (generated, *columns[1:])
     members = facts.member_bytes()
     texts = [_column(column, members.get(column.index, ()), flavor) for column in columns]
-    if texts and table_map.flags & _GENERATED_PRIMARY_KEY:
+    if is_generated:
         texts[0] += " AUTO_INCREMENT"
     heads = ["# Columns(", *["#         "] * (len(texts) - 1)]
     tails = [*[","] * (len(texts) - 1), ")"]
     lines = [f"{head}{text}{tail}" for head, text, tail in zip(heads, texts, tails, strict=False)]
+    if is_generated:
+        return (*lines, f"# Primary Key({_GENERATED_NAME})")
     return (*lines, *_primary_key(table_map, columns))
 
 

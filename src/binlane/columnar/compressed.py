@@ -10,8 +10,8 @@ import numpy as np
 from isal import igzip_lib
 
 from binlane.codec.types import EventType
-from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.located_rows import NotedEvents, Small
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import padded
 from binlane.kernels import layout
 

@@ -20,6 +20,7 @@ from binlane.codec.columns import Column, ValueDecoder, value_decoder
 from binlane.codec.numbers import decimal_length
 from binlane.codec.types import ColumnType
 from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, arrow_type, converter
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import PADDING, Bytes
 from binlane.errors import CodecError
 from binlane.kernels import layout
@@ -39,6 +40,7 @@ _CACHED_VALUES_MAX: Final = 4096
 _SHORT_DIGITS_MAX: Final = 18
 _TIME_TEXT_MAX: Final = 20
 _ONE_BYTE_LENGTH_MAX: Final = 255
+_LISTED_MEMBERS_MAX: Final = 7
 _TEXT_MEMBERS_MAX: Final = 1 << 16
 
 _INTEGER_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
@@ -89,10 +91,6 @@ _PLAIN_STRINGS: Final = (_COUNTED_STRINGS | _COUNTED_BLOBS) - {
     ColumnType.BLOB_COMPRESSED,
     ColumnType.JSON,
 }
-
-
-class UnexpectedError(Exception):
-    """The kernels meet what they are not made for: the reference decoder has to look at it."""
 
 
 def value_bytes(column: Column) -> int:
@@ -373,7 +371,17 @@ def _enum(column: Column) -> Convert:
 def _set(column: Column) -> Convert:
     if column.has_schema or column.members is None or not 1 <= column.pack_length <= 8:
         return _by_value(column)
+    if len(column.members) <= _LISTED_MEMBERS_MAX:
+        return _members(column, _all_sets(column.members), "enum")
     return _members(column, column.members, "set")
+
+
+def _all_sets(members: Sequence[str]) -> list[str]:
+    """The text of each value of a SET, which is then a number of one of them, as of an ENUM."""
+    return [
+        ",".join(member for place, member in enumerate(members) if value >> place & 1)
+        for value in range(1 << len(members))
+    ]
 
 
 def _members(column: Column, members: Sequence[str], kind: str) -> Convert:

@@ -22,12 +22,12 @@ from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
-from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
 from binlane.columnar.payload_rows import PayloadRows
 from binlane.columnar.scanner import Scanner, is_fast
 from binlane.columnar.selection import GroupFacts, Selection
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import ByteSource, Window
 from binlane.errors import CodecError
 from binlane.grouping.event_group import group_events

@@ -16,7 +16,6 @@ from binlane.codec.format import Format
 from binlane.codec.types import EventType
 from binlane.columnar.conversions import (
     Convert,
-    UnexpectedError,
     array,
     conversion,
     filled,
@@ -31,6 +30,7 @@ from binlane.columnar.table_schema import (
     column_name,
     primary_key_of,
 )
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import PADDING, Bytes
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
@@ -217,9 +217,9 @@ def _change_arrays(noted: NotedEvents, notes: Small, count: int) -> list[pa.Arra
         count: Of the images.
     """
     types = CHANGE_COLUMNS.types
-    ops = np.empty(_OP_ROOM * count + PADDING, np.uint8)
+    ops: Any = np.empty(_OP_ROOM * count + PADDING, np.uint8)
     gtids = np.empty(int(noted.lengths.max()) * count + PADDING, np.uint8)
-    offsets = np.empty(2 * count + 2, np.int32)
+    offsets: Any = np.empty(2 * count + 2, np.int32)
     owners = np.empty(2 * count, np.int32)
     moments = np.empty(2 * count, np.int64)
     without = kernels().changes(

@@ -15,10 +15,12 @@ def crc32_address() -> int:
     """
     from isal import isal_zlib  # noqa: PLC0415 - only the fast path needs it
 
-    for name, symbol in ((isal_zlib.__file__, "crc32_gzip_refl"), (zlib.__file__, "crc32_z")):
+    # Some builds of Python have zlib in themselves, not in a file of its own.
+    zlib_file: str | None = getattr(zlib, "__file__", None)
+    for name, symbol in ((isal_zlib.__file__, "crc32_gzip_refl"), (zlib_file, "crc32_z")):
         try:
             function = getattr(ctypes.CDLL(name), symbol)
-        except (AttributeError, OSError, TypeError):
+        except (AttributeError, OSError):
             continue
         address = ctypes.cast(function, ctypes.c_void_p).value
         if address:

@@ -14,11 +14,11 @@ from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.builder import RowsSource
 from binlane.columnar.compressed import IS_COMPRESSED, inflated
-from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.located_rows import SCRATCH_CELLS, LocatedRows, NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
 from binlane.columnar.scanner import KnownTable
 from binlane.columnar.table_schema import TableSchema
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.errors import CodecError
 from binlane.kernels import layout
 from binlane.kernels.load import kernels

@@ -17,10 +17,10 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import ChecksumAlgorithm
 from binlane.columnar.builder import RowsSource
 from binlane.columnar.compressed import ARENA_BYTES
-from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
 from binlane.columnar.scanner import KnownTable, Scanner
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import padded
 from binlane.errors import CodecError
 from binlane.grouping.inner import expanded

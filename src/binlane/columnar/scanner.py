@@ -18,8 +18,8 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, HeaderFlag
-from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.native import crc32_address
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import PADDING, Bytes
 from binlane.grouping.event_group import (
     CONTEXT_TYPES,

@@ -19,6 +19,7 @@ from numba.extending import intrinsic, overload
 Bytes = npt.NDArray[np.uint8]
 
 _intrinsic: Callable[[Callable[..., Any]], Any] = intrinsic
+_insert_function: Callable[..., Any] = cgutils.get_or_insert_function
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
@@ -142,7 +143,7 @@ def _prefetch(_typing: Any, data: Any, position: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
         kind = ir.FunctionType(ir.VoidType(), [pointer.type, _I32, _I32, _I32])
         name = f"llvm.prefetch.{pointer.type.intrinsic_name}"
-        callee = cgutils.get_or_insert_function(builder.module, kind, name)
+        callee = _insert_function(builder.module, kind, name)
         builder.call(callee, [pointer, *(ir.Constant(_I32, each) for each in (0, 3, 1))])
         return context.get_dummy_value()
 

@@ -172,18 +172,17 @@ def locate(
     bitmap_length = (width + 7) // 8
     seen, before, after = -1, 0, 0
     effect = 0
-    while state[LOCATE_NEXT] < picked.shape[0]:
-        event = picked[state[LOCATE_NEXT]]
-        if state[LOCATE_NEXT] + _EVENTS_AHEAD < picked.shape[0]:
-            _prefetch_images(data, events, picked[state[LOCATE_NEXT] + _EVENTS_AHEAD])
+    at, number, row = state[LOCATE_AT], state[LOCATE_NUMBER], state[LOCATE_ROWS]
+    for turn in range(state[LOCATE_NEXT], picked.shape[0]):
+        event = picked[turn]
+        if turn + _EVENTS_AHEAD < picked.shape[0]:
+            _prefetch_images(data, events, picked[turn + _EVENTS_AHEAD])
         end = int(events[EVENT_END, event])
         bitmap = int(events[EVENT_BITMAP, event])
         own_effect = int(effects[events[EVENT_TYPE, event]])
         bitmaps = bitmap_length * (2 if own_effect == UPDATES else 1)
-        at = state[LOCATE_AT]
         if at == 0:
-            at = int(events[EVENT_IMAGES, event])
-            state[LOCATE_NUMBER] = 0
+            at, number = int(events[EVENT_IMAGES, event]), 0
         is_new = seen < 0 or own_effect != effect
         if at < end and (is_new or not is_equal(data, bitmap, data, seen, bitmaps)):
             seen, effect = bitmap, own_effect
@@ -194,15 +193,15 @@ def locate(
                     data, bitmap + bitmap_length, width, present[width:], absent[width:]
                 )
         while at < end:
-            row = state[LOCATE_ROWS]
             if row + 2 > rows_max:
-                state[LOCATE_AT] = at
+                state[LOCATE_NEXT], state[LOCATE_AT] = turn, at
+                state[LOCATE_NUMBER], state[LOCATE_ROWS] = number, row
                 return LOCATE_FULL
             stop = _image(data, at, end, columns, present, 0, before, row, positions, nulls)
             if stop < 0:
                 return LOCATE_DAMAGED
             notes[0, row] = event
-            notes[2, row] = state[LOCATE_NUMBER]
+            notes[2, row] = number
             if effect == UPDATES:
                 notes[1, row] = UPDATE_BEFORE
                 row += 1
@@ -213,16 +212,16 @@ def locate(
                     return LOCATE_DAMAGED
                 notes[0, row] = event
                 notes[1, row] = UPDATE_AFTER
-                notes[2, row] = state[LOCATE_NUMBER]
+                notes[2, row] = number
             else:
                 notes[1, row] = INSERT if effect == INSERTS else DELETE
             if stop == at:
                 return LOCATE_DAMAGED
-            state[LOCATE_NUMBER] += 1
-            state[LOCATE_ROWS] = row + 1
+            number += 1
+            row += 1
             at = stop
-        state[LOCATE_AT] = 0
-        state[LOCATE_NEXT] += 1
+        at = 0
+    state[LOCATE_ROWS] = row
     return LOCATE_DONE
 
 

@@ -228,11 +228,12 @@ def measure_sets(
             value = load_le(data, at, width)
             if count < 64 and (value < 0 or value >> count):
                 return CONVERT_DAMAGED
+            commas = -1
             for member in range(count):
                 if (value >> member) & 1:
-                    if total > offsets[index]:
-                        total += 1
+                    commas += 1
                     total += int(member_offsets[member + 1]) - int(member_offsets[member])
+            total += max(commas, 0)
             if total > OFFSET_MAX:
                 return CONVERT_TOO_LONG
     offsets[positions.shape[0]] = total
@@ -256,11 +257,13 @@ def gather_sets(
             continue
         value = load_le(data, at, width)
         to = int(offsets[index])
+        is_first = True
         for member in range(count):
             if (value >> member) & 1:
-                if to > offsets[index]:
+                if not is_first:
                     out[to] = 44
                     to += 1
+                is_first = False
                 start = int(member_offsets[member])
                 length = int(member_offsets[member + 1]) - start
                 copy_bytes(out, to, members, start, length)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Self
 
-from binlane.names import TableName
-from binlane.sql.effects import ACCOUNT_DATABASE
+from binlane.names import ACCOUNT_DATABASE, TableName
 
 SYSTEM_DATABASE: Final = "system"
 """What seed 000 calls the database of accounts; a list that names it names `mysql` as well."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from binlane.names import ACCOUNT_DATABASE
 from binlane.sql.clauses import (
     accept_if_exists,
     read_definition,
@@ -18,7 +19,7 @@ from binlane.sql.clauses import (
 )
 from binlane.sql.cursor import Cursor, split
 from binlane.sql.dml import read_query
-from binlane.sql.effects import ACCOUNT_DATABASE, Draft, StatementKind
+from binlane.sql.effects import Draft, StatementKind
 
 Reader = Callable[[Cursor, Draft], None]
 

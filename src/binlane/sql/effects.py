@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
 
 from binlane.names import TableName
 from binlane.sql.tokens import Token
-
-ACCOUNT_DATABASE: Final = "mysql"
-"""The database that account statements change: what the `system` database is in seed 000."""
 
 
 class StatementKind(Enum):

@@ -1,15 +1,13 @@
 """The bytes of a file, read into somebody's buffer: what the fast path takes.
 
-A plain file is mapped or read without a copy in between, a compressed one by way of `open_chunks`.
+A plain file is read without a copy in between, a compressed one by way of `open_chunks`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import FileIO
-from mmap import ACCESS_COPY, ALLOCATIONGRANULARITY, mmap
 from pathlib import Path
 from typing import Final, Self
 
@@ -71,43 +69,6 @@ class FileBytes:
         view[:length] = self._left[:length]
         self._left = self._left[length:]
         return length
-
-    def mapped(self, position: int, held: int, length: int) -> memoryview | None:
-        """The bytes from a position on where they lie, without a copy.
-
-        Args:
-            position: In the file.
-            held: How many behind it were looked at before.
-            length: At most so many; fewer at the end of the file.
-
-        Returns:
-            The bytes, which may be written to without changing the file; None if they can only
-            be read.
-
-        Raises:
-            StoreError: If the file has become so short that `held` bytes are not there any more:
-                to look at them would end the process.
-        """
-        if self._chunks is not None:
-            return None
-        left = os.fstat(self._plain.fileno()).st_size - position
-        if left < held:
-            raise StoreError(
-                "has become shorter while it was read",
-                path=str(self._path),
-                hint="read it when nothing writes to it any more",
-            )
-        skew = position % ALLOCATIONGRANULARITY
-        try:
-            region = mmap(
-                self._plain.fileno(),
-                skew + min(left, length),
-                access=ACCESS_COPY,
-                offset=position - skew,
-            )
-        except (OSError, ValueError):  # a file system that maps nothing, or no byte is left
-            return None
-        return memoryview(region)[skew:]
 
     def reread(self, position: int) -> Self:
         """Go to another position, and give itself.

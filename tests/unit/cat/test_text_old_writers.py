@@ -9,12 +9,13 @@ import pytest
 
 from binlane.cat.text import TextLines
 from binlane.cat.text_options import TextOptions
-from binlane.codec.control import FormatDescriptionEvent, IncidentEvent, RotateEvent
+from binlane.cat.text_table import table_lines
+from binlane.codec.body import Body
+from binlane.codec.control import FormatDescriptionEvent, IncidentEvent, RotateEvent, StopEvent
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
-from binlane.codec.rows import WriteRowsV1Event
 from binlane.codec.status_vars import StatusVar, encode_status_vars
-from binlane.codec.types import ColumnType, HeaderFlag
+from binlane.codec.types import ColumnType, Flavor, HeaderFlag
 from binlane.grouping.walk import walk
 from tests import build
 
@@ -59,7 +60,7 @@ def rendered(*files: Sequence[Event], options: TextOptions | None = None) -> lis
     return "\n".join([*texts, *renderer.finish()]).split("\n")
 
 
-def printed_log(*bodies: Event | IncidentEvent | WriteRowsV1Event, version: str) -> list[str]:
+def printed_log(*bodies: Event | Body, version: str) -> list[str]:
     data = build.log(*bodies, head=head(version))
     return rendered(
         list(walk([data], file="binlog.000001")),
@@ -169,3 +170,44 @@ def test_an_incident_stops_whoever_runs_the_text(number: int, name: str) -> None
     lines = printed_log(IncidentEvent(number=number, message=b""), version=MYSQL_5_1)
     at = lines.index(f"# Incident: {name}")
     assert lines[at + 1] == "RELOAD DATABASE; # Shall generate syntax error"
+
+
+def test_a_generated_primary_key_is_known_without_metadata() -> None:
+    # The flag of MySQL 8.0.30; the log itself tells only which numbers are unsigned.
+    table = build.table_map(ColumnType.LONGLONG, ColumnType.LONG, optional_metadata=b"\1\1\x80")
+    table = replace(table, flags=5, null_bits=b"\2")
+    assert table_lines(table, Flavor.MYSQL) == (
+        "# Columns(`my_row_id` BIGINT UNSIGNED NOT NULL INVISIBLE AUTO_INCREMENT,",
+        "#         INT)",
+        "# Primary Key(my_row_id)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "dump"),
+    [
+        (
+            "5.5.36-MariaDB-log",
+            [
+                "# Position",
+                "#           |Timestamp   |Type |Master ID   |Size        |Master Pos  |Flags",
+                "#       6f  |00 f1 53 65 |03   |01 00 00 00 |13 00 00 00 |82 00 00 00 |00 00",
+                "#",
+                "# Event: \tStop",
+            ],
+        ),
+        (
+            MYSQL_5_1,
+            [
+                "# Position  Timestamp   Type   Source ID        Size      Source Pos    Flags ",
+                "# 0000006b 00 f1 53 65   03   01 00 00 00   13 00 00 00   7e 00 00 00   00 00",
+                "# \tStop",
+            ],
+        ),
+    ],
+)
+def test_bytes_of_an_event_that_is_only_a_header(version: str, dump: list[str]) -> None:
+    data = build.log(StopEvent(), head=head(version))
+    lines = rendered(list(walk([data], file="binlog.000001")), options=TextOptions(hexdump=True))
+    at = lines.index(dump[-1])
+    assert lines[at + 1 - len(dump) : at + 1] == dump

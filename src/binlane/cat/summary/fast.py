@@ -29,8 +29,8 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, HeaderFlag
-from binlane.columnar.conversions import UnexpectedError
 from binlane.columnar.scanner import is_fast
+from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import ByteSource, Window
 from binlane.errors import CodecError
 from binlane.grouping.decryption import is_encrypted

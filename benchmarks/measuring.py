@@ -1,0 +1,78 @@
+"""What the benchmarks share: their options, the logs they name, and CPU seconds of a process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.logs import DIRECTORY, MEGABYTES, log
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one run took.
+
+    Attributes:
+        cpu_s: User and system time.
+        rss_mb: The most memory it had.
+    """
+
+    cpu_s: float
+    rss_mb: float
+
+
+def options(
+    description: str | None, names: Sequence[str] = tuple(MEGABYTES)
+) -> argparse.ArgumentParser:
+    """The options of every benchmark.
+
+    Args:
+        description: The module's docstring.
+        names: Logs that it measures unless others are named.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", default=list(names), metavar="LOG")
+    parser.add_argument("--megabytes", type=int, help="size of each log; small ones for a try")
+    parser.add_argument("--rounds", type=int, default=3, help="of which figures are medians")
+    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="where the logs are kept")
+    return parser
+
+
+def chosen_logs(given: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """The logs that were asked for, as far as this machine can make and print them."""
+    for name in given.names:
+        path = log(name, megabytes=given.megabytes, directory=given.directory)
+        if path is None or shutil.which(official_tool(name)[0]) is None:
+            print(f"{name}: left out, its server or tool is missing", file=sys.stderr)
+        else:
+            yield name, path
+
+
+def official_tool(name: str) -> list[str]:
+    """The command that prints a log's rows as text; BINLANE_MYSQLBINLOG names MySQL's."""
+    tool = "mariadb-binlog --no-defaults"
+    if name == "payload":
+        tool = os.environ.get("BINLANE_MYSQLBINLOG", "mysqlbinlog")
+    return [*tool.split(), "--base64-output=decode-rows", "-vv"]
+
+
+def run(command: Sequence[str]) -> Figures:
+    """Run a command to its end and throw away what it prints.
+
+    Raises:
+        CalledProcessError: If it fails.
+    """
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Figures(cpu_s=usage.ru_utime + usage.ru_stime, rss_mb=round(usage.ru_maxrss / 1024, 1))
