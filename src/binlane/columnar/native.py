@@ -6,12 +6,17 @@ import ctypes
 import zlib
 from functools import cache
 
+from binlane.errors import UnsupportedError
+
 
 @cache
 def crc32_address() -> int:
     """The address of a `uint32 crc32(uint32 value, void *data, size_t length)`.
 
     It is isal's, which is several times faster than zlib's.
+
+    Raises:
+        UnsupportedError: If neither library offers its function.
     """
     from isal import isal_zlib  # noqa: PLC0415 - only the fast path needs it
 
@@ -25,4 +30,7 @@ def crc32_address() -> int:
         address = ctypes.cast(function, ctypes.c_void_p).value
         if address:
             return address
-    return 0
+    raise UnsupportedError(
+        "neither isal nor zlib offers its CRC32 function, which checks events",
+        hint="install isal from its wheel: pip install --force-reinstall isal",
+    )
