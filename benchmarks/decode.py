@@ -1,8 +1,8 @@
 """Decoding binlogs to Arrow, beside the official tools and python-mysql-replication, as JSON lines.
 
 Ours and the peer take turns; each figure is the median of their CPU seconds (user and system), since
-a busy machine stretches wall time. `warm` is a process that has decoded before, `whole` one from
-its start to its end. python-mysql-replication reads a small log of the same kind from a server;
+a busy machine stretches wall time. `warm` is a process that has just decoded the same log, `whole`
+one from its start to its end. python-mysql-replication reads a small log of the same kind from a server;
 `reference` is our decoder without kernels on that log.
 
     python -m benchmarks.decode [--megabytes N] [--rounds N] [--directory DIR] [LOG...]
@@ -69,6 +69,7 @@ def measure(name: str, path: Path, rounds: int) -> dict[str, Any]:
     tools, wholes, warms = [], [], []
     for _ in range(rounds):
         tools.append(run(print_text))
+        decoded(path)  # warm means warm: the other process has emptied the processor's caches
         start = time.process_time()
         decoded(path)
         warms.append(time.process_time() - start)

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.cat.json_lines import JsonLines
-from binlane.cat.text import TextLines
-from binlane.cat.text_options import TextOptions
+from binlane.cat.text.lines import TextLines
+from binlane.cat.text.options import TextOptions
 from binlane.codec.columns import decode_rows
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, decode_event, encode_event

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.cat.flashback import Flashback
-from binlane.cat.sql_lines import SqlLines
+from binlane.cat.sql.flashback import Flashback
+from binlane.cat.sql.lines import SqlLines
 from binlane.codec.event import Event
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk

@@ -33,7 +33,7 @@ def is_worth_kernels(request: CatRequest) -> bool:
         return False
     # Nothing here multiplies matrices: numpy's library for that need not start its threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from binlane.cat.fast_text import can_print  # noqa: PLC0415  # needs numpy
+    from binlane.cat.fast_text.printer import can_print  # noqa: PLC0415  # needs numpy
     from binlane.kernels.load import compiled_module  # noqa: PLC0415  # as above
 
     return can_print(request.text_options()) and compiled_module("text") is not None
@@ -59,8 +59,8 @@ def print_fast(
     Raises:
         CodecError: At the first fault; what stands before it is printed.
     """
-    from binlane.cat.fast_text import FastText  # noqa: PLC0415  # needs numpy
-    from binlane.cat.fast_window import open_log  # noqa: PLC0415
+    from binlane.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
+    from binlane.cat.fast_text.window import open_log  # noqa: PLC0415
     from binlane.kernels.load import kernels  # noqa: PLC0415
     from binlane.store.chunks import base_name  # noqa: PLC0415
 

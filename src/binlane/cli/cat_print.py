@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from binlane.cat.files import LogFile
+from binlane.cat.filters.selection import Selector
 from binlane.cat.renderer import Renderer
-from binlane.cat.selection import Selector
 from binlane.cli.cat_request import CatRequest
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
@@ -16,7 +16,7 @@ from binlane.codec.types import EventType
 from binlane.errors import CodecError
 
 if TYPE_CHECKING:
-    from binlane.cat.table_filter import NameFilter, TableFilter
+    from binlane.cat.filters.tables import NameFilter, TableFilter
 
 
 class _Filter(Protocol):
@@ -111,7 +111,7 @@ def _filters(
 ) -> Iterator[NameFilter | TableFilter]:
     if request.prints_all:
         return
-    from binlane.cat.table_filter import NameFilter, TableFilter  # noqa: PLC0415  # needs SQL
+    from binlane.cat.filters.tables import NameFilter, TableFilter  # noqa: PLC0415  # needs SQL
 
     if request.is_filtered_by_name:
         given = request.given

@@ -23,7 +23,7 @@ def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer
     """
     given = request.given
     if given["flashback"]:
-        from binlane.cat.flashback import Flashback  # noqa: PLC0415  # only what is asked for
+        from binlane.cat.sql.flashback import Flashback  # noqa: PLC0415  # only what is asked for
 
         return Flashback(catalog=catalog)
     if given["format_"] == "json":
@@ -31,10 +31,10 @@ def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer
 
         return JsonLines(with_rows=given["verbose"] > 0, catalog=catalog)
     if given["format_"] == "sql":
-        from binlane.cat.sql_lines import SqlLines  # noqa: PLC0415  # as above
+        from binlane.cat.sql.lines import SqlLines  # noqa: PLC0415  # as above
 
         return SqlLines(catalog=catalog, load_directory=given["load_directory"])
-    from binlane.cat.text import TextLines  # noqa: PLC0415  # as above
+    from binlane.cat.text.lines import TextLines  # noqa: PLC0415  # as above
 
     return TextLines(request.text_options())
 

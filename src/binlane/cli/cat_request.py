@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.cat.selection import IdList, Selection
+from binlane.cat.filters.selection import IdList, Selection
 from binlane.cli.cat_values import table_named
 from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
-    from binlane.cat.table_filter import TableLists
-    from binlane.cat.text_options import TextOptions
+    from binlane.cat.filters.tables import TableLists
+    from binlane.cat.text.options import TextOptions
 
 # Of each pair, one says the opposite of the other, or leaves nothing for it to do.
 _EXCLUDE_EACH_OTHER: Final = (
@@ -111,7 +111,7 @@ class CatRequest:
         Raises:
             click.UsageError: If one of their names is none.
         """
-        from binlane.cat.table_filter import (  # noqa: PLC0415  # needs the SQL layer
+        from binlane.cat.filters.tables import (  # noqa: PLC0415  # needs the SQL layer
             RenameMode,
             make_lists,
         )
@@ -139,7 +139,7 @@ class CatRequest:
 
     def text_options(self) -> TextOptions:
         """What the text shows."""
-        from binlane.cat.text_options import Base64Output, TextOptions  # noqa: PLC0415  # as above
+        from binlane.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
 
         given = self.given
         return TextOptions(

@@ -12,7 +12,7 @@ from isal import igzip_lib
 from binlane.codec.types import EventType
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import padded
+from binlane.columnar.window import PADDING, Bytes, padded
 from binlane.kernels import layout
 
 ARENA_BYTES: Final = 4 << 20
@@ -32,12 +32,15 @@ IS_COMPRESSED: Final = np.zeros(256, np.bool_)
 IS_COMPRESSED[list(_COMPRESSED_TYPES)] = True
 
 
-def inflated(noted: NotedEvents, picked: Small) -> Iterator[tuple[Small, NotedEvents]]:
+def inflated(
+    noted: NotedEvents, picked: Small, arena: Bytes
+) -> Iterator[tuple[Small, NotedEvents]]:
     """Rows events with their images plain, in pieces of a few MiB.
 
     Args:
         noted: Events of any tables.
         picked: Columns of their table, in log order; compressed and plain ones.
+        arena: Room of `ARENA_BYTES` and the padding, in which one piece after the other stands.
 
     Yields:
         Of each piece the events that it has, and their copies under the same numbers.
@@ -46,30 +49,31 @@ def inflated(noted: NotedEvents, picked: Small) -> Iterator[tuple[Small, NotedEv
         UnexpectedError: If a compressed record is broken.
     """
     start = 0
+    events = noted.events.copy()
     while start < picked.shape[0]:
-        parts: list[bytes] = []
-        events = noted.events.copy()
-        size = 0
-        stop = start
-        while stop < picked.shape[0] and (size < ARENA_BYTES or stop == start):
+        room, size, stop = arena, 0, start
+        while stop < picked.shape[0]:
             index = int(picked[stop])
             bitmap, images, end = (
-                int(events[row, index])
+                int(noted.events[row, index])
                 for row in (layout.EVENT_BITMAP, layout.EVENT_IMAGES, layout.EVENT_END)
             )
-            record = noted.data[images:end].tobytes()
+            record = noted.data[images:end].data
             if IS_COMPRESSED[events[layout.EVENT_TYPE, index]]:
-                record = _plain(record)
-            head = noted.data[bitmap:images].tobytes()
-            parts += [head, record]
+                record = memoryview(_plain(record.tobytes()))
+            at = size + images - bitmap
+            if at + len(record) + PADDING > room.shape[0]:
+                if stop > start:
+                    break
+                room = padded(at + len(record))
+            room[size:at] = noted.data[bitmap:images]
             events[layout.EVENT_BITMAP, index] = size
-            events[layout.EVENT_IMAGES, index] = size + len(head)
-            size += len(head) + len(record)
+            events[layout.EVENT_IMAGES, index] = at
+            size = at + len(record)
+            room[at:size] = np.frombuffer(record, np.uint8)
             events[layout.EVENT_END, index] = size
             stop += 1
-        arena = padded(size)
-        arena[:size] = np.frombuffer(b"".join(parts), np.uint8)
-        yield picked[start:stop], replace(noted, data=arena, events=events)
+        yield picked[start:stop], replace(noted, data=room, events=events)
         start = stop
 
 

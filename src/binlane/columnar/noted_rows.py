@@ -13,12 +13,13 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.builder import RowsSource
-from binlane.columnar.compressed import IS_COMPRESSED, inflated
+from binlane.columnar.compressed import ARENA_BYTES, IS_COMPRESSED, inflated
 from binlane.columnar.located_rows import SCRATCH_CELLS, LocatedRows, NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
 from binlane.columnar.scanner import KnownTable
 from binlane.columnar.table_schema import TableSchema
 from binlane.columnar.unexpected import UnexpectedError
+from binlane.columnar.window import Bytes, padded
 from binlane.errors import CodecError
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
@@ -48,6 +49,7 @@ class NotedRows:
         self._decoders: dict[bytes, LocatedRows | None] = {}
         self._is_wanted: dict[bytes, bool] = {}
         self._scratch = np.empty(SCRATCH_CELLS, np.int32)
+        self._arena: Bytes | None = None
 
     def forget_tables(self) -> None:
         """Another format begins, in which table maps may mean something else."""
@@ -81,11 +83,16 @@ class NotedRows:
             yield from self._take_plain(noted, noted, picked)
             return
         try:
-            for piece, plain in inflated(noted, picked):
+            for piece, plain in inflated(noted, picked, self._room_to_inflate()):
                 yield from self._take_plain(noted, plain, piece)
                 picked = picked[piece.shape[0] :]
         except UnexpectedError:
             yield from self._take_by_reference(noted, picked)
+
+    def _room_to_inflate(self) -> Bytes:
+        if self._arena is None:
+            self._arena = padded(ARENA_BYTES)
+        return self._arena
 
     def _wants(self, table: KnownTable) -> bool:
         if table.key not in self._is_wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from binlane.cat.sql_literals import literal
+from binlane.cat.sql.literals import literal
 from binlane.codec.buffer import Reader
 from binlane.codec.columns import ABSENT, Column, ValueDecoder, decode_rows, value_decoder
 from binlane.codec.json_diff import JsonDiffs

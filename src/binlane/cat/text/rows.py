@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from binlane.cat.row_count import count_rows
-from binlane.cat.text_json import diffs_text
-from binlane.cat.text_values import ValuePrinter, column_text
+from binlane.cat.text.json_values import diffs_text
+from binlane.cat.text.values import ValuePrinter, column_text
 from binlane.codec.buffer import Reader
 from binlane.codec.columns import Column, whole_or_unsupported
 from binlane.codec.json_diff import decode_diffs

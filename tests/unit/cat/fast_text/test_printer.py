@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.cat.fast_text import FastText, can_print, zone_at
-from binlane.cat.fast_window import read_chunks
-from binlane.cat.text import TextLines
-from binlane.cat.text_options import Base64Output, TextOptions
+from binlane.cat.fast_text.printer import FastText, can_print, zone_at
+from binlane.cat.fast_text.window import read_chunks
+from binlane.cat.text.lines import TextLines
+from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.codec.body import Body
 from binlane.codec.event import Event
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from binlane.cat.sql_literals import condition, exact_column, key_condition, literal, quoted
+from binlane.cat.sql.literals import condition, exact_column, key_condition, literal, quoted
 from binlane.codec.columns import Column
 from binlane.codec.json_binary import JsonDocument
 from binlane.codec.json_diff import JsonDiff, JsonDiffs, JsonOperation

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from binlane.cat.row_statements import RowStatements, is_of_rows
-from binlane.cat.statement_tables import Concern, concern_of
+from binlane.cat.filters.rows import RowStatements, is_of_rows
+from binlane.cat.filters.statements import Concern, concern_of
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent

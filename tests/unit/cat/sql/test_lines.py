@@ -3,8 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.unit.cat.sql.test_flashback import ONE, TABLE, TWO, XID, catalog, gtid, query
 
-from binlane.cat.sql_lines import SqlLines
+from binlane.cat.sql.lines import SqlLines
 from binlane.codec.body import Body
 from binlane.codec.control import IncidentEvent
 from binlane.codec.event import Event
@@ -19,7 +20,6 @@ from binlane.grouping.walk import walk
 from binlane.sql.catalog import SchemaCatalog
 from tests import build
 from tests.fixture_sets import fixture_set
-from tests.unit.cat.test_flashback import ONE, TABLE, TWO, XID, catalog, gtid, query
 
 
 def printed(*bodies: Event | Body, names: SchemaCatalog | None = None) -> list[str]:

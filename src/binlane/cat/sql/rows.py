@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from binlane.cat.sql_literals import condition, exact_column, key_condition, literal
+from binlane.cat.sql.literals import condition, exact_column, key_condition, literal
 from binlane.codec.columns import ABSENT, Column, RowChange, RowImage, decode_rows
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.table_metadata import table_columns

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from binlane.cat.sql_literals import ROW_SQL_MODE, double_literal, quoted
+from binlane.cat.sql.literals import ROW_SQL_MODE, double_literal, quoted
 from binlane.codec.buffer import Reader
 from binlane.codec.charsets import charset_of, text_decoder
 from binlane.codec.event import Event

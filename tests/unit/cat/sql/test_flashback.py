@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from binlane.cat.flashback import Flashback
+from binlane.cat.sql.flashback import Flashback
 from binlane.codec.body import Body
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from binlane.cat.text import TextLines
-from binlane.cat.text_options import TextOptions
-from binlane.cat.text_table import table_lines
+from binlane.cat.text.lines import TextLines
+from binlane.cat.text.options import TextOptions
+from binlane.cat.text.tables import table_lines
 from binlane.codec.body import Body
 from binlane.codec.control import FormatDescriptionEvent, IncidentEvent, RotateEvent, StopEvent
 from binlane.codec.event import Event

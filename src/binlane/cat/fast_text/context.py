@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.cat.fast_layouts import Layouts
-from binlane.cat.text_session import is_of_transaction
+from binlane.cat.fast_text.layouts import Layouts
+from binlane.cat.text.session import is_of_transaction
 from binlane.codec.control import (
     BinlogCheckpointEvent,
     FormatDescriptionEvent,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from binlane.cat.table_filter import NameFilter, RenameMode, TableFilter, TableLists, make_lists
+from binlane.cat.filters.tables import NameFilter, RenameMode, TableFilter, TableLists, make_lists
 from binlane.codec.event import Event
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent

@@ -8,8 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.cat.load_files import LoadFiles
-from binlane.cat.text_event import (
+from binlane.cat.text.event import (
     LOAD_BLOCKS,
     UNFINISHED,
     EventText,
@@ -19,11 +18,12 @@ from binlane.cat.text_event import (
     one_line,
     printable_rows,
 )
-from binlane.cat.text_hexdump import mariadb_dump
-from binlane.cat.text_options import TextOptions
-from binlane.cat.text_rows import row_count
-from binlane.cat.text_session import END
-from binlane.cat.text_table import table_lines
+from binlane.cat.text.hexdump import mariadb_dump
+from binlane.cat.text.load_files import LoadFiles
+from binlane.cat.text.options import TextOptions
+from binlane.cat.text.rows import row_count
+from binlane.cat.text.session import END
+from binlane.cat.text.tables import table_lines
 from binlane.codec.control import (
     BinlogCheckpointEvent,
     FormatDescriptionEvent,

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from binlane.cat.row_sql import RowSqlCache
-from binlane.cat.spool import Spool
-from binlane.cat.sql_literals import ROW_SQL_MODE
+from binlane.cat.sql.literals import ROW_SQL_MODE
+from binlane.cat.sql.rows import RowSqlCache
+from binlane.cat.sql.spool import Spool
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from binlane.cat.load_files import LoadFiles
-from binlane.cat.text_options import TextOptions
-from binlane.cat.text_rows import row_lines
-from binlane.cat.text_session import END, SessionState
+from binlane.cat.text.load_files import LoadFiles
+from binlane.cat.text.options import TextOptions
+from binlane.cat.text.rows import row_lines
+from binlane.cat.text.session import END, SessionState
 from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.event import Event, encode_event
 from binlane.codec.format import CHECKSUM_LENGTH, Format

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.cat.text_json import diffs_text, double_text, json_literal, json_text
+from binlane.cat.text.json_values import diffs_text, double_text, json_literal, json_text
 from binlane.codec.json_binary import JsonDocument
 from binlane.codec.json_diff import JsonDiff, JsonOperation
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.cat.spool import Spool
+from binlane.cat.sql.spool import Spool
 from binlane.errors import StoreError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from binlane.cat.selection import IdList, Selection, Selector
+from binlane.cat.filters.selection import IdList, Selection, Selector
 from binlane.codec.types import EventType
 from binlane.errors import CodecError
 from binlane.grouping.walk import walk

@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from binlane.cat.text_event import one_line
-from binlane.cat.text_values import column_text
+from binlane.cat.text.event import one_line
+from binlane.cat.text.values import column_text
 from binlane.codec.columns import Column
 from binlane.codec.numbers import decimal_length
 from binlane.codec.rows import TableMapEvent

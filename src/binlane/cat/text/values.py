@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from binlane.cat.text_json import MYSQL_ESCAPES, json_literal
+from binlane.cat.text.json_values import MYSQL_ESCAPES, json_literal
 from binlane.codec import numbers, strings, temporal
 from binlane.codec.buffer import Reader
 from binlane.codec.columns import Column

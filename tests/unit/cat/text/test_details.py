@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from binlane.cat.text import TextLines
-from binlane.cat.text_options import TextOptions
-from binlane.cat.text_rows import extra_lines, row_lines
-from binlane.cat.text_table import table_lines
+from binlane.cat.text.lines import TextLines
+from binlane.cat.text.options import TextOptions
+from binlane.cat.text.rows import extra_lines, row_lines
+from binlane.cat.text.tables import table_lines
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.mysql_transaction import MysqlGtidEvent

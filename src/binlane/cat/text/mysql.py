@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.cat.load_files import LoadFiles
-from binlane.cat.text_event import (
+from binlane.cat.text.event import (
     LOAD_BLOCKS,
     UNFINISHED,
     EventText,
@@ -17,10 +16,11 @@ from binlane.cat.text_event import (
     one_line,
     printable_rows,
 )
-from binlane.cat.text_hexdump import mysql_dump
-from binlane.cat.text_options import Base64Output, TextOptions
-from binlane.cat.text_session import END, is_of_transaction
-from binlane.cat.text_table import generated_key_line, table_lines
+from binlane.cat.text.hexdump import mysql_dump
+from binlane.cat.text.load_files import LoadFiles
+from binlane.cat.text.options import Base64Output, TextOptions
+from binlane.cat.text.session import END, is_of_transaction
+from binlane.cat.text.tables import generated_key_line, table_lines
 from binlane.codec.control import (
     FormatDescriptionEvent,
     IncidentEvent,

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from binlane.cat.load_files import LoadFiles
-from binlane.cat.row_sql import RowSqlCache
-from binlane.cat.sql_literals import quoted
-from binlane.cat.sql_session import SqlSession, statement_text, user_value
+from binlane.cat.sql.literals import quoted
+from binlane.cat.sql.rows import RowSqlCache
+from binlane.cat.sql.session import SqlSession, statement_text, user_value
+from binlane.cat.text.load_files import LoadFiles
 from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.event import Event
 from binlane.codec.load_data import (

@@ -7,11 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from binlane.cat.load_files import LoadFiles
-from binlane.cat.text_event import EventText
-from binlane.cat.text_mariadb import MariadbText
-from binlane.cat.text_mysql import MysqlText
-from binlane.cat.text_options import TextOptions
+from binlane.cat.text.event import EventText
+from binlane.cat.text.load_files import LoadFiles
+from binlane.cat.text.mariadb import MariadbText
+from binlane.cat.text.mysql import MysqlText
+from binlane.cat.text.options import TextOptions
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from binlane.cat.text import TextLines
-from binlane.cat.text_event import UNFINISHED, local_time
-from binlane.cat.text_options import Base64Output, TextOptions
+from binlane.cat.text.event import UNFINISHED, local_time
+from binlane.cat.text.lines import TextLines
+from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.codec.event import Event, EventHeader
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.rows import RowsEvent

@@ -20,14 +20,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.cat.fast_buffers import SPILL_BYTES, TextBuffers, Write
-from binlane.cat.fast_context import SessionContext
-from binlane.cat.fast_layouts import Layouts
-from binlane.cat.fast_window import ReadInto, Window
+from binlane.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Write
+from binlane.cat.fast_text.context import SessionContext
+from binlane.cat.fast_text.layouts import Layouts
+from binlane.cat.fast_text.window import ReadInto, Window
 from binlane.cat.renderer import Renderer
-from binlane.cat.text_event import UNFINISHED, printable_rows
-from binlane.cat.text_options import Base64Output, TextOptions
-from binlane.cat.text_rows import row_count
+from binlane.cat.text.event import UNFINISHED, printable_rows
+from binlane.cat.text.options import Base64Output, TextOptions
+from binlane.cat.text.rows import row_count
 from binlane.codec.buffer import Reader
 from binlane.codec.compression import decompress_record
 from binlane.codec.event import Event

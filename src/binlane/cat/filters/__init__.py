@@ -1,0 +1,1 @@
+"""Which events of a log are printed: by place, time, GTID and server, and by table."""

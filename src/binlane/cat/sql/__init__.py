@@ -1,0 +1,1 @@
+"""Row changes as SQL statements: forward, and backward as a flashback."""

@@ -1,0 +1,1 @@
+"""Text letter for letter as the official tools print it, each log as its own flavor's."""
