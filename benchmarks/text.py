@@ -2,7 +2,8 @@
 
 Both print the same file to nothing, one after the other, so that a busy machine is busy for both;
 the figures are medians of user plus system time. That the texts are equal is told by their hashes.
-The last line is `cat` of a log of a kilobyte: what starting costs.
+`payload`, which goes without kernels and takes minutes, is measured if it is named. The last line
+is `cat` of a log of a kilobyte: what starting costs.
 
     python -m benchmarks.text [--megabytes N] [--rounds N] [--directory DIR] [LOG...]
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
 
+LOGS = ("oltp", "bulk", "bulk_compressed", "statement")
 BINLANE = [sys.executable, "-m", "binlane", "cat", "--quiet"]
 _BLOCK_BYTES = 1 << 20
 _SMALL_BYTES = 1000
@@ -29,7 +31,7 @@ _SMALL_BYTES = 1000
 
 def main() -> None:
     """Print one line for each log."""
-    given = options(__doc__).parse_args()
+    given = options(__doc__, LOGS).parse_args()
     small = None
     for name, path in chosen_logs(given):
         tool = official_tool(name)

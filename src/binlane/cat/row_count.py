@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from binlane.codec.columns import Column, decode_rows
 from binlane.codec.numbers import decimal_length
 from binlane.codec.rows import RowsEvent
-from binlane.codec.types import ColumnType, EventType
+from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType, EventType
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
 
 _ONE_BYTE_LENGTH_MAX: Final = 255
@@ -168,25 +168,11 @@ _MEASURES: Final[Mapping[ColumnType, Callable[[Column], _Width]]] = MappingProxy
         ColumnType.ENUM: _packed,
         ColumnType.SET: _packed,
         **dict.fromkeys(
-            (
-                ColumnType.STRING,
-                ColumnType.VARCHAR,
-                ColumnType.VAR_STRING,
-                ColumnType.VARCHAR_COMPRESSED,
-            ),
+            COUNTED_STRINGS,
             _string,
         ),
         **dict.fromkeys(
-            (
-                ColumnType.TINY_BLOB,
-                ColumnType.BLOB,
-                ColumnType.MEDIUM_BLOB,
-                ColumnType.LONG_BLOB,
-                ColumnType.BLOB_COMPRESSED,
-                ColumnType.GEOMETRY,
-                ColumnType.VECTOR,
-                ColumnType.JSON,
-            ),
+            COUNTED_BLOBS,
             _blob,
         ),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum, IntFlag
+from typing import Final
 
 
 class Flavor(Enum):
@@ -119,6 +120,31 @@ class ColumnType(IntEnum):
     VAR_STRING = 253
     STRING = 254
     GEOMETRY = 255
+
+
+COUNTED_STRINGS: Final = frozenset(
+    {
+        ColumnType.STRING,
+        ColumnType.VARCHAR,
+        ColumnType.VAR_STRING,
+        ColumnType.VARCHAR_COMPRESSED,
+    }
+)
+"""Types whose values come behind a length of one or two bytes, by the column's longest value."""
+
+COUNTED_BLOBS: Final = frozenset(
+    {
+        ColumnType.TINY_BLOB,
+        ColumnType.BLOB,
+        ColumnType.MEDIUM_BLOB,
+        ColumnType.LONG_BLOB,
+        ColumnType.BLOB_COMPRESSED,
+        ColumnType.GEOMETRY,
+        ColumnType.VECTOR,
+        ColumnType.JSON,
+    }
+)
+"""Types whose values come behind a length of as many bytes as their metadata says."""
 
 
 class HeaderFlag(IntFlag):

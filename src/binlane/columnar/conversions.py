@@ -18,7 +18,7 @@ from binlane.codec.buffer import Reader
 from binlane.codec.charsets import BINARY, charset_of, text_decoder
 from binlane.codec.columns import Column, ValueDecoder, value_decoder
 from binlane.codec.numbers import decimal_length
-from binlane.codec.types import ColumnType
+from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
 from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, arrow_type, converter
 from binlane.columnar.unexpected import UnexpectedError
 from binlane.columnar.window import PADDING, Bytes
@@ -66,27 +66,7 @@ _FIXED_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
 _FRACTION_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
     {ColumnType.TIME2: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
 )
-_COUNTED_STRINGS: Final = frozenset(
-    {
-        ColumnType.STRING,
-        ColumnType.VARCHAR,
-        ColumnType.VAR_STRING,
-        ColumnType.VARCHAR_COMPRESSED,
-    }
-)
-_COUNTED_BLOBS: Final = frozenset(
-    {
-        ColumnType.TINY_BLOB,
-        ColumnType.BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB_COMPRESSED,
-        ColumnType.GEOMETRY,
-        ColumnType.VECTOR,
-        ColumnType.JSON,
-    }
-)
-_PLAIN_STRINGS: Final = (_COUNTED_STRINGS | _COUNTED_BLOBS) - {
+_PLAIN_STRINGS: Final = (COUNTED_STRINGS | COUNTED_BLOBS) - {
     ColumnType.VARCHAR_COMPRESSED,
     ColumnType.BLOB_COMPRESSED,
     ColumnType.JSON,
@@ -110,9 +90,9 @@ def value_bytes(column: Column) -> int:
         return (column.bits + 7) // 8
     if kind in {ColumnType.ENUM, ColumnType.SET} and column.pack_length <= 8:
         return column.pack_length
-    if kind in _COUNTED_STRINGS:
+    if kind in COUNTED_STRINGS:
         return -1 if column.length_max <= _ONE_BYTE_LENGTH_MAX else -2
-    if kind in _COUNTED_BLOBS and 1 <= column.metadata <= 4:
+    if kind in COUNTED_BLOBS and 1 <= column.metadata <= 4:
         return -column.metadata
     raise UnexpectedError
 

@@ -20,7 +20,7 @@ from binlane.codec.columns import Column
 from binlane.codec.numbers import decimal_length
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import ColumnType, Flavor
+from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType, Flavor
 from binlane.errors import CodecError
 from binlane.kernels import text_layout as lay
 from binlane.names import TableName
@@ -285,23 +285,11 @@ _SHAPES: Final[Mapping[ColumnType, Callable[[Column], _Shape | None]]] = Mapping
         ColumnType.ENUM: _enum,
         ColumnType.SET: _set,
         **dict.fromkeys(
-            (
-                ColumnType.STRING,
-                ColumnType.VARCHAR,
-                ColumnType.VAR_STRING,
-                ColumnType.VARCHAR_COMPRESSED,
-            ),
+            COUNTED_STRINGS,
             _string,
         ),
         **dict.fromkeys(
-            (
-                ColumnType.TINY_BLOB,
-                ColumnType.BLOB,
-                ColumnType.MEDIUM_BLOB,
-                ColumnType.LONG_BLOB,
-                ColumnType.BLOB_COMPRESSED,
-                ColumnType.GEOMETRY,
-            ),
+            COUNTED_BLOBS - {ColumnType.VECTOR, ColumnType.JSON},
             _blob,
         ),
     }

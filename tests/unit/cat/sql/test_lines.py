@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.unit.cat.sql.test_flashback import ONE, TABLE, TWO, XID, catalog, gtid, query
 
 from binlane.cat.sql.lines import SqlLines
 from binlane.codec.body import Body
@@ -20,6 +19,7 @@ from binlane.grouping.walk import walk
 from binlane.sql.catalog import SchemaCatalog
 from tests import build
 from tests.fixture_sets import fixture_set
+from tests.pairs import ONE, TABLE, TWO, XID, catalog, gtid, query
 
 
 def printed(*bodies: Event | Body, names: SchemaCatalog | None = None) -> list[str]:
