@@ -61,7 +61,12 @@ class TableSchema:
 
 def column_name(column: Column) -> str:
     """Its name, or `@1`, `@2` … where the log has none."""
-    return f"@{column.index + 1}" if column.name is None else column.name
+    return f"@{column.index + 1}" if column.name is None else _text(column.name)
+
+
+def _text(name: str) -> str:
+    r"""A name in valid Unicode: bytes that are none, which only damage makes, as `\xNN`."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
@@ -103,7 +108,7 @@ def table_schema(
             key="columns",
             hint=f"choose the columns of {name.plain} without it",
         )
-    metadata = {TABLE: name.plain.encode(), DATABASE: name.database.encode()}
+    metadata = {TABLE: _text(name.plain).encode(), DATABASE: _text(name.database).encode()}
     key = [column_name(columns[part.index]) for part in primary_key(table_map)]
     if key:
         metadata[PRIMARY_KEY] = json.dumps(key, ensure_ascii=False).encode()

@@ -15,7 +15,7 @@ from binlane.codec.columns import ABSENT, decode_rows
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.rows import WriteRowsV1Event
 from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
+from binlane.codec.types import ColumnType, Flavor
 from binlane.columnar.batches import batches
 from binlane.columnar.selection import Selection, parse_tables
 from binlane.columnar.table_schema import (
@@ -24,12 +24,14 @@ from binlane.columnar.table_schema import (
     invalid_dates_of,
     primary_key_of,
     table_of,
+    table_schema,
 )
 from binlane.errors import ConfigError, TruncatedError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.names import TableName
+from tests import build
 from tests.fixture_sets import fixture_set, mariadb_sets
 from tests.shop_log import ShopLog, Table
 
@@ -188,6 +190,15 @@ def test_a_changed_schema_starts_a_new_batch() -> None:
     log.insert(Table("orders", ("id", "state", "note"), key=("state",)), (3, "b", "c"))
     found = [batch.column("id").to_pylist() for batch in batches(groups_of(log))]
     assert found == [[1], [2], [3]]
+
+
+def test_names_that_are_no_text_are_escaped() -> None:
+    described = build.table_map(
+        ColumnType.LONG, table="t\udce4", optional_metadata=b"\x04\x03\x02n\xe4"
+    )
+    schema = table_schema(described, flavor=Flavor.MARIADB).arrow
+    assert schema.metadata[b"table"] == rb"shop.t\xe4"
+    assert schema.names[-1] == r"n\xe4"
 
 
 def test_columns_without_names_are_numbered() -> None:
