@@ -57,7 +57,13 @@ def _help(command: click.Command, context: click.Context) -> Iterator[str]:
             assert child is not None, f"{name} is listed and missing"
             yield from _help(
                 child,
-                click.Context(child, info_name=name, parent=context, max_content_width=100),
+                click.Context(
+                    child,
+                    info_name=name,
+                    parent=context,
+                    max_content_width=100,
+                    **child.context_settings,
+                ),
             )
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from itertools import groupby
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
+
+_KERNEL_MODULES: Final = ("scan", "rows", "convert", "strings")
+# Where kernels were not compiled ahead, numba takes about a minute for them; the reference decoder
+# reads as much in that time.
+_JIT_BYTES_MIN: Final = 256 << 20
 
 
 def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[EventGroup]:
@@ -100,6 +105,14 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
     )
 
 
+def _is_for_kernels(path: str) -> bool:
+    if not is_large(path):
+        return False
+    from binlane.kernels.load import is_compiled  # noqa: PLC0415 - small files do without
+
+    return is_compiled(_KERNEL_MODULES) or is_large(path, _JIT_BYTES_MIN)
+
+
 def _scan_files(
     paths: Iterable[str],
     selection: Selection,
@@ -108,7 +121,7 @@ def _scan_files(
     rows_max: int | None,
 ) -> Iterator[pa.RecordBatch]:
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
-    for is_fast, run in groupby(paths, key=is_large):
+    for is_fast, run in groupby(paths, key=_is_for_kernels):
         if not is_fast:
             from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
 

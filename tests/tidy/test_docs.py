@@ -88,7 +88,7 @@ def _options(command: click.Command, name: str) -> Iterator[tuple[str, click.Opt
         if isinstance(parameter, click.Option):
             yield f"{name} {parameter.opts[-1]}", parameter
     if isinstance(command, click.Group):
-        context = click.Context(command)
+        context = click.Context(command, **command.context_settings)
         for child_name in command.list_commands(context):
             child = command.get_command(context, child_name)
             assert child is not None, f"{child_name} is listed and missing"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -10,6 +12,7 @@ import pytest
 
 import binlane
 from binlane.errors import CodecError, ConfigError, StoreError
+from binlane.kernels.load import Build, builds
 from binlane.store.byte_source import FAST_BYTES_MIN
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
@@ -34,20 +37,42 @@ def test_importing_binlane_is_light() -> None:
     assert done.stdout == "False True\n"
 
 
-def test_scanning_a_large_log_loads_no_more_than_it_needs(tmp_path: Path) -> None:
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A file large enough for the kernels, of as many rows as it has hundreds of bytes."""
     log = ShopLog()
     log.insert(ORDERS, *((number, "x" * 100) for number in range(FAST_BYTES_MIN // 100)))
     name, data = log.file()
     assert len(data) > FAST_BYTES_MIN
-    (tmp_path / name).write_bytes(data)
-    heavy = "{'binlane.sql.tokens', 'sqlite3', 'cryptography', 'sqlglot', 'click', 'rich'}"
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path
+
+
+def scanned(path: Path, modules: set[str], **environment: str) -> str:
+    """What a process of its own scans: how many rows, and which of some modules it loads."""
     program = (
         "import binlane, sys; print(sum(batch.num_rows for batch in binlane.scan(sys.argv[1])), "
-        f"{heavy} & sys.modules.keys())"
+        f"{modules} & sys.modules.keys())"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / name)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{FAST_BYTES_MIN // 100} set()\n"
+    command = [sys.executable, "-c", program, str(path)]
+    return subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.skipif(Build.COMPILED not in builds(), reason="no compiler was there at set-up")
+def test_scanning_a_large_log_loads_no_more_than_it_needs(large: Path) -> None:
+    heavy = {"binlane.sql.tokens", "sqlite3", "cryptography", "sqlglot", "click", "rich", "numba"}
+    assert scanned(large, heavy) == f"{FAST_BYTES_MIN // 100} set()\n"
+
+
+def test_without_compiled_kernels_nobody_waits_for_numba(large: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "source"
+    leave = shutil.ignore_patterns("_compiled_*", "__pycache__")
+    shutil.copytree(Path(binlane.__file__).parent, copy / "binlane", ignore=leave)
+    found = scanned(large, {"numba"}, PYTHONPATH=str(copy), XDG_CACHE_HOME=str(tmp_path))
+    assert found == f"{FAST_BYTES_MIN // 100} set()\n"
 
 
 def test_read_gives_the_groups_of_all_files(log: list[Path]) -> None:

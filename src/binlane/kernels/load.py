@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
@@ -95,8 +95,13 @@ def running(build: Build) -> Iterator[Any]:
 
 def builds() -> tuple[Build, ...]:
     """The forms that can run here."""
-    is_compiled = all(compiled_module(module) is not None for module in kernel_modules())
-    return (Build.COMPILED, Build.JIT, Build.PLAIN) if is_compiled else (Build.JIT, Build.PLAIN)
+    built = (Build.JIT, Build.PLAIN)
+    return (Build.COMPILED, *built) if is_compiled(kernel_modules()) else built
+
+
+def is_compiled(modules: Iterable[str]) -> bool:
+    """Whether the compiled forms of some kernel modules are there; nothing is compiled to find out."""
+    return all(compiled_module(module) is not None for module in modules)
 
 
 @cache

@@ -19,10 +19,16 @@ FAST_BYTES_MIN: Final = 2 << 20
 """Below, a file is read before the fast path has begun."""
 
 
-def is_large(path: str | Path) -> bool:
-    """Whether a file is worth the fast path: large, and one that can be read twice."""
+def is_large(path: str | Path, bytes_min: int | None = None) -> bool:
+    """Whether a file is worth the fast path: large, and one that can be read twice.
+
+    Args:
+        path: Of the file.
+        bytes_min: What counts as large; `FAST_BYTES_MIN` by default.
+    """
+    least = FAST_BYTES_MIN if bytes_min is None else bytes_min
     plain = Path(path)
-    return str(path) != STDIN and plain.is_file() and plain.stat().st_size >= FAST_BYTES_MIN
+    return str(path) != STDIN and plain.is_file() and plain.stat().st_size >= least
 
 
 class FileBytes:
