@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _DIGITS_TO_FORMAT: Final = {8: "%Y%m%d", 12: "%y%m%d%H%M%S", 14: "%Y%m%d%H%M%S"}
 
 
-class _Value(click.ParamType[Any]):
+class _Value(click.ParamType[Any], ABC):
     """A value that its own reader checks."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -27,9 +28,9 @@ class _Value(click.ParamType[Any]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
+    @abstractmethod
     def read(self, text: str) -> object:
         """The value; ValueError says what is wrong with it."""
-        raise NotImplementedError
 
 
 class Time(_Value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -36,7 +37,7 @@ _RESTORE_CHARSET: Final = (
 )
 
 
-class EventText:
+class EventText(ABC):
     """The text of one run of events, and what a reader of it knows so far.
 
     Args:
@@ -62,30 +63,30 @@ class EventText:
             rewrite_databases=options.rewrite_databases,
         )
 
+    @abstractmethod
     def head(self) -> Iterator[str]:
         """The lines before the first file."""
-        raise NotImplementedError
 
     def begin_file(self, file: str) -> Iterator[str]:
         """The lines before the first event of a file."""
         self._file = file
         yield from ()
 
+    @abstractmethod
     def lines(self, event: Event) -> Iterator[str]:
         """One event of the current file."""
-        raise NotImplementedError
 
     def end_file(self) -> Iterator[str]:
         """The lines behind the last event of a file."""
         yield from ()
 
+    @abstractmethod
     def cut(self) -> Iterator[str]:
         """The end of an event group that damage cut off; what is held of it is forgotten."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self) -> Iterator[str]:
         """The lines behind the last file."""
-        raise NotImplementedError
 
     def _settings_head(self) -> Iterator[str]:
         if self._options.disable_log_bin:
@@ -129,8 +130,25 @@ class EventText:
         where = f"server id {header.server_id}  end_log_pos {end}{checksum} "
         yield f"#{local_time(header.timestamp)} {where}{dump}{text}"
 
+    @abstractmethod
     def _hexdump(self, event: Event, data: bytes) -> Iterator[str]:
-        raise NotImplementedError
+        """The lines of an event's bytes."""
+
+    def _other(self, event: Event, _: object) -> Iterator[str]:
+        """An event without a text of its own."""
+        header = event.header
+        if header.type_name == "UNKNOWN":
+            yield from self._event_line(event, "\n# Unknown event")
+            return
+        if not header.flags & HeaderFlag.IGNORABLE:
+            log = "MariaDB" if self.flavor is Flavor.MARIADB else "MySQL"
+            raise UnsupportedError(
+                f"{header.type_name} has no text form in a {log} log",
+                hint="--format=json prints it",
+            ).at(self._file, event.position)
+        name = header.type_name.capitalize()
+        text = f"\tIgnorable\n# Ignorable event type {header.type_code} ({name})"
+        yield from self._event_line(event, text)
 
     def _raw(self, event: Event) -> bytes:
         """The bytes of an event; one inside of a payload gets the checksum that it lacks there."""

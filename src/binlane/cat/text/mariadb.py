@@ -46,7 +46,6 @@ from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
 from binlane.codec.types import Flavor, GtidExtraFlag, GtidFlag, HeaderFlag
 from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
-from binlane.errors import UnsupportedError
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 
@@ -322,20 +321,6 @@ class MariadbText(EventText):
         if self._row_count:
             yield f"# Number of rows: {self._row_count}"
         self._row_bodies, self._row_comments, self._row_count = [], [], 0
-
-    def _other(self, event: Event, _: object) -> Iterator[str]:
-        header = event.header
-        if header.type_name == "UNKNOWN":
-            yield from self._event_line(event, "\n# Unknown event")
-            return
-        if not header.flags & HeaderFlag.IGNORABLE:
-            raise UnsupportedError(
-                f"{header.type_name} has no text form in a MariaDB log",
-                hint="--format=json prints it",
-            ).at(self._file, event.position)
-        name = header.type_name.capitalize()
-        text = f"\tIgnorable\n# Ignorable event type {header.type_code} ({name})"
-        yield from self._event_line(event, text)
 
     def _hexdump(self, event: Event, data: bytes) -> Iterator[str]:
         return mariadb_dump(data, event.position)

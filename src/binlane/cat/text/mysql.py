@@ -381,20 +381,6 @@ class MysqlText(EventText):
         yield from self._row_comments
         self._row_bodies, self._row_comments = [], []
 
-    def _other(self, event: Event, _: object) -> Iterator[str]:
-        header = event.header
-        if header.type_name == "UNKNOWN":
-            yield from self._event_line(event, "\n# Unknown event")
-            return
-        if not header.flags & HeaderFlag.IGNORABLE:
-            raise UnsupportedError(
-                f"{header.type_name} has no text form in a MySQL log",
-                hint="--format=json prints it",
-            ).at(self._file, event.position)
-        name = header.type_name.capitalize()
-        text = f"\tIgnorable\n# Ignorable event type {header.type_code} ({name})"
-        yield from self._event_line(event, text)
-
     def _hexdump(self, event: Event, data: bytes) -> Iterator[str]:
         return mysql_dump(data, self._shown_position(event))
 
