@@ -78,7 +78,15 @@ _WITHOUT_OBJECTS: Final = frozenset(
 )
 # What these do cannot be told from the text alone.
 _OPEN_ENDED: Final = frozenset(
-    {StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND}
+    {
+        StatementKind.SELECT,
+        StatementKind.DO,
+        StatementKind.CALL,
+        StatementKind.COMPOUND,
+        StatementKind.EXECUTE,
+        StatementKind.EXECUTE_IMMEDIATE,
+        StatementKind.BINLOG,
+    }
 )
 _OBJECT_KINDS: Final[Mapping[StatementKind, OmissionKind]] = MappingProxyType(
     {

@@ -1,16 +1,16 @@
-"""Which tables there are, with which columns: what a log does not say of its tables.
+"""Which objects there are: what a log does not say of its tables, what a schema says of a server.
 
-It is made from a schema, or from nothing, and kept up to date by the DDL in the log. What it does
-not know for sure it does not say: then a column has no more than what the log tells.
+Made from a schema, or from nothing, and kept up to date by the DDL of a log or script. What it does
+not know for sure it does not say. How DDL changes the objects stands in `table_ddl`, `object_ddl`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Final, Self, TypedDict, Unpack
 
 from binlane.codec.charsets import charset_of
 from binlane.codec.columns import Column
@@ -23,25 +23,36 @@ from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor, GtidExtraFlag
 from binlane.names import TableName
 from binlane.sql.analysis import analyse
-from binlane.sql.column_changes import alter_actions
 from binlane.sql.column_fit import fitted
-from binlane.sql.cursor import Cursor, Stopped
+from binlane.sql.cursor import Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.object_ddl import DATABASE_HANDLERS, OBJECT_HANDLERS
+from binlane.sql.object_store import CatalogStatement
+from binlane.sql.query_types.scope import Untyped
+from binlane.sql.schema import Table
 from binlane.sql.script import statements
-from binlane.sql.sql_mode import Quoting, quoting
-from binlane.sql.table_definitions import (
-    TableColumn,
-    TableDefinition,
-    alter_table,
-    create_table,
-    named_charset,
+from binlane.sql.select_columns import select_columns
+from binlane.sql.sql_mode import quoting
+from binlane.sql.stored_objects import StoredObjects
+from binlane.sql.table_changes import query_of, with_selected
+from binlane.sql.table_ddl import (
+    TABLE_HANDLERS,
+    Handler,
+    is_left_alone,
+    put_table,
+    table_created,
 )
-from binlane.sql.tokens import SqlSyntaxError, tokenise
+from binlane.sql.table_definitions import TableDefinition
+from binlane.sql.table_options import engine_name
+from binlane.sql.tokens import SqlSyntaxError, line_of
 
 _GAP: Final = r"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!).*?\*/)*+"
-_DDL: Final = re.compile(
+_TABLE_DDL: Final = re.compile(
     rf"{_GAP} (?:CREATE|ALTER|RENAME|DROP|SET{_GAP}STATEMENT)\b",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_ANY_CHANGE: Final = re.compile(
+    rf"{_GAP} (?:CREATE|ALTER|RENAME|DROP|SET)\b", re.VERBOSE | re.DOTALL | re.IGNORECASE
 )
 _MAY_BE_DDL: Final = re.compile(rb"CREATE|ALTER|RENAME|DROP", re.IGNORECASE)
 _USE: Final = re.compile(
@@ -51,56 +62,95 @@ _USE: Final = re.compile(
 # Of a two-phase ALTER only the commit counts, which repeats the statement.
 _NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 _TABLES_CACHED_MAX: Final = 1024
-_SEQUENCE: Final = TableDefinition(
-    columns=(
-        *(
-            TableColumn(name=name, type_name="BIGINT")
-            for name in (
-                *("next_not_cached_value", "minimum_value", "maximum_value"),
-                *("start_value", "increment"),
-            )
-        ),
-        TableColumn(name="cache_size", type_name="BIGINT", is_unsigned=True),
-        TableColumn(name="cycle_option", type_name="TINYINT", is_unsigned=True),
-        TableColumn(name="cycle_count", type_name="BIGINT"),
-    )
+_LOG_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+    {**TABLE_HANDLERS, **DATABASE_HANDLERS}
 )
+_SERVER_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+    {**_LOG_HANDLERS, **OBJECT_HANDLERS}
+)
+_DEFAULT_ENGINE: Final = "INNODB"
+_CONNECTIONS: Final = MappingProxyType(
+    {
+        Flavor.MARIADB: ("utf8mb4", "utf8mb4_general_ci"),
+        Flavor.MYSQL: ("utf8mb4", "utf8mb4_0900_ai_ci"),
+    }
+)
+_NO_COLUMNS: Final = TableDefinition(columns=())
+_NOT_UNDERSTOOD: Final = "it is not understood"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Statement:
-    """A statement that may change the catalog, with what its session adds to its text."""
+@dataclass(frozen=True, slots=True)
+class CatalogProblem:
+    """A statement of which the catalog cannot tell what it does.
 
-    text: str
-    effects: StatementEffects
-    quoting: Quoting
+    Attributes:
+        line: Of the script, from 1, where it is not understood.
+        message: What is wrong.
+        statement: The whole text.
+    """
+
+    line: int
+    message: str
+    statement: str
+
+
+class SessionOptions(TypedDict, total=False):
+    """What a session adds to the text of a statement.
+
+    Attributes:
+        sql_mode: Its bits.
+        server_charset: Character set of databases that name none; None if it is not known.
+        engine: default_storage_engine; that of the settings if None.
+        temporary_engine: default_tmp_storage_engine; None for `engine`.
+        connection: Character set and collation of literals.
+    """
+
+    sql_mode: int
     server_charset: str | None
+    engine: str | None
+    temporary_engine: str | None
+    connection: tuple[str, str] | None
 
 
 @dataclass(slots=True)
-class SchemaCatalog:
-    """The columns of tables, at one place in a log.
+class SchemaCatalog(StoredObjects):
+    """The objects of a server, or the columns of tables at one place in a log.
 
     Attributes:
+        flavor: Of the server whose objects these are; None for those of a log, of which only tables
+            are known, and not all of them.
+        default_database: Of the last USE that `load` has seen.
+        problems: What could not be understood.
         misfits: Why the definition of a table that the catalog knows was not used for it, by the
             first TABLE_MAP that it does not fit.
     """
 
+    default_database: str = ""
+    problems: list[CatalogProblem] = field(default_factory=list)
     misfits: dict[TableName, str] = field(default_factory=dict)
-    _tables: dict[TableName, TableDefinition] = field(default_factory=dict)
-    _charsets: dict[str, str] = field(default_factory=dict)
-    _temporary: set[TableName] = field(default_factory=set)
     _columns: dict[tuple[TableMapEvent, Flavor], tuple[Column, ...]] = field(default_factory=dict)
     _is_undone: bool = False
 
+    def copy(self) -> Self:
+        """Another catalog with the same objects, which changes by itself."""
+        return type(self)(
+            flavor=self.flavor,
+            default_database=self.default_database,
+            problems=self.problems.copy(),
+            _store=self._store.copy(),
+        )
+
     @property
     def tables(self) -> tuple[TableName, ...]:
-        """The tables and sequences that it knows."""
-        return tuple(self._tables)
+        """The tables and sequences that it knows, without temporary ones."""
+        return tuple(self._store.tables)
 
     def definition(self, table: TableName) -> TableDefinition | None:
-        """What the catalog knows of a table; None if nothing."""
-        return self._tables.get(table)
+        """The columns of a table that is not temporary; None if nothing is known."""
+        found = self._store.tables.get(table)
+        return None if found is None else found.definition
+
+    # What a log's tables are asked for -----------------------------------------------------------
 
     def columns(self, table_map: TableMapEvent, *, flavor: Flavor) -> tuple[Column, ...]:
         """What log and catalog together tell of a table's columns.
@@ -151,64 +201,141 @@ class SchemaCatalog:
             script: As the command-line clients take it, with USE and DELIMITER.
             database: The default database before its first USE.
         """
+        self.default_database = database
+        end = 0
         for statement in statements(script):
+            start = script.find(statement, end)
+            end = start + len(statement)
             if used := _USE.match(statement):
-                database = used[1].replace("``", "`") if used[1] else used[2]
-            else:
-                self.apply(statement, database=database)
+                self.default_database = used[1].replace("``", "`") if used[1] else used[2]
+                self._store.databases.setdefault(self.default_database, None)
+                continue
+            problems_before = len(self.problems)
+            self.apply(statement, database=self.default_database)
+            if len(self.problems) > problems_before:
+                found = self.problems.pop()
+                line = line_of(script, start) + found.line - 1
+                self.problems.append(CatalogProblem(line, found.message, statement))
 
     def load_statements(self, definitions: Iterable[tuple[str, str]]) -> None:
         """Run statements, each with its default database, such as a server's SHOW CREATE TABLE."""
         for database, statement in definitions:
             self.apply(statement, database=database)
 
-    def apply(
-        self,
-        statement: str,
-        *,
-        database: str,
-        sql_mode: int = 0,
-        server_charset: str | None = None,
-    ) -> bool:
-        """Do what a statement does to tables; no statement is an error.
+    def apply(self, statement: str, *, database: str, **options: Unpack[SessionOptions]) -> bool:
+        """Do what a statement does to the objects; no statement is an error.
 
         A table is unknown afterwards if the statement does to it what its text does not tell.
 
         Args:
             statement: Any one statement.
             database: Its default database.
-            sql_mode: Bits of its session's sql_mode.
-            server_charset: Character set of databases that name none; None if it is not known.
+            options: See `SessionOptions`.
 
         Returns:
             Whether the catalog changed.
         """
-        if not _DDL.match(statement):
+        if not (_TABLE_DDL if self.flavor is None else _ANY_CHANGE).match(statement):
             return False
-        quotes = quoting(sql_mode)
+        quotes = quoting(options.get("sql_mode", 0))
         effects = analyse(statement, database=database, **quotes)
-        changed = _Statement(
-            text=statement, effects=effects, quoting=quotes, server_charset=server_charset
-        )
-        handler = self._HANDLERS.get(effects.kind)
+        handlers = _LOG_HANDLERS if self.flavor is None else _SERVER_HANDLERS
+        handler = handlers.get(effects.kind)
         if handler is None:
+            if effects.stopped_at is not None:
+                self._note(statement, effects.stopped_at.offset, _NOT_UNDERSTOOD)
             return False
+        if effects.is_temporary and self.flavor is None:
+            return self._change_unknown_temporary(effects)
+        changed = self._statement(statement, effects, database, options)
         try:
-            if effects.is_temporary:
-                return self._change_temporary(effects)
-            if effects.stopped_at is None:
-                handler(self, changed)
+            if effects.stopped_at is not None:
+                self._store.forget(*effects.writes)
+                self._note(statement, effects.stopped_at.offset, _NOT_UNDERSTOOD)
+            elif self.flavor is not None and effects.kind is StatementKind.CREATE_TABLE_SELECT:
+                self._create_select(changed)
             else:
-                self._forget(*effects.writes)
-        except (SqlSyntaxError, Stopped):
-            self._forget(*effects.writes)
+                handler(self._store, changed)
+        except SqlSyntaxError as error:
+            self._store.forget(*effects.writes)
+            self._note(statement, error.offset, str(error))
+        except Stopped as stopped:
+            self._store.forget(*effects.writes)
+            self._note(statement, stopped.token.offset, str(stopped))
         self._columns.clear()
         return True
+
+    def new_table(
+        self, statement: str, *, database: str, **options: Unpack[SessionOptions]
+    ) -> Table | None:
+        """The table that a CREATE TABLE would make; nothing changes.
+
+        Args:
+            statement: Any one statement.
+            database: Its default database.
+            options: See `SessionOptions`.
+
+        Returns:
+            Its `is_complete` says whether all columns of a SELECT could be told; None if the
+            statement is not understood, or no CREATE TABLE with columns or a query.
+        """
+        quotes = quoting(options.get("sql_mode", 0))
+        effects = analyse(statement, database=database, **quotes)
+        kinds = {StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT}
+        if effects.stopped_at is not None or effects.kind not in kinds:
+            return None
+        try:
+            return self._selected(self._statement(statement, effects, database, options))
+        except (SqlSyntaxError, Stopped):
+            return None
+
+    def _statement(
+        self, text: str, effects: StatementEffects, database: str, options: SessionOptions
+    ) -> CatalogStatement:
+        default = self._store.settings.get("default_storage_engine") or _DEFAULT_ENGINE
+        engine = engine_name(options.get("engine") or default)
+        return CatalogStatement(
+            text=text,
+            effects=effects,
+            quoting=quoting(options.get("sql_mode", 0)),
+            database=database,
+            server_charset=options.get("server_charset") or self.server_charset,
+            flavor=self.flavor,
+            engine=engine,
+            temporary_engine=engine_name(options.get("temporary_engine") or engine),
+            connection=options.get("connection"),
+        )
+
+    def _create_select(self, statement: CatalogStatement) -> None:
+        if not is_left_alone(self._store, statement, statement.effects.writes[0]):
+            put_table(self._store, statement, self._selected(statement))
+
+    def _selected(self, statement: CatalogStatement) -> Table:
+        """The table of a CREATE TABLE, with the columns of its SELECT."""
+        table = table_created(self._store, statement, statement.effects.writes[0])
+        query = query_of(statement.text, quoting=statement.quoting)
+        if not query or self.flavor is None:
+            return table
+        try:
+            selected = select_columns(
+                query,
+                objects=self,
+                flavor=self.flavor,
+                database=statement.database,
+                quoting=statement.quoting,
+                connection=statement.connection or _CONNECTIONS[self.flavor],
+            )
+        except Untyped:
+            return replace(table, is_complete=False)
+        return with_selected(table, selected)
+
+    def _note(self, statement: str, offset: int, message: str) -> None:
+        self.problems.append(CatalogProblem(line_of(statement, offset), message, statement))
 
     def _fit(self, table_map: TableMapEvent, flavor: Flavor) -> tuple[Column, ...]:
         columns = table_columns(table_map, flavor=flavor)
         name = TableName(table_map.database, table_map.table)
-        table = self._tables.get(name)
+        table = self.definition(name)
         if table is None:
             return columns
         found = fitted(columns, table, table_map, flavor=flavor)
@@ -217,126 +344,17 @@ class SchemaCatalog:
             return columns
         return found
 
-    def _forget(self, *tables: TableName) -> None:
-        for table in tables:
-            self._tables.pop(table, None)
-
-    def _change_temporary(self, effects: StatementEffects) -> bool:
-        """Note temporary tables, which have no rows in a log, but may be what others are LIKE."""
+    def _change_unknown_temporary(self, effects: StatementEffects) -> bool:
+        """Note temporary tables of a log's sessions: without rows, but others may be LIKE them."""
         if effects.kind is StatementKind.DROP_TABLE:
-            self._temporary.difference_update(effects.drops)
+            for name in effects.drops:
+                self._store.temporary.pop(name, None)
         elif effects.kind is not StatementKind.ALTER_TABLE:
-            self._temporary.update(effects.writes[:1])
+            for name in effects.writes[:1]:
+                self._store.temporary[name] = Table(
+                    name=name, definition=_NO_COLUMNS, engine="", is_temporary=True
+                )
         return False
-
-    def _create_table(self, statement: _Statement) -> None:
-        table = statement.effects.writes[0]
-        if statement.effects.if_exists and table in self._tables:
-            return
-        self._tables[table] = create_table(
-            statement.text,
-            charset=self._charsets.get(table.database),
-            quoting=statement.quoting,
-        )
-
-    def _create_like(self, statement: _Statement) -> None:
-        table = statement.effects.writes[0]
-        if statement.effects.if_exists and table in self._tables:
-            return
-        # A table may be like itself in another case, or like one that was found to be written.
-        source = next(iter(statement.effects.reads), table)
-        like = None if source in self._temporary else self._tables.get(source)
-        if like is None:
-            self._forget(table)
-        else:
-            self._tables[table] = like
-
-    def _create_select(self, statement: _Statement) -> None:
-        table = statement.effects.writes[0]
-        if not (statement.effects.if_exists and table in self._tables):
-            self._forget(table)
-
-    def _create_sequence(self, statement: _Statement) -> None:
-        self._tables[statement.effects.writes[0]] = _SEQUENCE
-
-    def _create_index(self, statement: _Statement) -> None:
-        for name in statement.effects.writes[:1]:
-            if (table := self._tables.get(name)) and "UNIQUE" in statement.text.upper():
-                self._tables[name] = replace(table, has_unique_key=True)
-
-    def _alter_table(self, statement: _Statement) -> None:
-        name = statement.effects.writes[0]
-        if name in self._temporary:
-            return
-        table = self._tables.get(name)
-        if table is not None:
-            self._tables[name] = table = alter_table(
-                table,
-                statement.text,
-                charset=self._charsets.get(name.database),
-                quoting=statement.quoting,
-            )
-            for new in _parted_tables(statement):
-                self._tables[TableName(new.database or name.database, new.table)] = table
-        self._drop_tables(statement)
-        self._rename(statement)
-
-    def _rename(self, statement: _Statement) -> None:
-        for old, new in statement.effects.renames:
-            table = self._tables.pop(old, None)
-            if table is not None:
-                self._tables[new] = table
-
-    def _drop_tables(self, statement: _Statement) -> None:
-        self._forget(*statement.effects.drops)
-
-    def _create_database(self, statement: _Statement) -> None:
-        (database,) = statement.effects.databases
-        charset = named_charset(list(tokenise(statement.text, **statement.quoting)))
-        charset = charset or statement.server_charset
-        if charset is not None and not (statement.effects.if_exists and database in self._charsets):
-            self._charsets[database] = charset
-
-    def _alter_database(self, statement: _Statement) -> None:
-        (database,) = statement.effects.databases
-        charset = named_charset(list(tokenise(statement.text, **statement.quoting)))
-        if charset is not None:
-            self._charsets[database] = charset
-
-    def _drop_database(self, statement: _Statement) -> None:
-        for database in statement.effects.databases:
-            self._charsets.pop(database, None)
-            self._forget(*[name for name in self._tables if name.database == database])
-
-    _HANDLERS: ClassVar[Mapping[StatementKind, Callable[[SchemaCatalog, _Statement], None]]] = (
-        MappingProxyType(
-            {
-                StatementKind.CREATE_TABLE: _create_table,
-                StatementKind.CREATE_TABLE_LIKE: _create_like,
-                StatementKind.CREATE_TABLE_SELECT: _create_select,
-                StatementKind.CREATE_SEQUENCE: _create_sequence,
-                StatementKind.CREATE_INDEX: _create_index,
-                StatementKind.ALTER_TABLE: _alter_table,
-                StatementKind.RENAME_TABLE: _rename,
-                StatementKind.DROP_TABLE: _drop_tables,
-                StatementKind.DROP_SEQUENCE: _drop_tables,
-                StatementKind.CREATE_DATABASE: _create_database,
-                StatementKind.ALTER_DATABASE: _alter_database,
-                StatementKind.DROP_DATABASE: _drop_database,
-            }
-        )
-    )
-
-
-def _parted_tables(statement: _Statement) -> Iterable[TableName]:
-    """Tables that ALTER TABLE … CONVERT PARTITION … TO TABLE makes; no database: the table's own."""
-    for action in alter_actions(statement.text, **statement.quoting):
-        cursor = Cursor(action)
-        if cursor.accept("CONVERT", "PARTITION"):
-            cursor.until(("TABLE",))
-            cursor.expect("TABLE")
-            database, table = cursor.qualified_name()
-            yield TableName(database or "", table)
 
 
 def _server_charset(body: QueryEvent) -> str | None:

@@ -6,10 +6,33 @@ What they refer to is noted, the rest is only gone behind.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from binlane.names import TableName
 from binlane.sql.cursor import Cursor, split
-from binlane.sql.effects import Draft
+from binlane.sql.draft import Draft
+from binlane.sql.keywords import RESERVED
 from binlane.sql.tokens import Token, TokenKind
+
+
+def table_name(cursor: Cursor) -> tuple[str | None, str]:
+    """Read the name of a table; a dot before it means the default database.
+
+    Raises:
+        Stopped: If none comes next, or a word that can be no name.
+    """
+    if cursor.word in RESERVED:
+        raise cursor.stop("a table")
+    cursor.accept_operator(".")
+    return cursor.qualified_name()
+
+
+def name_table(cursor: Cursor, draft: Draft, *, lock: str = "") -> TableName:
+    """Read the name of a table that a statement is about, without reading or changing its rows."""
+    start = cursor.index
+    name = draft.resolve(table_name(cursor))
+    draft.name_table(name, cursor.since(start), lock)
+    return name
 
 
 def accept_if_exists(cursor: Cursor, draft: Draft) -> None:
@@ -22,8 +45,8 @@ def skip_create_options(cursor: Cursor, draft: Draft) -> None:
     """What stands between CREATE or ALTER and the kind of object."""
     while True:
         if cursor.accept("OR", "REPLACE"):
-            continue
-        if cursor.accept("TEMPORARY"):
+            draft.is_or_replace = True
+        elif cursor.accept("TEMPORARY"):
             draft.is_temporary = True
         elif cursor.accept("DEFINER"):
             cursor.expect_operator("=")
@@ -33,8 +56,20 @@ def skip_create_options(cursor: Cursor, draft: Draft) -> None:
             cursor.identifier()
         elif cursor.accept("SQL", "SECURITY"):
             cursor.identifier()
-        elif not cursor.accept_any(("AGGREGATE", "UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE")):
+        elif cursor.accept("JSON"):
+            cursor.accept("RELATIONAL")
+            cursor.expect("DUALITY")
+        elif cursor.word == "SPATIAL" and cursor.ahead(1).word == "REFERENCE":
             return
+        elif not cursor.accept_any(_KINDS_OF_OBJECTS):
+            return
+
+
+_KINDS_OF_OBJECTS: Final = (
+    *("AGGREGATE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE"),
+    *("EXTERNAL", "MATERIALIZED"),
+)
+"""Words before that of an object that say which kind of it is meant."""
 
 
 def skip_account(cursor: Cursor) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -157,9 +158,12 @@ _CHANGES_ROWS: Final = (
     ("DISCARD", "PARTITION"),
     ("IMPORT", "PARTITION"),
 )
+# Behind the opening parenthesis: then it is no list of columns.
+_NO_COLUMNS_FOLLOW: Final = frozenset({"LIKE", "SELECT", "WITH", "VALUES", "TABLE"})
+_CREATED_CACHED_MAX: Final = 64
 _UNSIGNED_WORDS: Final = frozenset({"UNSIGNED", "ZEROFILL"})
 _COMPUTED_WORDS: Final = frozenset({"AS", "GENERATED", "AUTO_INCREMENT", "SERIAL"})
-_DEFAULT_ENDS: Final = frozenset(
+DEFAULT_ENDS: Final = frozenset(
     {
         "NOT",
         "NULL",
@@ -182,8 +186,14 @@ _DEFAULT_ENDS: Final = frozenset(
         "AUTO_INCREMENT",
         "WITH",
         "WITHOUT",
+        "AS",
+        "GENERATED",
+        "VIRTUAL",
+        "STORED",
+        "PERSISTENT",
     }
 )
+"""Words that end the DEFAULT of a column, outside of parentheses."""
 
 
 def column_changes(
@@ -224,6 +234,21 @@ def alter_actions(
     return split([token for token in cursor.rest() if token.text != ";"])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTable:
+    """The parts of a CREATE TABLE.
+
+    Attributes:
+        columns: In order.
+        constraints: Tokens of each key, foreign key, check or period in the list of columns.
+        options: What stands behind the list: options, partitions, a SELECT.
+    """
+
+    columns: tuple[AddColumn, ...] = ()
+    constraints: tuple[tuple[Token, ...], ...] = ()
+    options: tuple[Token, ...] = ()
+
+
 def created_columns(
     statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
 ) -> tuple[AddColumn, ...]:
@@ -235,20 +260,16 @@ def created_columns(
     Raises:
         SqlSyntaxError: If the text is no CREATE TABLE that can be understood.
     """
-    columns, _ = created_table(
+    return created_table(
         statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes
-    )
-    return columns
+    ).columns
 
 
+@lru_cache(maxsize=_CREATED_CACHED_MAX)
 def created_table(
     statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
-) -> tuple[tuple[AddColumn, ...], tuple[Token, ...]]:
-    """Read a CREATE TABLE; the arguments and errors are those of `created_columns`.
-
-    Returns:
-        Its columns, and the tokens behind their list: options, partitions, a SELECT.
-    """
+) -> CreatedTable:
+    """Read a CREATE TABLE; the arguments and errors are those of `created_columns`."""
     cursor = _cursor(statement, ansi_quotes, no_backslash_escapes)
     try:
         skip_set_statement(cursor)
@@ -258,11 +279,16 @@ def created_table(
         cursor.expect("TABLE")
         cursor.accept("IF", "NOT", "EXISTS")
         cursor.qualified_name()
-        if cursor.token.text != "(" or cursor.ahead(1).word == "LIKE":
-            return (), tuple(cursor.rest())
-        columns = _column_parts(cursor.group())
-        read = tuple(_read_column(Cursor(part), if_not_exists=False) for part in columns)
-        return read, tuple(cursor.rest())
+        inside = cursor.ahead(1)
+        if cursor.token.text != "(" or inside.text == "(" or inside.word in _NO_COLUMNS_FOLLOW:
+            return CreatedTable(options=tuple(cursor.rest()))
+        parts = [part for part in split(cursor.group()) if part]
+        columns = [part for part in parts if not _is_no_column(Cursor(part))]
+        return CreatedTable(
+            columns=tuple(_read_column(Cursor(part), if_not_exists=False) for part in columns),
+            constraints=tuple(tuple(part) for part in parts if _is_no_column(Cursor(part))),
+            options=tuple(cursor.rest()),
+        )
     except Stopped as stopped:
         raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
 
@@ -402,7 +428,7 @@ def _default(attributes: Sequence[Token]) -> tuple[Token, ...]:
     # NULL is both a default and the beginning of another attribute.
     if cursor.word == "NULL":
         return (cursor.advance(),)
-    return tuple(cursor.until(_DEFAULT_ENDS))
+    return tuple(cursor.until(DEFAULT_ENDS))
 
 
 def literal(tokens: Sequence[Token]) -> str | None:

@@ -58,7 +58,7 @@ class Cursor:
         return self.index == self._end
 
     def ahead(self, count: int) -> Token:
-        """The token `count` behind the current one."""
+        """The token `count` behind the current one; a negative count looks back."""
         return self._tokens[min(self.index + count, self._end)]
 
     def advance(self) -> Token:
@@ -73,6 +73,8 @@ class Cursor:
 
     def accept(self, *words: str) -> bool:
         """Read these words if they come next, all of them."""
+        if self._tokens[self.index].word != words[0]:
+            return False
         if any(self.ahead(count).word != word for count, word in enumerate(words)):
             return False
         self.index += len(words)
@@ -176,6 +178,10 @@ class Cursor:
     def since(self, start: int) -> list[Token]:
         """What was read since `index` was `start`."""
         return list(self._tokens[start : self.index])
+
+    def at(self, index: int) -> Token:
+        """The token of an index."""
+        return self._tokens[min(index, self._end)]
 
     def rest(self) -> list[Token]:
         """Read everything that is left."""

@@ -10,18 +10,25 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import ACCOUNT_DATABASE
+from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.sql.clauses import (
     accept_if_exists,
+    name_table,
     read_definition,
     skip_create_options,
     skip_wait,
 )
 from binlane.sql.cursor import Cursor, split
-from binlane.sql.dml import read_query
-from binlane.sql.effects import Draft, StatementKind
+from binlane.sql.draft import Draft
+from binlane.sql.effects import StatementKind
+from binlane.sql.facts import RowChange
+from binlane.sql.queries import read_query
+from binlane.sql.tokens import NAME_KINDS, TokenKind
 
 Reader = Callable[[Cursor, Draft], None]
+
+SPELLINGS: Final = MappingProxyType({"SCHEMA": "DATABASE", "TABLES": "TABLE"})
+"""Words that mean the same kind of object as others."""
 
 CHECK_OPTIONS: Final = (
     ["WITH", "CHECK", "OPTION"],
@@ -33,6 +40,7 @@ CHECK_OPTIONS: Final = (
 def read_account(cursor: Cursor, draft: Draft) -> None:
     """GRANT, REVOKE and statements on users and roles; objects that they name do not change."""
     draft.kind = StatementKind.ACCOUNT
+    draft.verb = draft.verb or cursor.word  # GRANT, REVOKE
     draft.databases[ACCOUNT_DATABASE] = None
     cursor.rest()
 
@@ -50,6 +58,12 @@ def read_tablespace(cursor: Cursor, draft: Draft) -> None:
     cursor.rest()
 
 
+def read_unlogged(cursor: Cursor, draft: Draft) -> None:
+    """ALTER INSTANCE and statements on resource groups, which no binlog holds."""
+    draft.kind = StatementKind.SESSION
+    cursor.rest()
+
+
 # CREATE ---------------------------------------------------------------------------------------
 
 
@@ -57,7 +71,8 @@ def read_create_table(cursor: Cursor, draft: Draft) -> None:
     """CREATE TABLE, also LIKE and SELECT."""
     draft.kind = StatementKind.CREATE_TABLE
     accept_if_exists(cursor, draft)
-    draft.write(draft.resolve(cursor.qualified_name()))
+    target = len(draft.tables)
+    draft.write(name_table(cursor, draft))
     if cursor.accept("LIKE"):
         return _read_like(cursor, draft)
     if cursor.token.text == "(" and cursor.ahead(1).word == "LIKE":
@@ -69,18 +84,39 @@ def read_create_table(cursor: Cursor, draft: Draft) -> None:
         if cursor.token.text == "(":
             cursor.group()
         else:
-            cursor.advance()
+            _read_table_option(cursor, draft)
     read_definition(cursor.since(start), draft)
-    if not cursor.is_at_end:
-        draft.kind = StatementKind.CREATE_TABLE_SELECT
-        cursor.accept("AS")
-        read_query(cursor.rest(), draft)
-    return None
+    if cursor.is_at_end:
+        draft.is_ignore = draft.is_replace = False  # they are about the rows of a query
+        return None
+    draft.kind = StatementKind.CREATE_TABLE_SELECT
+    cursor.accept("AS")
+    draft.has_query = True
+    draft.query_offset = cursor.token.offset
+    draft.change(target, RowChange.REPLACE if draft.is_replace else RowChange.INSERT)
+    return read_query(cursor, draft)
+
+
+def _read_table_option(cursor: Cursor, draft: Draft) -> None:
+    """Go on by one word of what stands between a table's columns and the query that fills it."""
+    word = cursor.advance().word
+    if word == "ENGINE":
+        _read_engine(cursor, draft)
+    elif word == "IGNORE":
+        draft.is_ignore = True
+    elif word == "REPLACE":
+        draft.is_replace = True
+
+
+def _read_engine(cursor: Cursor, draft: Draft) -> None:
+    cursor.accept_operator("=")
+    if cursor.token.kind in (*NAME_KINDS, TokenKind.STRING):
+        draft.engine = cursor.advance().value.upper()
 
 
 def _read_like(cursor: Cursor, draft: Draft) -> None:
     draft.kind = StatementKind.CREATE_TABLE_LIKE
-    draft.read(draft.resolve(cursor.qualified_name()))
+    draft.read(name_table(cursor, draft))
     cursor.expect_end()
 
 
@@ -90,17 +126,19 @@ def _is_at_query(cursor: Cursor) -> bool:
         return True
     if cursor.word == "WITH":  # not WITH SYSTEM VERSIONING
         return cursor.ahead(2).word == "AS" or "(" in (cursor.ahead(2).text, cursor.ahead(3).text)
+    if cursor.word == "VALUES":
+        return cursor.ahead(1).text == "(" or cursor.ahead(1).word == "ROW"
     count = 0
     while cursor.ahead(count).text == "(":
         count += 1
-    return count > 0 and cursor.ahead(count).word in ("SELECT", "WITH", "TABLE")
+    return count > 0 and cursor.ahead(count).word in ("SELECT", "WITH", "TABLE", "VALUES")
 
 
 def read_create_sequence(cursor: Cursor, draft: Draft) -> None:
     """CREATE SEQUENCE."""
     draft.kind = StatementKind.CREATE_SEQUENCE
     accept_if_exists(cursor, draft)
-    draft.write(draft.resolve(cursor.qualified_name()))
+    draft.write(name_table(cursor, draft))
     cursor.rest()
 
 
@@ -111,7 +149,7 @@ def read_create_index(cursor: Cursor, draft: Draft) -> None:
     cursor.identifier()
     cursor.until(("ON",))
     cursor.expect("ON")
-    draft.write(draft.resolve(cursor.qualified_name()))
+    draft.write(name_table(cursor, draft))
     cursor.rest()
 
 
@@ -123,15 +161,27 @@ def read_create_view(cursor: Cursor, draft: Draft) -> None:
     if cursor.token.text == "(":
         cursor.group()
     cursor.expect("AS")
+    draft.body_offset = cursor.token.offset
     query = cursor.rest()
     words = [token.word for token in query]
     for option in CHECK_OPTIONS:
         if words[-len(option) :] == option:
             query = query[: -len(option)]
             break
-    body = Draft(draft.database)
-    read_query(query, body)
-    draft.refer_to(body)
+    body = Draft(draft.database, draft.text)
+    inside = Cursor(query)
+    try:
+        read_query(inside, body)
+        _expect_end(inside)
+    finally:
+        draft.refer_to(body)
+        draft.tables += body.tables
+
+
+def _expect_end(cursor: Cursor) -> None:
+    while cursor.accept_operator(";"):
+        pass
+    cursor.expect_end()
 
 
 def read_create_database(cursor: Cursor, draft: Draft) -> None:
@@ -156,6 +206,7 @@ CREATE: Final[Mapping[str, Reader]] = MappingProxyType(
         "TABLESPACE": read_tablespace,
         "UNDO": read_tablespace,
         "LOGFILE": read_tablespace,
+        "RESOURCE": read_unlogged,
     }
 )
 
@@ -164,13 +215,15 @@ def read_create(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = CR
     """CREATE of anything that `readers` knows."""
     cursor.expect("CREATE")
     skip_create_options(cursor, draft)
-    _read_object(cursor, draft, readers)
+    _read_object(cursor, draft, "CREATE", readers)
 
 
-def _read_object(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader]) -> None:
-    reader = readers.get(cursor.word)
+def _read_object(cursor: Cursor, draft: Draft, verb: str, readers: Mapping[str, Reader]) -> None:
+    word = cursor.word
+    reader = readers.get(word)
     if reader is None:
         raise cursor.stop("a kind of object")
+    draft.verb = f"{verb} {SPELLINGS.get(word, word)}"
     cursor.advance()
     reader(cursor, draft)
 
@@ -182,7 +235,7 @@ def read_alter_table(cursor: Cursor, draft: Draft) -> None:
     """ALTER TABLE: its table, new name, and tables that it takes partitions from or refers to."""
     draft.kind = StatementKind.ALTER_TABLE
     accept_if_exists(cursor, draft)
-    table = draft.resolve(cursor.qualified_name())
+    table = name_table(cursor, draft)
     draft.write(table)
     skip_wait(cursor)
     for action in split(cursor.rest()):
@@ -190,18 +243,20 @@ def read_alter_table(cursor: Cursor, draft: Draft) -> None:
         if parts.accept("RENAME") and parts.word not in ("COLUMN", "INDEX", "KEY"):
             if not parts.accept_any(("TO", "AS")):
                 parts.accept_operator("=")
-            new_name = draft.resolve(parts.qualified_name())
+            new_name = name_table(parts, draft)
             draft.renames = [(table, new_name)]
             draft.write(new_name)
         elif parts.accept("EXCHANGE", "PARTITION") or parts.accept("CONVERT", "PARTITION"):
             parts.until(("TABLE",))
             parts.expect("TABLE")
-            draft.write(draft.resolve(parts.qualified_name()))
+            draft.write(name_table(parts, draft))
         elif parts.accept("CONVERT", "TABLE"):
-            other = draft.resolve(parts.qualified_name())
+            other = name_table(parts, draft)
             draft.write(other)
             draft.drops[other] = None
         else:
+            if parts.accept("ENGINE"):
+                _read_engine(parts, draft)
             read_definition(action, draft)
 
 
@@ -242,6 +297,8 @@ ALTER: Final[Mapping[str, Reader]] = MappingProxyType(
         "TABLESPACE": read_tablespace,
         "UNDO": read_tablespace,
         "LOGFILE": read_tablespace,
+        "RESOURCE": read_unlogged,
+        "INSTANCE": read_unlogged,
     }
 )
 
@@ -250,8 +307,8 @@ def read_alter(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = ALT
     """ALTER of anything that `readers` knows."""
     cursor.expect("ALTER")
     skip_create_options(cursor, draft)
-    cursor.accept("IGNORE")
-    _read_object(cursor, draft, readers)
+    draft.is_ignore = cursor.accept("IGNORE")
+    _read_object(cursor, draft, "ALTER", readers)
 
 
 # RENAME, DROP, TRUNCATE -----------------------------------------------------------------------
@@ -260,17 +317,18 @@ def read_alter(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = ALT
 def read_rename(cursor: Cursor, draft: Draft) -> None:
     """RENAME TABLE, in the order of the text, and RENAME USER."""
     cursor.expect("RENAME")
-    if cursor.accept_any(("USER", "ROLE")):
+    if word := cursor.accept_any(("USER", "ROLE")):
+        draft.verb = f"RENAME {word}"
         return read_account(cursor, draft)
-    draft.kind = StatementKind.RENAME_TABLE
+    draft.kind, draft.verb = StatementKind.RENAME_TABLE, "RENAME TABLE"
     if not cursor.accept_any(("TABLE", "TABLES")):
         raise cursor.stop("TABLE")
     accept_if_exists(cursor, draft)
     while True:
-        old = draft.resolve(cursor.qualified_name())
+        old = name_table(cursor, draft)
         skip_wait(cursor)
         cursor.expect("TO")
-        draft.renames.append((old, draft.resolve(cursor.qualified_name())))
+        draft.renames.append((old, name_table(cursor, draft)))
         if not cursor.accept_operator(","):
             break
     renamed = draft.effects()
@@ -281,8 +339,7 @@ def read_rename(cursor: Cursor, draft: Draft) -> None:
 def read_drop_tables(cursor: Cursor, draft: Draft) -> None:
     """DROP TABLE of one or more."""
     draft.kind = StatementKind.DROP_TABLE
-    for name in _dropped_names(cursor, draft):
-        table = draft.resolve(name)
+    for table in _dropped_names(cursor, draft):
         draft.write(table)
         draft.drops[table] = None
 
@@ -297,7 +354,7 @@ def read_drop_views(cursor: Cursor, draft: Draft) -> None:
     """DROP VIEW of one or more."""
     draft.kind = StatementKind.DROP_VIEW
     for name in _dropped_names(cursor, draft):
-        draft.change_object(draft.resolve(name))
+        draft.change_object(name)
 
 
 def read_drop_index(cursor: Cursor, draft: Draft) -> None:
@@ -328,6 +385,7 @@ DROP: Final[Mapping[str, Reader]] = MappingProxyType(
         "TABLESPACE": read_tablespace,
         "UNDO": read_tablespace,
         "LOGFILE": read_tablespace,
+        "RESOURCE": read_unlogged,
     }
 )
 
@@ -337,23 +395,24 @@ def read_drop(cursor: Cursor, draft: Draft, readers: Mapping[str, Reader] = DROP
     cursor.expect("DROP")
     draft.is_temporary = cursor.accept("TEMPORARY")
     cursor.accept("ONLINE")
-    _read_object(cursor, draft, readers)
+    _read_object(cursor, draft, "DROP", readers)
 
 
 def read_truncate(cursor: Cursor, draft: Draft) -> None:
     """TRUNCATE TABLE."""
-    draft.kind = StatementKind.TRUNCATE_TABLE
+    draft.kind, draft.verb = StatementKind.TRUNCATE_TABLE, "TRUNCATE TABLE"
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
-    draft.write(draft.resolve(cursor.qualified_name()))
+    draft.write(name_table(cursor, draft))
     skip_wait(cursor)
 
 
-def _dropped_names(cursor: Cursor, draft: Draft) -> list[tuple[str | None, str]]:
+def _dropped_names(cursor: Cursor, draft: Draft) -> list[TableName]:
     accept_if_exists(cursor, draft)
-    names = [cursor.qualified_name()]
+    names = [name_table(cursor, draft)]
     while cursor.accept_operator(","):
-        names.append(cursor.qualified_name())
+        names.append(name_table(cursor, draft))
     skip_wait(cursor)
-    cursor.accept_any(("RESTRICT", "CASCADE"))
+    if word := cursor.accept_any(("RESTRICT", "CASCADE")):
+        draft.options.add(word)
     return names

@@ -1,12 +1,11 @@
-"""What one statement does to named objects: the answer of `analyse`, and its draft.
+"""What one statement does to named objects: the answer of `analyse`.
 
 Values only; the texts are read in `ddl`, `dml` and `compound`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from binlane.names import TableName
@@ -65,8 +64,18 @@ class StatementKind(Enum):
     RELEASE_SAVEPOINT = "release savepoint"
     XA = "xa"
     LOCK = "lock"
+    """LOCK TABLES, UNLOCK TABLES, LOCK INSTANCE FOR BACKUP, …; the verb says which."""
+    HANDLER = "handler"
+    PREPARE = "prepare"
+    EXECUTE = "execute"
+    """What the prepared statement does stands in another text."""
+    EXECUTE_IMMEDIATE = "execute immediate"
+    DEALLOCATE = "deallocate"
+    BINLOG = "binlog"
+    """BINLOG 'base64': events as a statement, whose rows no text tells."""
+    SIGNAL = "signal"
     SESSION = "session"
-    """What changes nothing that is logged: USE, SHOW, EXPLAIN, PREPARE, KILL …"""
+    """What changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
     EMPTY = "empty"
     UNKNOWN = "unknown"
 
@@ -153,69 +162,3 @@ class StatementEffects:
         for old, new in self.renames:
             first_names[new] = first_names.pop(old, old)
         return tuple((first, last) for last, first in first_names.items() if first != last)
-
-
-@dataclass(slots=True)
-class Draft:
-    """Effects while they are being found. The same attributes; dict keys keep their order."""
-
-    database: str
-    kind: StatementKind = StatementKind.UNKNOWN
-    writes: dict[TableName, None] = field(default_factory=dict)
-    reads: dict[TableName, None] = field(default_factory=dict)
-    databases: dict[str, None] = field(default_factory=dict)
-    objects: dict[TableName, None] = field(default_factory=dict)
-    calls: dict[TableName, None] = field(default_factory=dict)
-    renames: list[tuple[TableName, TableName]] = field(default_factory=list)
-    drops: dict[TableName, None] = field(default_factory=dict)
-    is_temporary: bool = False
-    if_exists: bool = False
-    uses_default_database: bool = False
-
-    def resolve(self, name: tuple[str | None, str]) -> TableName:
-        """Give a name its database."""
-        database, table = name
-        if database is None:
-            self.uses_default_database = True
-            database = self.database
-        return TableName(database, table)
-
-    def write(self, *tables: TableName) -> None:
-        """Note tables that change."""
-        self.writes.update(dict.fromkeys(tables))
-
-    def read(self, *tables: TableName) -> None:
-        """Note tables that are read or named."""
-        self.reads.update(dict.fromkeys(tables))
-
-    def change_object(self, name: TableName) -> None:
-        """Note a view, trigger, routine or event, and that its database changes."""
-        self.objects[name] = None
-        self.databases[name.database] = None
-
-    def refer_to(self, body: Draft) -> None:
-        """Note everything that the body of a view, routine, trigger or event names."""
-        self.read(*body.writes, *body.reads)
-        self.calls.update(body.calls)
-        self.uses_default_database |= body.uses_default_database
-
-    def effects(self, stopped_at: Token | None = None) -> StatementEffects:
-        """What has been found; a table both written and read counts as written."""
-        return StatementEffects(
-            kind=self.kind,
-            writes=tuple(self.writes),
-            reads=_without(self.reads, self.writes),
-            databases=tuple(self.databases),
-            objects=tuple(self.objects),
-            calls=tuple(self.calls),
-            renames=tuple(self.renames),
-            drops=tuple(self.drops),
-            is_temporary=self.is_temporary,
-            if_exists=self.if_exists,
-            uses_default_database=self.uses_default_database,
-            stopped_at=stopped_at,
-        )
-
-
-def _without(tables: Iterable[TableName], others: dict[TableName, None]) -> tuple[TableName, ...]:
-    return tuple(table for table in tables if table not in others)

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.clauses import accept_if_exists
+from binlane.sql.clauses import accept_if_exists, name_table
 from binlane.sql.compound import read_body
 from binlane.sql.cursor import Cursor
 from binlane.sql.ddl import Reader
-from binlane.sql.dml import read_expressions
-from binlane.sql.effects import Draft, StatementKind
+from binlane.sql.draft import Draft
+from binlane.sql.effects import StatementKind
 from binlane.sql.tokens import TokenKind
 
 TYPE_WORDS: Final = ("UNSIGNED", "SIGNED", "ZEROFILL", "BINARY", "PRECISION", "VARYING", "ASCII")
@@ -24,7 +24,7 @@ def read_create_procedure(cursor: Cursor, draft: Draft) -> None:
     """CREATE PROCEDURE."""
     draft.kind = StatementKind.CREATE_ROUTINE
     _read_name(cursor, draft)
-    read_expressions(cursor.group(), draft)
+    cursor.group()
     _skip_characteristics(cursor)
     _read_named_body(cursor, draft)
 
@@ -34,10 +34,11 @@ def read_create_function(cursor: Cursor, draft: Draft) -> None:
     draft.kind = StatementKind.CREATE_ROUTINE
     _read_name(cursor, draft)
     if cursor.token.text == "(":
-        read_expressions(cursor.group(), draft)
+        cursor.group()
     cursor.expect("RETURNS")
     _skip_type(cursor)
     if cursor.accept("SONAME"):
+        draft.options.add("SONAME")
         cursor.advance()
         return
     _skip_characteristics(cursor)
@@ -51,7 +52,7 @@ def read_create_trigger(cursor: Cursor, draft: Draft) -> None:
     draft.objects[draft.resolve(cursor.qualified_name())] = None
     cursor.until(("ON",))
     cursor.expect("ON")
-    draft.write(draft.resolve(cursor.qualified_name()))
+    draft.write(name_table(cursor, draft))
     cursor.expect("FOR", "EACH", "ROW")
     if cursor.accept_any(("FOLLOWS", "PRECEDES")):
         cursor.identifier()
@@ -62,7 +63,7 @@ def read_create_event(cursor: Cursor, draft: Draft) -> None:
     """CREATE EVENT."""
     draft.kind = StatementKind.CREATE_EVENT
     _read_name(cursor, draft)
-    read_expressions(cursor.until(("DO",)), draft)
+    cursor.until(("DO",))
     cursor.expect("DO")
     _read_named_body(cursor, draft)
 
@@ -135,7 +136,8 @@ def _read_name(cursor: Cursor, draft: Draft) -> None:
 
 
 def _read_named_body(cursor: Cursor, draft: Draft) -> None:
-    body = Draft(draft.database)
+    body = Draft(draft.database, draft.text)
+    draft.body_offset = cursor.token.offset
     try:
         read_body(cursor, body)
     finally:
@@ -144,6 +146,12 @@ def _read_named_body(cursor: Cursor, draft: Draft) -> None:
 
 def _skip_type(cursor: Cursor) -> None:
     """A column type, as far as it goes."""
+    if cursor.accept("TYPE", "OF") or cursor.accept("ROW", "TYPE", "OF"):
+        cursor.identifier()
+        while cursor.accept_operator("."):
+            cursor.identifier()
+        return
+    cursor.accept("NATIONAL")
     cursor.identifier()
     if cursor.token.text == "(":
         cursor.group()

@@ -12,6 +12,10 @@ from typing import Final
 
 _DELIMITER: Final = re.compile(r"[ \t]*delimiter[ \t]+(\S+)[^\n]*(?:\n|\Z)", re.IGNORECASE)
 _SPACE: Final = re.compile(r"\s+")
+_COMMENT: Final = re.compile(
+    r"/\*(?!M?!|\+).*?(?:\*/|\Z) | (?:\#|--(?=\s|\Z))[^\n]*+", re.VERBOSE | re.DOTALL
+)
+"""Executable comments and hints are code, delimiters in them too, as in the clients."""
 
 
 def statements(text: str) -> Iterator[str]:
@@ -21,19 +25,24 @@ def statements(text: str) -> Iterator[str]:
     """
     delimiter = ";"
     start = offset = 0
+    is_blank = True  # only white space and comments since `start`
     while offset < len(text):
-        if offset == start and (space := _SPACE.match(text, offset)):
-            start = offset = space.end()
+        if is_blank and (space := _SPACE.match(text, offset)):
+            offset = space.end()
             continue
-        if offset == start and (line := _DELIMITER.match(text, offset)):
+        if is_blank and (line := _DELIMITER.match(text, offset)):
             delimiter = line[1]
             start = offset = line.end()
+            continue
+        if is_blank and (comment := _COMMENT.match(text, offset)):
+            offset = comment.end()
             continue
         found = _pieces(delimiter).search(text, offset)
         if found is None:
             break
         offset = found.end()
-        if found.lastgroup == "DELIMITER":
+        is_blank = found.lastgroup == "DELIMITER"
+        if is_blank:
             if statement := text[start : found.start()].strip():
                 yield statement
             start = offset
@@ -50,7 +59,7 @@ def _pieces(delimiter: str) -> re.Pattern[str]:
       | ' (?: [^'\\] | \\. )*+ (?:'|\Z)
       | " (?: [^"\\] | \\. )*+ (?:"|\Z)
       | ` [^`]*+ (?:`|\Z)
-      | /\* .*? (?:\*/|\Z)
+      | /\*(?!M?!|\+) .*? (?:\*/|\Z)
       | (?: \# | --(?=\s|\Z) ) [^\n]*+
         """,
         re.VERBOSE | re.DOTALL,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.codec.charsets import BINARY, charset_of, collation_of
+from binlane.sql.column_attributes import column_attributes
 from binlane.sql.column_changes import (
     AddColumn,
     ColumnChange,
@@ -60,6 +61,20 @@ class TableColumn:
         charset: Of text; `binary` for bytes; None where it has none, or nothing tells it.
         is_visible: It is not INVISIBLE.
         is_generated: Its values are computed.
+        is_nullable: It can be NULL, as far as its own text says; a primary key says more.
+        is_auto_increment: AUTO_INCREMENT, or SERIAL.
+        is_zerofill: ZEROFILL.
+        default: Text behind DEFAULT as the statement has it; None without.
+        has_default_expression: That text is no constant: `uuid()`, `(1 + 1)`, `now()`.
+        on_update: Text behind ON UPDATE; None without.
+        generated: The expression of a generated column; None without.
+        is_stored: A generated column's values are STORED (PERSISTENT).
+        collation: Named for it; None without.
+        comment: Text behind COMMENT; None without.
+        check: CHECK of the column; None without.
+        explicit_null: It says NULL.
+        names_charset: It names a character set or collation of its own.
+        has_no_default: It may be NULL, but that is not its default: made of one that cannot be.
     """
 
     name: str
@@ -69,6 +84,20 @@ class TableColumn:
     charset: str | None = None
     is_visible: bool = True
     is_generated: bool = False
+    is_nullable: bool = True
+    is_auto_increment: bool = False
+    is_zerofill: bool = False
+    default: str | None = None
+    has_default_expression: bool = False
+    on_update: str | None = None
+    generated: str | None = None
+    is_stored: bool = False
+    collation: str | None = None
+    comment: str | None = None
+    check: str | None = None
+    explicit_null: bool = False
+    names_charset: bool = False
+    has_no_default: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +130,12 @@ def create_table(statement: str, *, charset: str | None, quoting: Quoting) -> Ta
     Raises:
         SqlSyntaxError: If it cannot be understood.
     """
-    columns, options = created_table(statement, **quoting)
+    created = created_table(statement, **quoting)
+    columns, options = created.columns, created.options
     try:
         own = named_charset(options)
         default = charset if own is None else own
-        made = tuple(_column(each.name, each.definition, default) for each in columns)
+        made = tuple(_column(each, default, statement) for each in columns)
         return TableDefinition(
             columns=made,
             charset=default,
@@ -149,7 +179,7 @@ def alter_table(
         columns = table.columns
         if converted:
             columns = tuple(_converted(column, default) for column in columns)
-        columns = _rearranged(columns, changes, default)
+        columns = _rearranged(columns, changes, default, statement)
     except Stopped as stopped:
         raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
     except LookupError as error:
@@ -206,16 +236,47 @@ def _known(charset: str) -> str | None:
     return None if collation_id is None else charset_of(collation_id)
 
 
-def _column(name: str, definition: ColumnDefinition, default: str | None) -> TableColumn:
+def _column(change: AddColumn | ModifyColumn, default: str | None, statement: str) -> TableColumn:
+    definition = change.definition
     words = [token.word for token in definition.attributes]
+    found = column_attributes(definition, statement)
     return TableColumn(
-        name=name,
+        name=change.name,
         type_name=definition.type_name,
         arguments=definition.type_arguments,
         is_unsigned=definition.is_unsigned,
         charset=_column_charset(definition, default),
         is_visible="INVISIBLE" not in words,
         is_generated=_is_generated(definition.attributes),
+        is_nullable=found.is_nullable,
+        is_auto_increment=found.is_auto_increment,
+        is_zerofill=found.is_zerofill,
+        default=found.default,
+        has_default_expression=found.has_default_expression,
+        on_update=found.on_update,
+        generated=found.generated,
+        is_stored=found.is_stored,
+        collation=found.collation or _binary_collation(definition, default),
+        comment=found.comment,
+        check=found.check,
+        explicit_null=found.explicit_null,
+        names_charset=_names_own_charset(definition),
+    )
+
+
+def _binary_collation(definition: ColumnDefinition, default: str | None) -> str | None:
+    """Of text that says BINARY: the character set's own that compares bytes."""
+    if not any(token.word == "BINARY" for token in definition.attributes):
+        return None
+    charset = _column_charset(definition, default)
+    return None if charset in {None, BINARY} else f"{charset}_bin"
+
+
+def _names_own_charset(definition: ColumnDefinition) -> bool:
+    if definition.type_name in _NATIONAL_TYPES:
+        return True
+    return named_charset(definition.attributes) is not None or any(
+        token.word == "BINARY" for token in definition.attributes
     )
 
 
@@ -249,7 +310,10 @@ def _converted(column: TableColumn, charset: str | None) -> TableColumn:
 
 
 def _rearranged(
-    columns: Sequence[TableColumn], changes: Sequence[ColumnChange], charset: str | None
+    columns: Sequence[TableColumn],
+    changes: Sequence[ColumnChange],
+    charset: str | None,
+    statement: str,
 ) -> tuple[TableColumn, ...]:
     """What one ALTER TABLE makes of columns: first what stays in place, then what moves or comes.
 
@@ -274,7 +338,7 @@ def _rearranged(
         if key in dropped or (change is not None and _moves(change)):
             continue
         if change is not None:
-            made.append(_column(change.name, change.definition, charset))
+            made.append(_column(change, charset, statement))
         else:
             made.append(replace(column, name=renamed.get(key, column.name)))
     known = {column.name.lower() for column in columns}
@@ -284,7 +348,7 @@ def _rearranged(
         if isinstance(each, ModifyColumn) and each.old_name.lower() not in known:
             continue
         if isinstance(each, AddColumn | ModifyColumn) and (is_new or is_moved):
-            _insert(made, _column(each.name, each.definition, charset), each)
+            _insert(made, _column(each, charset, statement), each)
     return tuple(made)
 
 

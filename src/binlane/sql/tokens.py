@@ -2,8 +2,8 @@
 
 Exact about where names, strings and comments begin and end under each sql_mode, because a table
 that hides behind a wrong quote would be taken for safe. Executable comments (`/*! … */`,
-`/*!50100 … */`, `/*M! … */`) are code: their brackets are skipped, their content is not. Whether a
-server is too old for one is not asked here. No grammar lives here, see `cursor` and `ddl`.
+`/*!50100 … */`, `/*M! … */`) are code: their brackets are skipped, their content is not; which of
+them a server runs is told in `comments`. No grammar lives here, see `cursor` and `ddl`.
 
 Source: MySQL and MariaDB lexer, sql/sql_lex.cc.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from typing import Final, NamedTuple
 
 from binlane.errors import StatementError
@@ -56,6 +57,10 @@ class TokenKind(Enum):
     USER_VARIABLE = "user variable"
     SYSTEM_VARIABLE = "system variable"
     OPERATOR = "operator"
+    ROWS = "rows of literals"
+    """Rows of VALUES, their commas included; `value` counts them. Of `tokenise_long` only."""
+    LITERALS = "literals"
+    """Literals with a comma before each. Of `tokenise_long` only."""
     INVALID = "invalid"
     """What the tokenizer could not read; only in `StatementEffects.stopped_at`."""
     END = "end"
@@ -111,14 +116,15 @@ NUMBER: Final = rf"""
 OPERATORS: Final = r"<=>|<=|>=|<>|!=|\|\||&&|:=|<<|>>|->>|->|[\x00-\x7F]"
 
 
-def _literals(quote: str, *, backslash_escapes: bool) -> str:
+def literals(quote: str, *, backslash_escapes: bool) -> str:
+    """The pattern of a string in some quotes."""
     escaped = r"[^\\" + quote + r"]|\\." if backslash_escapes else f"[^{quote}]"
     return f"{quote}(?:{escaped}|{quote}{quote})*+{quote}"
 
 
 def _compile(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
-    single = _literals("'", backslash_escapes=not no_backslash_escapes)
-    double = _literals('"', backslash_escapes=not no_backslash_escapes)
+    single = literals("'", backslash_escapes=not no_backslash_escapes)
+    double = literals('"', backslash_escapes=not no_backslash_escapes)
     name_in_quotes = BACKTICKS
     string = f"[nN]?{single}"
     if ansi_quotes:
@@ -173,17 +179,31 @@ def tokenise(
         ansi_quotes: sql_mode ANSI_QUOTES: `"` quotes names, not strings.
         no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES: `\` in strings is a character.
 
-    Yields:
+    Returns:
         Tokens in order; what stands between them is white space, comments and the brackets of
         executable comments.
 
     Raises:
-        SqlSyntaxError: If a comment, string or quoted name does not end.
+        SqlSyntaxError: While they are read, if a comment, string or quoted name does not end.
     """
+    return _tokens(
+        statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes, runs=None
+    )
+
+
+def _tokens(
+    statement: str,
+    *,
+    ansi_quotes: bool,
+    no_backslash_escapes: bool,
+    runs: tuple[re.Pattern[str], ...] | None,
+) -> Iterator[Token]:
     match = PATTERNS[ansi_quotes, no_backslash_escapes].match
     offset = 0
     open_comments: list[int] = []
     previous: Token | None = None
+    previous_end = -1
+    has_escapes = not no_backslash_escapes
     while found := match(statement, offset):
         kind, text = found.lastgroup, found.group()
         assert kind is not None  # every alternative of the pattern is a named group
@@ -196,15 +216,83 @@ def tokenise(
             offset = found.end()
         elif kind in UNENDED:
             raise SqlSyntaxError(statement, offset, UNENDED[kind])
+        elif runs and previous and (run := _run(statement, offset, previous, runs)):
+            previous = run
+            yield run
+            offset = previous_end = run.end
         else:
-            if previous is not None and previous.end == offset:
+            if previous_end == offset and previous is not None:
                 kind, text = _beside_dot(kind, text, previous)
-            previous = _token(KINDS[kind], text, offset, has_escapes=not no_backslash_escapes)
+            value = text
+            if kind in ("QUOTED_NAME", "STRING"):
+                value = _value(kind, text, has_escapes=has_escapes)
+            previous = Token(KINDS[kind], text, offset, value)
             yield previous
-            offset = previous.end
+            offset = previous_end = offset + len(text)
     if open_comments:
         raise SqlSyntaxError(statement, open_comments[-1], "the comment to end with */")
     yield Token(TokenKind.END, "", len(statement), "")
+
+
+_LITERAL: Final = (
+    r"(?: -?\d++(?:\.\d*+)?(?:[eE][+-]?\d++)? | (?:_[0-9A-Za-z]++[ ]?|[nNxXbB])?{string}"
+    r" | [nN][uU][lL][lL] | 0x[0-9A-Fa-f]++ )"
+)
+ROWS_MIN: Final = 8
+LITERALS_MIN: Final = 16
+"""Fewer rows or literals than these are tokens of their own."""
+
+
+@cache
+def _compile_runs(
+    *, has_double_quotes: bool, backslash_escapes: bool
+) -> tuple[re.Pattern[str], ...]:
+    """Patterns of a row of literals, and of many literals; only long statements need them."""
+    string = literals("'", backslash_escapes=backslash_escapes)
+    if has_double_quotes:
+        double = literals('"', backslash_escapes=backslash_escapes)
+        string = f"(?:{string}|{double})"
+    literal = _LITERAL.replace("{string}", string)
+    row = rf"\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+,\s*+"
+    return (
+        re.compile(row, re.VERBOSE | re.DOTALL),
+        re.compile(rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},}}+", re.VERBOSE | re.DOTALL),
+    )
+
+
+def tokenise_long(
+    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
+) -> Iterator[Token]:
+    """Read tokens as `tokenise`, but many rows of literals, or many literals, as one token.
+
+    So a statement with a million values takes little more memory than its text.
+    """
+    return _tokens(
+        statement,
+        ansi_quotes=ansi_quotes,
+        no_backslash_escapes=no_backslash_escapes,
+        runs=_compile_runs(
+            has_double_quotes=not ansi_quotes, backslash_escapes=not no_backslash_escapes
+        ),
+    )
+
+
+def _run(
+    statement: str, offset: int, previous: Token, runs: tuple[re.Pattern[str], ...]
+) -> Token | None:
+    """Many rows or literals that begin at an offset, as one token."""
+    rows, literals = runs
+    if previous.text == "," and statement[offset] == "(":
+        count, end = 0, offset
+        while found := rows.match(statement, end):
+            count, end = count + 1, found.end()
+        if count >= ROWS_MIN:
+            return Token(TokenKind.ROWS, statement[offset:end], offset, str(count))
+    elif previous.kind in (TokenKind.NUMBER, TokenKind.STRING) and statement[offset] == ",":
+        run = literals.match(statement, offset)
+        if run is not None:
+            return Token(TokenKind.LITERALS, run.group(), offset, run.group())
+    return None
 
 
 def _beside_dot(kind: str, text: str, previous: Token) -> tuple[str, str]:
@@ -216,13 +304,10 @@ def _beside_dot(kind: str, text: str, previous: Token) -> tuple[str, str]:
     return kind, text
 
 
-def _token(kind: TokenKind, text: str, offset: int, *, has_escapes: bool) -> Token:
-    value = text
-    if kind is TokenKind.QUOTED_NAME:
-        value = text[1:-1].replace(text[0] * 2, text[0])
-    elif kind is TokenKind.STRING:
-        value = _string_value(text.lstrip("nN"), has_escapes=has_escapes)
-    return Token(kind, text, offset, value)
+def _value(kind: str, text: str, *, has_escapes: bool) -> str:
+    if kind == "QUOTED_NAME":
+        return text[1:-1].replace(text[0] * 2, text[0])
+    return _string_value(text.lstrip("nN"), has_escapes=has_escapes)
 
 
 def _string_value(text: str, *, has_escapes: bool) -> str:

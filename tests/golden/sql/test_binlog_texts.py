@@ -12,6 +12,7 @@ from tests.fixture_sets import EventRow, fixture_names, fixture_set
 
 TEXTS = ("Query", "Query_compressed", "Annotate_rows", "Rows_query", "Execute_load_query")
 USE = re.compile(r"use `((?:[^`]|``)+)`; ")
+FILE_ID = re.compile(r" ;file_id=\d+\Z")  # SHOW BINLOG EVENTS adds it to LOAD DATA
 SETTINGS = re.compile(r"set [a-z_]+=\d(?:, [a-z_]+=\d)*; ")
 CUT = re.compile(r"\.\.\.\[\d+\]$")
 """events.tsv shortens long texts, and `#`s bytes that the connection could not show."""
@@ -36,7 +37,7 @@ def _statement(event: EventRow) -> tuple[str, str]:
         text = text[found.end() :]
     if found := SETTINGS.match(text):
         text = text[found.end() :]
-    return text.removeprefix("# "), database
+    return FILE_ID.sub("", text.removeprefix("# ")), database
 
 
 def _is_whole(text: str, name: str) -> bool:

@@ -20,6 +20,9 @@ _OPEN_ENDED: Final = frozenset(
         StatementKind.DO,
         StatementKind.CALL,
         StatementKind.COMPOUND,
+        StatementKind.EXECUTE,
+        StatementKind.EXECUTE_IMMEDIATE,
+        StatementKind.BINLOG,
     }
 )
 _MAKES_FROM_OTHERS: Final = frozenset(

@@ -1,0 +1,240 @@
+"""Everything that the text of one statement tells about how it is logged.
+
+Values only: `analysis.read` makes them. `StatementEffects` says which objects a statement is about;
+what stands here beside it is what the servers look at when they decide between statement and row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from binlane.names import TableName
+from binlane.sql.effects import StatementEffects
+
+
+class RowChange(Enum):
+    """What a statement does to rows of one table."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    REPLACE = "replace"
+    """Insert, or delete and insert."""
+    UPSERT = "insert … on duplicate key update"
+    LOAD = "load data"
+    SEQUENCE = "next value"
+    """Its one row is advanced or set: NEXTVAL, NEXT VALUE FOR, SETVAL."""
+
+
+class VariableScope(Enum):
+    """Which value of a system variable is meant."""
+
+    UNSAID = ""
+    SESSION = "session"
+    GLOBAL = "global"
+    PERSIST = "persist"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableUse:
+    """A place where the text names a table, view or sequence; common table expressions are none.
+
+    Attributes:
+        name: With the default database where the text gives none.
+        alias: By what the statement calls it: its alias, else the table's own name.
+        changes: What happens to its rows; empty if it is only read. In an UPDATE of several tables
+            that sets a column without its table, every table that could have the column has
+            UPDATE: which one does (`set_columns`) only the server's objects tell.
+        offset: Where the name begins, in characters from 0.
+        length: Of the name in the text, its database included.
+        is_outermost: It stands in the statement itself, not in a subquery.
+        is_sequence: NEXTVAL, LASTVAL or SETVAL or their like in MariaDB name it.
+        is_locked_for_update: FOR UPDATE of its SELECT, not FOR SHARE, means it.
+        lock: `READ`, `READ LOCAL`, `WRITE`, … of LOCK TABLES; else empty.
+    """
+
+    name: TableName
+    alias: str
+    changes: frozenset[RowChange] = frozenset()
+    offset: int
+    length: int
+    is_outermost: bool = True
+    is_sequence: bool = False
+    is_locked_for_update: bool = False
+    lock: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionUse:
+    """A call of a function, built in, stored or loadable; of a procedure in CALL.
+
+    Also what is one without parentheses: CURRENT_USER, CURRENT_ROLE, NEXT VALUE FOR (as NEXTVAL),
+    PREVIOUS VALUE FOR (as LASTVAL), JSON_TABLE.
+
+    Attributes:
+        name: In the case of the text.
+        database: If the text gives one.
+        arguments: Texts of the arguments as they stand, without the white space around them; left
+            out in a text that nests them so deeply that they would be much longer than itself.
+        offset: Where it begins.
+        length: Up to its closing parenthesis.
+        is_quoted: The name stands in quotes: then no built-in function is meant.
+    """
+
+    name: str
+    database: str | None = None
+    arguments: tuple[str, ...] = ()
+    offset: int
+    length: int
+    is_quoted: bool = False
+
+    @property
+    def upper_name(self) -> str:
+        """The name in capitals, as the lists of functions have it."""
+        return self.name.upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemVariableUse:
+    """`@@name` in an expression. `name` is in lower case, without a scope or component's quotes."""
+
+    name: str
+    scope: VariableScope
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserVariableUse:
+    """`@name`; `is_assigned` where `:=` or INTO follows. Names are in lower case."""
+
+    name: str
+    is_assigned: bool
+    is_read: bool
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """LIMIT, FETCH FIRST or LIMIT ROWS EXAMINED, anywhere; `is_zero` for the constant LIMIT 0."""
+
+    offset: int
+    length: int
+    is_zero: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """One assignment of a SET statement.
+
+    Attributes:
+        name: In lower case: a system variable, a user variable (with its `@`), or `names`,
+            `character set`, `password`, `role`, `transaction isolation level`,
+            `transaction access mode` for the special forms; of a SET in a routine a local variable.
+        scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
+        value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
+        offset: Where the assignment begins.
+        length: Of the assignment.
+    """
+
+    name: str
+    scope: VariableScope
+    value: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetColumn:
+    """A column that UPDATE, or ON DUPLICATE KEY UPDATE, or INSERT … SET sets."""
+
+    qualifier: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementFacts:
+    """What a statement's text says.
+
+    Attributes:
+        effects: The objects, as `analyse` gives them; its `stopped_at` says that the text was not
+            understood, and then nothing here may be taken for whole.
+        verb: Its first words in capitals, without comments, as many as name the command:
+            `INSERT`, `CREATE TABLE`, `SHOW BINLOG EVENTS`, `XA PREPARE`, `LOCK TABLES`, …
+        tables: Every table named, in the order of the text.
+        functions: Every function called, in the order of the text, bodies of CREATE left out.
+        system_variables: Those read in expressions; not what SET assigns to.
+        user_variables: Those read or assigned in expressions.
+        limits: All LIMIT clauses.
+        skip_locked: Offset of SKIP LOCKED; None without.
+        nowait: Offset of NOWAIT in a locking read; None without.
+        is_locking_read: FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE.
+        is_ignore: IGNORE.
+        is_replace: REPLACE, also of CREATE TABLE … REPLACE SELECT, or OR REPLACE nowhere.
+        is_or_replace: CREATE OR REPLACE.
+        is_delayed: INSERT DELAYED or REPLACE DELAYED.
+        is_on_duplicate: ON DUPLICATE KEY UPDATE.
+        on_duplicate_offset: Where that clause begins; None without.
+        has_query: INSERT, REPLACE or CREATE TABLE takes its rows from a query.
+        is_multi_table: UPDATE or DELETE in the form for several tables.
+        has_where: UPDATE or DELETE has a WHERE clause.
+        has_returning: RETURNING.
+        has_into: SELECT … INTO, of any kind.
+        is_local: NO_WRITE_TO_BINLOG or LOCAL of maintenance and FLUSH; LOCAL of LOAD DATA.
+        columns: Columns that INSERT, REPLACE or LOAD DATA names (INSERT … SET too); None if it
+            names none, which means all.
+        row_count: Rows of VALUES; 0 without.
+        defaults: Whether DEFAULT stands as a value, and for which column positions of VALUES is
+            not said: True if any.
+        set_columns: What UPDATE or ON DUPLICATE KEY UPDATE sets.
+        assignments: Of SET.
+        statement_assignments: Of SET STATEMENT … FOR before this statement.
+        name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
+        prepared: Text behind PREPARE … FROM or EXECUTE IMMEDIATE, as it stands.
+        using: Texts behind EXECUTE … USING, as they stand.
+        xid: Of XA, as it stands.
+        options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
+            `READ ONLY`, `ONE PHASE`, `CASCADE` …
+        engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
+        query_offset: Where the query of INSERT or CREATE … SELECT begins; None without.
+        body_offset: Where the body of a routine, trigger, event or view begins; None without.
+    """
+
+    effects: StatementEffects
+    verb: str = ""
+    tables: tuple[TableUse, ...] = ()
+    functions: tuple[FunctionUse, ...] = ()
+    system_variables: tuple[SystemVariableUse, ...] = ()
+    user_variables: tuple[UserVariableUse, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    skip_locked: int | None = None
+    nowait: int | None = None
+    is_locking_read: bool = False
+    is_ignore: bool = False
+    is_replace: bool = False
+    is_or_replace: bool = False
+    is_delayed: bool = False
+    is_on_duplicate: bool = False
+    on_duplicate_offset: int | None = None
+    has_query: bool = False
+    is_multi_table: bool = False
+    has_where: bool = False
+    has_returning: bool = False
+    has_into: bool = False
+    is_local: bool = False
+    columns: tuple[str, ...] | None = None
+    row_count: int = 0
+    defaults: bool = False
+    set_columns: tuple[SetColumn, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    statement_assignments: tuple[Assignment, ...] = ()
+    name: str = ""
+    prepared: str = ""
+    using: tuple[str, ...] = ()
+    xid: str = ""
+    options: frozenset[str] = frozenset()
+    engine: str | None = None
+    query_offset: int | None = None
+    body_offset: int | None = None

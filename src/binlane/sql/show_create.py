@@ -1,0 +1,386 @@
+"""The text of a table as the servers write it: SHOW CREATE TABLE, and CREATE … SELECT as rows.
+
+Only what a table's definition holds; numbers that the server counts itself are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from binlane.codec.types import Flavor
+from binlane.names import quote
+from binlane.sql.collations import bytes_per_character, charset_of_collation, default_collation
+from binlane.sql.partition_text import partition_text
+from binlane.sql.schema import ForeignKey, Key, Table
+from binlane.sql.table_definitions import TableColumn
+from binlane.sql.table_options import printed_engine
+
+_INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("TINYINT", "INT1"), ("tinyint", 4, 3)),
+        **dict.fromkeys(("SMALLINT", "INT2"), ("smallint", 6, 5)),
+        **dict.fromkeys(("MEDIUMINT", "INT3", "MIDDLEINT"), ("mediumint", 9, 8)),
+        **dict.fromkeys(("INT", "INTEGER", "INT4"), ("int", 11, 10)),
+        **dict.fromkeys(("BIGINT", "INT8", "SERIAL"), ("bigint", 20, 20)),
+    }
+)
+"""By name: as printed, with the width of signed and unsigned ones."""
+_BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
+_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DEC": "decimal",
+        "NUMERIC": "decimal",
+        "FIXED": "decimal",
+        "NUMBER": "decimal",
+        "REAL": "double",
+        "FLOAT8": "double",
+        "FLOAT4": "float",
+        "NVARCHAR": "varchar",
+        "VARCHAR2": "varchar",
+        "NCHAR": "char",
+        "RAW": "varbinary",
+        "CLOB": "longtext",
+        "GEOMETRYCOLLECTION": "geomcollection",
+    }
+)
+_MARIADB_TYPES: Final = MappingProxyType({"json": "longtext", "year": "year(4)"})
+_BINARY_TYPES: Final = MappingProxyType({"CHAR": "BINARY", "VARCHAR": "VARBINARY", "TEXT": "BLOB"})
+_FLOAT_BITS_MAX: Final = 24
+_LENGTH_ONE: Final = frozenset({"char", "binary", "bit"})
+_TEXTS: Final = frozenset({"tinytext", "text", "mediumtext", "longtext"})
+_BLOBS: Final = frozenset({"tinyblob", "blob", "mediumblob", "longblob"})
+_GEOMETRIES: Final = frozenset(
+    {
+        *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring"),
+        *("multipolygon", "geometrycollection", "geomcollection"),
+    }
+)
+_LARGE: Final = (("tiny", 255), ("", 65_535), ("medium", 16_777_215), ("long", 1 << 32))
+_NEWEST: Final = "utf8mb4_0900_ai_ci"
+_NOW: Final = re.compile(
+    r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?\Z", re.IGNORECASE
+)
+_PARENTHESISED_CALL: Final = re.compile(r"\(\s*\w+\s*\(\s*\)\s*\)\Z")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z", re.IGNORECASE)
+
+
+def create_table_text(
+    table: Table,
+    *,
+    flavor: Flavor,
+    is_or_replace: bool = False,
+    if_not_exists: bool = False,
+    is_transaction: bool = False,
+    only_given_options: bool = True,
+) -> str:
+    """The statement that makes a table.
+
+    Args:
+        table: With all of its columns.
+        flavor: Who writes it.
+        is_or_replace: Says OR REPLACE.
+        if_not_exists: Says IF NOT EXISTS.
+        is_transaction: MySQL's START TRANSACTION, as the log has it before the rows.
+        only_given_options: Options that the user gave, as the log has them; else as SHOW CREATE
+            TABLE has them.
+    """
+    head = "CREATE OR REPLACE " if is_or_replace else "CREATE "
+    head += "TEMPORARY TABLE " if table.is_temporary else "TABLE "
+    if if_not_exists:
+        head += "IF NOT EXISTS "
+    lines = [_column_text(column, table, flavor) for column in table.definition.columns]
+    lines += [_key_text(key) for key in table.keys]
+    lines += [
+        _foreign_key_text(key, table, number, flavor)
+        for number, key in enumerate(table.foreign_keys, 1)
+    ]
+    lines += table.checks
+    body = ",\n  ".join(lines)
+    options = _options(table, flavor, only_given=only_given_options)
+    start = " START TRANSACTION" if is_transaction and flavor is Flavor.MYSQL else ""
+    text = f"{head}{quote(table.name.table)} (\n  {body}\n){start}{options}"
+    if table.partitioning:
+        engine = printed_engine(table.engine)
+        text += partition_text(table.partitioning, flavor=flavor, engine=engine)
+    return text
+
+
+def column_type(column: TableColumn, flavor: Flavor) -> str:
+    """A column's type as the server prints it, without character set."""
+    name = column.type_name
+    if column.charset == "binary" and name in _BINARY_TYPES:
+        name = _BINARY_TYPES[name]
+    if name in _BOOLEANS:
+        return "tinyint(1)"
+    if name in _INTEGERS:
+        return _integer(column, flavor)
+    lower = _NAMES.get(name, name.lower())
+    if lower in _TEXTS | _BLOBS:
+        return _large(lower, column, flavor)
+    if lower in {"enum", "set"}:
+        members = [_string(member.rstrip(" ")) for member in column.arguments]
+        return f"{lower}({','.join(members)})"
+    if flavor is Flavor.MARIADB and lower in _MARIADB_TYPES:
+        return _MARIADB_TYPES[lower]
+    return _with_arguments(lower, column.arguments) + _sign(column)
+
+
+def _with_arguments(name: str, arguments: tuple[str, ...]) -> str:
+    """A type with the numbers that the servers print, given or not."""
+    if name == "year":
+        return name
+    if name == "decimal":
+        arguments = (*arguments, *("10", "0")[len(arguments) :])
+    elif name == "float" and len(arguments) == 1:
+        name, arguments = ("double" if int(arguments[0]) > _FLOAT_BITS_MAX else "float"), ()
+    elif name in _LENGTH_ONE and not arguments:
+        arguments = ("1",)
+    elif name in {"datetime", "timestamp", "time"} and arguments == ("0",):
+        arguments = ()
+    return name + (f"({','.join(arguments)})" if arguments else "")
+
+
+def _integer(column: TableColumn, flavor: Flavor) -> str:
+    name, signed, unsigned = _INTEGERS[column.type_name]
+    width = (
+        column.arguments[0] if column.arguments else str(unsigned if column.is_unsigned else signed)
+    )
+    if flavor is Flavor.MARIADB or column.is_zerofill or (name, width) == ("tinyint", "1"):
+        return f"{name}({width})" + _sign(column)
+    return name + _sign(column)
+
+
+def _sign(column: TableColumn) -> str:
+    return " unsigned" * column.is_unsigned + " zerofill" * column.is_zerofill
+
+
+def _large(name: str, column: TableColumn, flavor: Flavor) -> str:
+    """TEXT(n) and BLOB(n) become the smallest type that has room; MySQL counts characters."""
+    if not column.arguments or name not in {"text", "blob"}:
+        return name
+    length = int(column.arguments[0])
+    if flavor is Flavor.MYSQL:
+        length *= bytes_per_character(column.charset or "")
+    prefix = next(prefix for prefix, size in _LARGE if length <= size)
+    return prefix + name
+
+
+def _column_text(column: TableColumn, table: Table, flavor: Flavor) -> str:
+    text = f"{quote(column.name)} {column_type(column, flavor)}"
+    text += _charset_text(column, table, flavor)
+    if column.generated is not None:
+        return text + _generated_text(column, flavor)
+    if not column.is_nullable:
+        text += " NOT NULL"
+    elif column.type_name == "TIMESTAMP":
+        text += " NULL"
+    text += " INVISIBLE" * (not column.is_visible and flavor is Flavor.MARIADB)
+    text += _default_text(column, flavor)
+    if column.on_update is not None:
+        text += f" ON UPDATE {_now_text(column.on_update, flavor)}"
+    text += " AUTO_INCREMENT" * column.is_auto_increment
+    text += _check_text(column, flavor)
+    if column.comment:
+        text += f" COMMENT {_string(column.comment)}"
+    return text + " /*!80023 INVISIBLE */" * (not column.is_visible and flavor is Flavor.MYSQL)
+
+
+def _check_text(column: TableColumn, flavor: Flavor) -> str:
+    if flavor is Flavor.MYSQL:
+        return ""
+    if column.check is None and column.type_name == "JSON":
+        return f" CHECK (json_valid({quote(column.name)}))"
+    return "" if column.check is None else f" CHECK ({column.check})"
+
+
+def _charset_text(column: TableColumn, table: Table, flavor: Flavor) -> str:
+    if column.charset is None or column.charset == "binary" or _has_no_charset(column, flavor):
+        return ""
+    own = column.collation or default_collation(column.charset, flavor)
+    if flavor is Flavor.MARIADB:
+        if column.charset == table.definition.charset and own == _table_collation(table, flavor):
+            return ""
+        if column.type_name == "JSON":
+            own = "utf8mb4_bin"
+        return f" CHARACTER SET {column.charset} COLLATE {own}"
+    text = ""
+    if column.names_charset or own != _table_collation(table, flavor):
+        text = f" CHARACTER SET {column.charset}"
+    is_default = own == default_collation(column.charset, flavor)
+    is_newest = own == _NEWEST and _table_collation(table, flavor) != _NEWEST
+    if column.names_charset or not is_default or is_newest:
+        text += f" COLLATE {own}"
+    return text
+
+
+def _has_no_charset(column: TableColumn, flavor: Flavor) -> bool:
+    return column.type_name == "JSON" and flavor is Flavor.MYSQL
+
+
+def _table_collation(table: Table, flavor: Flavor) -> str:
+    given = dict(table.options)
+    if "COLLATE" in given:
+        return given["COLLATE"].strip("'\"").lower()
+    return default_collation(table.definition.charset or "", flavor)
+
+
+def _generated_text(column: TableColumn, flavor: Flavor) -> str:
+    if column.generated in {"ROW START", "ROW END"}:
+        return f" GENERATED ALWAYS AS {column.generated}"
+    stored = "STORED" if column.is_stored else "VIRTUAL"
+    text = f" GENERATED ALWAYS AS ({column.generated}) {stored}"
+    if not column.is_nullable and flavor is Flavor.MYSQL:
+        text += " NOT NULL"
+    return text
+
+
+def _default_text(column: TableColumn, flavor: Flavor) -> str:
+    value = column.default
+    if value is None:
+        printed = column_type(column, flavor)
+        has_none = printed in _TEXTS | _BLOBS or printed in _GEOMETRIES
+        if column.is_auto_increment or not column.is_nullable or column.has_no_default:
+            return ""
+        return "" if flavor is Flavor.MYSQL and has_none else " DEFAULT NULL"
+    if value.upper() == "NULL":
+        return " DEFAULT NULL"
+    if _NOW.match(value):
+        return f" DEFAULT {_now_text(value, flavor)}"
+    if column.has_default_expression:
+        is_call = _PARENTHESISED_CALL.match(value) is not None
+        inner = value[1:-1] if value.startswith("(") and value.endswith(")") else value
+        if flavor is Flavor.MYSQL:
+            return f" DEFAULT ({inner})"
+        return f" DEFAULT {inner if is_call else value}"
+    return f" DEFAULT {_literal_text(value, column, flavor)}"
+
+
+def _literal_text(value: str, column: TableColumn, flavor: Flavor) -> str:
+    is_number = bool(_NUMBER.match(value.replace(" ", "")))
+    value = {"TRUE": "1", "FALSE": "0"}.get(value.upper(), value)
+    quoted = value if value[:1] in {"'", '"'} else f"'{value}'"
+    content = quoted[1:-1]
+    if flavor is Flavor.MARIADB and (
+        column.type_name in _INTEGERS or column.type_name in _BOOLEANS or _is_exact(column)
+    ):
+        return content
+    if is_number or quoted.startswith('"'):
+        return f"'{content}'"
+    return quoted
+
+
+def _is_exact(column: TableColumn) -> bool:
+    """Whether MariaDB prints defaults of its type without quotes."""
+    names = {"DECIMAL", "DEC", "NUMERIC", "FIXED", "NUMBER", "FLOAT", "DOUBLE", "REAL", "FLOAT4"}
+    return column.type_name in names | {"FLOAT8"}
+
+
+def _now_text(value: str, flavor: Flavor) -> str:
+    found = _NOW.match(value.strip())
+    digits = found[1] if found is not None and found[1] not in {None, "", "0"} else ""
+    if flavor is Flavor.MARIADB:
+        return f"current_timestamp({digits})"
+    return f"CURRENT_TIMESTAMP({digits})" if digits else "CURRENT_TIMESTAMP"
+
+
+def _string(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _key_text(key: Key) -> str:
+    columns = ",".join(key.parts)
+    if key.is_primary:
+        return f"PRIMARY KEY ({columns})" + _using(key)
+    kind = (
+        "UNIQUE KEY"
+        if key.is_unique
+        else "FULLTEXT KEY"
+        if key.is_fulltext
+        else "SPATIAL KEY"
+        if key.is_spatial
+        else "KEY"
+    )
+    text = f"{kind} {quote(key.name)} ({columns})" + _using(key)
+    if key.parser:
+        text += f" /*!50100 WITH PARSER {quote(key.parser)} */ "
+    return text
+
+
+def _using(key: Key) -> str:
+    return f" USING {key.algorithm}" if key.algorithm else ""
+
+
+def _foreign_key_text(key: ForeignKey, table: Table, number: int, flavor: Flavor) -> str:
+    name = key.name or f"{table.name.table}_ibfk_{number}"
+    columns = ", ".join(quote(column) for column in key.columns)
+    parent = quote(key.parent.table)
+    if key.parent.database != table.name.database:
+        parent = f"{quote(key.parent.database)}.{parent}"
+    parent_columns = ", ".join(quote(column) for column in key.parent_columns)
+    text = (
+        f"CONSTRAINT {quote(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
+    )
+    default = "RESTRICT" if flavor is Flavor.MARIADB else "NO ACTION"
+    for event, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
+        if action not in {"RESTRICT", default}:
+            text += f" ON {event} {action}"
+    return text
+
+
+def _options(table: Table, flavor: Flavor, *, only_given: bool) -> str:
+    given = dict(table.options)
+    text = ""
+    if "ENGINE" in given or not only_given:
+        text += f" ENGINE={given.get('ENGINE', 'InnoDB')}"
+    if (
+        int(given.get("AUTO_INCREMENT", "0").strip("'") or 0) > 1
+        and table.auto_increment is not None
+    ):
+        text += f" AUTO_INCREMENT={given['AUTO_INCREMENT']}"
+    text += _charset_option(table, given, flavor, only_given=only_given)
+    for name in _REST:
+        if name in given:
+            value = given[name]
+            text += f" {name}={value.upper() if name == 'ROW_FORMAT' else value}"
+    if table.union:
+        names = ",".join(quote(child.table) for child in table.union)
+        method = f" INSERT_METHOD={given['INSERT_METHOD'].upper()}" * ("INSERT_METHOD" in given)
+        text += f"{method} UNION=({names})"
+    for name in ("COMMENT", "CONNECTION"):
+        if name in given:
+            text += f" {name}={given[name]}"
+    return text
+
+
+_REST: Final = (
+    *("MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT"),
+    *("STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES", "CHECKSUM", "PAGE_CHECKSUM", "DELAY_KEY_WRITE"),
+    *("ROW_FORMAT", "TRANSACTIONAL", "KEY_BLOCK_SIZE"),
+)
+
+
+def _charset_option(
+    table: Table, given: Mapping[str, str], flavor: Flavor, *, only_given: bool
+) -> str:
+    if only_given and not {"CHARSET", "COLLATE"} & set(given):
+        return ""
+    collation = _table_collation(table, flavor)
+    charset = table.definition.charset or charset_of_collation(collation)
+    text = f" DEFAULT CHARSET={charset}"
+    is_default = collation == default_collation(charset, flavor)
+    if flavor is Flavor.MARIADB or not is_default or charset == "utf8mb4":
+        text += f" COLLATE={collation}"
+    return text
+
+
+def without_json_checks(column: TableColumn) -> TableColumn:
+    """MariaDB's JSON as a CREATE … SELECT copies it: as text, without the check."""
+    if column.type_name != "JSON":
+        return column
+    return replace(
+        column, type_name="LONGTEXT", charset="utf8mb4", collation="utf8mb4_bin", check=None
+    )

@@ -1,0 +1,114 @@
+"""What can be asked of the objects that a catalog knows: the servers' view of its store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from binlane.codec.types import Flavor
+from binlane.names import TableName
+from binlane.sql.object_store import ObjectStore, small
+from binlane.sql.schema import ForeignKey, Routine, Table, Trigger, View
+from binlane.sql.system_schemas import has_system_database, system_table
+
+_SERVER_CHARSETS: Final = MappingProxyType({Flavor.MARIADB: "latin1", Flavor.MYSQL: "utf8mb4"})
+
+
+@dataclass(slots=True)
+class StoredObjects:
+    """The objects of a server with one session's temporary tables: `schema.Objects`.
+
+    Attributes:
+        flavor: Of the server; None for the tables of a log, of which not all are known.
+    """
+
+    flavor: Flavor | None = None
+    _store: ObjectStore = field(default_factory=ObjectStore)
+
+    @property
+    def server_charset(self) -> str | None:
+        """The character set of databases that name none; None where nothing tells it."""
+        if self.flavor is None:
+            return None
+        return self._store.settings.get("character_set_server") or _SERVER_CHARSETS[self.flavor]
+
+    def has_database(self, database: str) -> bool:
+        """Whether there is such a database."""
+        return database in self._store.databases or has_system_database(database)
+
+    def table(self, name: TableName) -> Table | None:
+        """A table or sequence, a temporary one first; None if there is none, or it is a view."""
+        found = self._store.temporary.get(name) or self._store.tables.get(name)
+        if found is None and self.flavor is not None and name not in self._store.views:
+            return system_table(name, self.flavor)
+        return found
+
+    def base_table(self, name: TableName) -> Table | None:
+        """A table or sequence that is not temporary."""
+        return self._store.tables.get(name)
+
+    def is_unknown(self, name: TableName) -> bool:
+        """Whether there may be a table of this name that no statement told of well enough."""
+        return name in self._store.unknown and name not in self._store.temporary
+
+    def temporary_tables(self) -> tuple[Table, ...]:
+        """The session's temporary tables, in the order in which they were made."""
+        return tuple(self._store.temporary.values())
+
+    def drop_temporary_tables(self) -> None:
+        """Have no temporary table any more: the session ends."""
+        self._store.temporary.clear()
+
+    def view(self, name: TableName) -> View | None:
+        """A view; none that a temporary table hides."""
+        return None if name in self._store.temporary else self._store.views.get(name)
+
+    def triggers(self, table: TableName) -> Sequence[Trigger]:
+        """A table's triggers in the order in which they run; temporary tables have none."""
+        return () if table in self._store.temporary else self._store.triggers.get(table, ())
+
+    def trigger(self, name: TableName) -> Trigger | None:
+        """A trigger by its name."""
+        return next(
+            (each for all_ in self._store.triggers.values() for each in all_ if each.name == name),
+            None,
+        )
+
+    def procedure(self, name: TableName) -> Routine | None:
+        """A stored procedure; its name without regard to case."""
+        return self._store.routines.get((False, small(name)))
+
+    def function(self, name: TableName) -> Routine | None:
+        """A stored function; its name without regard to case."""
+        return self._store.routines.get((True, small(name)))
+
+    def is_loadable_function(self, name: str) -> bool:
+        """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
+        return name.lower() in self._store.loadable
+
+    def children(self, parent: TableName) -> Sequence[ForeignKey]:
+        """Foreign keys that refer to a table."""
+        return [
+            key
+            for table in self._store.tables.values()
+            for key in table.foreign_keys
+            if key.parent == parent
+        ]
+
+    def event(self, name: TableName) -> bool:
+        """Whether there is such an event."""
+        return small(name) in self._store.events
+
+    def has_account(self, account: str) -> bool:
+        """Whether there is a user or role, as `user@host`."""
+        return account in self._store.accounts
+
+    def charset_of_database(self, database: str) -> str | None:
+        """The character set of new tables in a database; None where nothing tells it."""
+        return self._store.databases.get(database) or self.server_charset
+
+    def settings(self) -> dict[str, str]:
+        """What `SET GLOBAL` of the schema's script said, names in lower case."""
+        return dict(self._store.settings)

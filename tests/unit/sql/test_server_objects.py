@@ -1,0 +1,373 @@
+"""The catalog as the objects of a server: what a schema's script and a session's DDL make."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.names import TableName
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.schema import ForeignKey, Table, TriggerTime
+
+
+def server(*statements: str, flavor: Flavor = Flavor.MARIADB) -> SchemaCatalog:
+    made = SchemaCatalog(flavor)
+    made.apply("CREATE DATABASE d", database="")
+    run(made, *statements)
+    return made
+
+
+def run(made: SchemaCatalog, *statements: str) -> None:
+    for statement in statements:
+        made.apply(statement, database="d")
+
+
+def name(table: str) -> TableName:
+    return TableName("d", table)
+
+
+def table(made: SchemaCatalog, of: str) -> Table:
+    found = made.table(name(of))
+    assert found is not None
+    return found
+
+
+def keys(made: SchemaCatalog, of: str = "t") -> list[tuple[str, tuple[str, ...], bool]]:
+    return [(key.name, key.columns, key.is_unique) for key in table(made, of).keys]
+
+
+def test_a_script_with_everything() -> None:
+    made = SchemaCatalog(Flavor.MARIADB)
+    made.load(
+        """
+        CREATE DATABASE shop; USE shop;
+        CREATE TABLE t (a INT PRIMARY KEY) ENGINE=MyISAM;
+        INSERT INTO t VALUES (1);
+        SET GLOBAL gtid_mode=ON, @@GLOBAL.binlog_format = 'ROW', SESSION x = 1;
+        DELIMITER $$
+        CREATE PROCEDURE p(IN x INT, OUT y VARCHAR(10)) NO SQL BEGIN SELECT 1; END $$
+        CREATE FUNCTION f() RETURNS INT UNSIGNED DETERMINISTIC RETURN 1 $$
+        CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1 $$
+        DELIMITER ;
+        CREATE FUNCTION udf RETURNS STRING SONAME 'udf.so';
+        CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1;
+        CREATE USER u@localhost IDENTIFIED BY 'x', 'v';
+        CREATE VIEW w AS SELECT a FROM t;
+        """
+    )
+    assert made.problems == []
+    assert made.default_database == "shop"
+    assert made.settings() == {"gtid_mode": "ON", "binlog_format": "ROW"}
+    procedure = made.procedure(TableName("shop", "P"))
+    assert procedure is not None
+    assert [(each.name, each.type_text, each.direction) for each in procedure.parameters] == [
+        ("x", "INT", "IN"),
+        ("y", "VARCHAR(10)", "OUT"),
+    ]
+    assert procedure.data_access == "NO SQL"
+    assert procedure.body == "BEGIN SELECT 1; END"
+    function = made.function(TableName("shop", "f"))
+    assert function is not None
+    assert (function.returns, function.is_deterministic) == ("INT UNSIGNED", True)
+    (trigger,) = made.triggers(TableName("shop", "t"))
+    assert (trigger.time, trigger.events, trigger.body) == (
+        TriggerTime.BEFORE,
+        frozenset({"INSERT"}),
+        "SET @a = 1",
+    )
+    assert made.trigger(TableName("shop", "g")) == trigger
+    assert made.is_loadable_function("UDF")
+    assert made.event(TableName("shop", "E"))
+    assert made.has_account("u@localhost")
+    assert made.has_account("v@%")
+    view = made.view(TableName("shop", "w"))
+    assert view is not None
+    assert view.query == "SELECT a FROM t"
+    assert view.facts.effects.reads == (TableName("shop", "t"),)
+
+
+def test_problems_say_their_line() -> None:
+    made = SchemaCatalog(Flavor.MARIADB)
+    script = "CREATE TABLE t (a INT);\nCREATE TABLE u (a INT);\n\nALTER TABLE u\nADD b INT AFTER c;"
+    made.load(script, database="d")
+    (problem,) = made.problems
+    assert (problem.line, problem.statement) == (4, "ALTER TABLE u\nADD b INT AFTER c")
+    assert made.is_unknown(name("u"))
+    assert not made.is_unknown(name("t"))
+    made.load("CREATE TABLE v (a INT", database="d")
+    assert len(made.problems) == 2
+
+
+@pytest.mark.parametrize(
+    "definition, expected",
+    [
+        ("a INT PRIMARY KEY, b INT UNIQUE", [("PRIMARY", "a", True), ("b", "b", True)]),
+        ("a INT, KEY (a), KEY (a)", [("a", "a", False), ("a_2", "a", False)]),
+        (
+            "a INT, b INT, KEY k (b, a), PRIMARY KEY (a)",
+            [("PRIMARY", "a", True), ("k", "ba", False)],
+        ),
+        ("a INT KEY, b INT NOT NULL, KEY (b), UNIQUE u (b)", None),
+        ("a INT, CONSTRAINT c UNIQUE (a)", [("c", "a", True)]),
+        ("a INT, UNIQUE KEY (a) USING BTREE COMMENT 'x'", [("a", "a", True)]),
+        ("a TEXT, FULLTEXT KEY f (a) WITH PARSER ngram", [("f", "a", False)]),
+        ("a TEXT, KEY (a(10) DESC)", [("a", "a", False)]),
+    ],
+)
+def test_keys(definition: str, expected: list[tuple[str, str, bool]] | None) -> None:
+    made = server(f"CREATE TABLE t ({definition})")
+    if expected is None:
+        expected = [("PRIMARY", "a", True), ("u", "b", True), ("b", "b", False)]
+    assert keys(made) == [(key, tuple(columns), unique) for key, columns, unique in expected]
+
+
+def test_keys_follow_alter_table() -> None:
+    made = server(
+        "CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY, b INT, c INT, KEY k (b, c))",
+        "ALTER TABLE t ADD UNIQUE c (d), DROP COLUMN b, CHANGE c d INT",
+    )
+    assert keys(made) == [("PRIMARY", ("a",), True), ("c", ("d",), True), ("k", ("d",), False)]
+    run(made, "ALTER TABLE t MODIFY a INT, DROP PRIMARY KEY, RENAME KEY c TO e, DROP KEY k")
+    assert keys(made) == [("e", ("d",), True)]
+    assert table(made, "t").auto_increment is None
+    run(made, "CREATE UNIQUE INDEX i ON t (a, d)", "DROP INDEX e ON t")
+    assert keys(made) == [("i", ("a", "d"), True)]
+    run(made, "CREATE INDEX IF NOT EXISTS i ON t (d)", "ALTER TABLE t ADD PRIMARY KEY (a)")
+    assert keys(made) == [("PRIMARY", ("a",), True), ("i", ("a", "d"), True)]
+
+
+def test_engines_and_options() -> None:
+    made = server(
+        "SET GLOBAL default_storage_engine = myisam",
+        "CREATE TABLE plain (a INT)",
+        "CREATE TABLE t (a INT) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 2",
+        "CREATE TABLE aria (a INT) ENGINE=Aria TRANSACTIONAL=0",
+        "CREATE TABLE m (a INT) ENGINE=MERGE UNION=(plain, other.x)",
+        "CREATE TABLE alike LIKE aria",
+        "CREATE SEQUENCE s ENGINE=Aria",
+    )
+    made.apply("CREATE TABLE session (a INT)", database="d", engine="heap")
+    assert table(made, "plain").engine == "MYISAM"
+    assert table(made, "session").engine == "MEMORY"
+    assert table(made, "t").is_partitioned
+    assert not table(made, "alike").is_transactional_option
+    assert table(made, "m").engine == "MRG_MYISAM"
+    assert table(made, "m").union == (name("plain"), TableName("other", "x"))
+    assert (table(made, "s").engine, table(made, "s").is_sequence) == ("ARIA", True)
+    run(made, "ALTER TABLE t REMOVE PARTITIONING, ENGINE = aria, TRANSACTIONAL = 1")
+    altered = table(made, "t")
+    assert (altered.engine, altered.is_partitioned, altered.is_transactional_option) == (
+        "ARIA",
+        False,
+        True,
+    )
+
+
+def test_foreign_keys() -> None:
+    made = server(
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        """CREATE TABLE c (a INT, b INT REFERENCES p (id), CONSTRAINT x FOREIGN KEY y (a)
+        REFERENCES p (id) ON DELETE SET NULL ON UPDATE CASCADE)""",
+        "CREATE TABLE none (a INT, FOREIGN KEY (a) REFERENCES p (id)) ENGINE=MyISAM",
+    )
+    first, second = made.children(name("p"))
+    assert (first.columns, first.cascades) == (("b",), False)
+    assert second == ForeignKey(
+        table=name("c"),
+        columns=("a",),
+        parent=name("p"),
+        on_delete="SET NULL",
+        on_update="CASCADE",
+        name="x",
+        parent_columns=("id",),
+    )
+    assert {key for key, _, _ in keys(made, "c")} == {"x", "b"}
+    run(made, "ALTER TABLE c DROP FOREIGN KEY x", "RENAME TABLE p TO q")
+    assert [key.columns for key in made.children(name("q"))] == [("b",)]
+
+
+def test_columns_know_their_defaults() -> None:
+    made = server(
+        """CREATE TABLE t (a INT DEFAULT -1, b VARCHAR(40) DEFAULT uuid() NOT NULL,
+        c DATETIME DEFAULT now() ON UPDATE current_timestamp(), g INT AS (a + 1) STORED,
+        h BINARY(2) DEFAULT x'4142', i INT)"""
+    )
+    columns = {column.name: column for column in table(made, "t").definition.columns}
+    assert [(each.default, each.has_default_expression) for each in columns.values()] == [
+        ("-1", False),
+        ("uuid()", True),
+        ("now()", True),
+        (None, False),
+        ("x'4142'", False),
+        (None, False),
+    ]
+    assert columns["c"].on_update == "current_timestamp()"
+    assert (columns["g"].generated, columns["g"].is_stored) == ("a + 1", True)
+    assert [columns[each].is_nullable for each in ("a", "b")] == [True, False]
+    run(made, "ALTER TABLE t ALTER i SET DEFAULT (uuid()), ALTER COLUMN a DROP DEFAULT")
+    columns = {column.name: column for column in table(made, "t").definition.columns}
+    assert (columns["i"].default, columns["i"].has_default_expression) == ("(uuid())", True)
+    assert columns["a"].default is None
+
+
+def test_temporary_tables_hide_others() -> None:
+    made = server(
+        "CREATE TABLE t (a INT)",
+        "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW SET @a = 1",
+        "CREATE TEMPORARY TABLE t (b INT) ENGINE=MyISAM",
+        "CREATE TEMPORARY TABLE u LIKE t",
+    )
+    assert table(made, "t").is_temporary
+    assert table(made, "u").engine == "MYISAM"
+    assert made.triggers(name("t")) == ()
+    base = made.base_table(name("t"))
+    assert base is not None
+    assert not base.is_temporary
+    assert [each.name.table for each in made.temporary_tables()] == ["t", "u"]
+    run(made, "ALTER TABLE t ADD c INT", "DROP TABLE t")
+    assert [column.name for column in table(made, "t").definition.columns] == ["a"]
+    run(made, "DROP TEMPORARY TABLE t")
+    assert not table(made, "t").is_temporary
+    run(made, "ALTER TABLE u RENAME TO v")
+    assert table(made, "v").is_temporary
+    made.drop_temporary_tables()
+    assert made.table(name("v")) is None
+
+
+def test_copies_change_by_themselves() -> None:
+    made = server("CREATE TABLE t (a INT)")
+    other = made.copy()
+    run(other, "DROP TABLE t", "CREATE TABLE u (a INT)", "SET GLOBAL x = 1")
+    assert made.table(name("t")) is not None
+    assert made.table(name("u")) is None
+    assert made.settings() == {}
+
+
+def test_triggers_have_an_order_and_follow_their_table() -> None:
+    create = "CREATE TRIGGER {} BEFORE INSERT ON t FOR EACH ROW {} SET @a = 1"
+    made = server(
+        "CREATE TABLE t (a INT)",
+        create.format("one", ""),
+        create.format("two", ""),
+        create.format("zero", "PRECEDES one"),
+        create.format("half", "FOLLOWS one"),
+    )
+    assert [each.name.table for each in made.triggers(name("t"))] == ["zero", "one", "half", "two"]
+    run(made, "RENAME TABLE t TO u", "DROP TRIGGER half")
+    assert [each.name.table for each in made.triggers(name("u"))] == ["zero", "one", "two"]
+    assert all(each.table == name("u") for each in made.triggers(name("u")))
+    run(made, "DROP TABLE u")
+    assert made.trigger(name("one")) is None
+
+
+def test_if_exists_and_or_replace() -> None:
+    made = server(
+        "CREATE TABLE t (a INT)",
+        "CREATE TABLE IF NOT EXISTS t (b INT)",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE VIEW IF NOT EXISTS v AS SELECT 2",
+        "CREATE PROCEDURE p() SELECT 1",
+        "CREATE PROCEDURE IF NOT EXISTS p() SELECT 2",
+    )
+    assert [column.name for column in table(made, "t").definition.columns] == ["a"]
+    view, procedure = made.view(name("v")), made.procedure(name("p"))
+    assert view is not None
+    assert procedure is not None
+    assert (view.query, procedure.body) == ("SELECT 1", "SELECT 1")
+    run(
+        made,
+        "CREATE OR REPLACE TABLE t (b INT)",
+        "ALTER VIEW v AS SELECT 3",
+        "CREATE OR REPLACE PROCEDURE p() SELECT 2",
+    )
+    assert [column.name for column in table(made, "t").definition.columns] == ["b"]
+    view, procedure = made.view(name("v")), made.procedure(name("p"))
+    assert view is not None
+    assert procedure is not None
+    assert (view.query, procedure.body) == ("SELECT 3", "SELECT 2")
+    run(made, "DROP VIEW v", "DROP PROCEDURE p")
+    assert made.view(name("v")) is None
+    assert made.procedure(name("p")) is None
+
+
+def test_a_database_takes_everything_with_it() -> None:
+    made = server(
+        "CREATE TABLE t (a INT)",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE FUNCTION f() RETURNS INT RETURN 1",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1",
+        "DROP DATABASE d",
+    )
+    assert not made.has_database("d")
+    assert made.table(name("t")) is None
+    assert made.view(name("v")) is None
+    assert made.function(name("f")) is None
+    assert made.trigger(name("g")) is None
+    assert not made.event(name("e"))
+
+
+def test_accounts_and_events_have_names() -> None:
+    made = server(
+        "CREATE USER a, b@'h'",
+        "RENAME USER a TO c@localhost",
+        "DROP USER b@'h'",
+        "CREATE ROLE r",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1",
+        "ALTER EVENT e RENAME TO f",
+    )
+    assert [made.has_account(each) for each in ("a@%", "c@localhost", "b@h", "r@%")] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert [made.event(name(each)) for each in ("e", "f")] == [False, True]
+    run(made, "DROP EVENT f")
+    assert not made.event(name("f"))
+
+
+@pytest.mark.parametrize(
+    "flavor, database, of, engine",
+    [
+        (Flavor.MARIADB, "mysql", "general_log", "CSV"),
+        (Flavor.MARIADB, "mysql", "proc", "ARIA"),
+        (Flavor.MARIADB, "mysql", "gtid_slave_pos", "INNODB"),
+        (Flavor.MARIADB, "d", "seq_1_to_10", "SEQUENCE"),
+        (Flavor.MYSQL, "mysql", "user", "INNODB"),
+        (Flavor.MYSQL, "mysql", "proc", None),
+        (Flavor.MYSQL, "d", "seq_1_to_10", None),
+        (Flavor.MYSQL, "INFORMATION_SCHEMA", "TABLES", "INFORMATION_SCHEMA"),
+        (Flavor.MYSQL, "performance_schema", "threads", "PERFORMANCE_SCHEMA"),
+        (Flavor.MYSQL, "sys", "sys_config", "INNODB"),
+        (Flavor.MARIADB, "d", "none", None),
+    ],
+)
+def test_tables_that_every_server_has(
+    flavor: Flavor, database: str, of: str, engine: str | None
+) -> None:
+    found = server(flavor=flavor).table(TableName(database, of))
+    assert (None if found is None else found.engine) == engine
+
+
+def test_a_select_gives_a_table_its_columns() -> None:
+    made = server(
+        "CREATE TABLE s (a INT AUTO_INCREMENT PRIMARY KEY, b VARCHAR(5) NOT NULL)",
+        "CREATE TABLE t (z INT KEY, b TEXT) ENGINE=MyISAM SELECT b, a FROM s",
+        "CREATE TABLE u SELECT @x AS a",
+        "CREATE TABLE IF NOT EXISTS t SELECT 1",
+    )
+    assert [column.name for column in table(made, "t").definition.columns] == ["z", "b", "a"]
+    assert table(made, "t").auto_increment is None
+    assert table(made, "t").is_complete
+    assert not table(made, "u").is_complete
+
+
+def test_partitions_that_become_tables() -> None:
+    made = server(
+        """CREATE TABLE t (a INT) PARTITION BY RANGE (a)
+        (PARTITION p VALUES LESS THAN (5), PARTITION q VALUES LESS THAN MAXVALUE)""",
+        "ALTER TABLE t CONVERT PARTITION p TO TABLE apart",
+    )
+    assert not table(made, "apart").is_partitioned
+    assert table(made, "t").is_partitioned
