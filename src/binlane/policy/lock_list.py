@@ -1,0 +1,417 @@
+"""The servers' lock list: every table that a statement opens, through all that it uses.
+
+Theory: a server opens the tables that a statement names in the order of the text. A view's tables
+come directly behind it. A table that is written adds, at the end of the list, the tables of its
+triggers and the children of its foreign keys; when the list is through, each stored function
+adds its tables at the end, in the order of the calls, and the functions that these call come to
+the end of the functions. This goes on until nothing is added.
+
+Source: sql_base.cc `open_tables`, `handle_table`, `handle_view`, `handle_routine`, and sp_head.cc,
+of MariaDB 10.11 and MySQL 9.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from binlane.names import TableName
+from binlane.policy import refusals
+from binlane.policy.access import ReasonFound, Via
+from binlane.policy.bodies import body_use
+from binlane.policy.defaults import default_facts
+from binlane.policy.foreign_keys import (
+    ROW_DELETES,
+    ROW_UPDATES,
+    SERVER_FOREIGN_KEYS,
+    cascaded,
+    identifier,
+)
+from binlane.policy.routine_tables import in_server_order
+from binlane.policy.targets import updated_uses
+from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons
+from binlane.policy.view_columns import columns_behind
+from binlane.sql.built_in_functions import is_built_in
+from binlane.sql.effects import StatementKind
+from binlane.sql.facts import RowChange
+from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.table_definitions import TableDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from binlane.policy.refusals import LoggingError
+    from binlane.policy.server import Server
+    from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
+    from binlane.sql.schema import Objects, Routine, Trigger, View
+
+_EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
+# What fires which triggers.
+_FIRED: Final = {
+    RowChange.INSERT: {"INSERT"},
+    RowChange.LOAD: {"INSERT"},
+    RowChange.UPDATE: {"UPDATE"},
+    RowChange.DELETE: {"DELETE"},
+    RowChange.REPLACE: {"INSERT", "DELETE"},
+    RowChange.UPSERT: {"INSERT", "UPDATE"},
+    RowChange.SEQUENCE: set[str](),
+}
+# Databases whose tables are made when they are asked, and are in no lock list.
+_UNLOCKED: Final = frozenset({"information_schema"})
+_UPDATED: Final = frozenset({RowChange.UPDATE})
+_PERFORMANCE_SCHEMA: Final = "performance_schema"
+_SYS: Final = "sys"
+# Databases whose functions come with the server.
+_SYSTEM_DATABASES: Final = frozenset({"mysql", _SYS, "sys_schema"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    """A place in the list.
+
+    Attributes:
+        name: Of a table or view.
+        changes: What happens to its rows.
+        is_locked_for_write: Also without changes.
+        fires: By what its triggers are opened, which may be more.
+        is_prelocked: The statement's own text does not lead to it, views aside.
+        is_foreign_key: A foreign key leads to it.
+        is_sequence: NEXTVAL and its like name it.
+        place: What leads to it, and where in the statement's text it stands.
+        use: Of the text that names it; None for foreign keys.
+        table: What it is; None for views, and what could not be found.
+    """
+
+    name: TableName
+    changes: frozenset[RowChange] = frozenset()
+    is_locked_for_write: bool = False
+    fires: frozenset[RowChange] = frozenset()
+    is_prelocked: bool = False
+    is_foreign_key: bool = False
+    is_sequence: bool = False
+    place: Place = OWN_TEXT
+    use: TableUse | None = None
+    table: Table | None = None
+
+    def views(self) -> Iterator[TableName]:
+        """The views that lead to it."""
+        return (via.name for via in self.place.via if via.kind == "view")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A routine to be opened."""
+
+    routine: Routine
+    kind: str
+    place: Place
+
+
+@dataclass(slots=True)
+class LockList:
+    """Opens a statement's tables.
+
+    Attributes:
+        objects: Where they are looked up.
+        server: Whose rules.
+        checks_foreign_keys: The session's foreign_key_checks.
+        assumed_engine: Of tables that are not known; None: they are an error.
+        tables: The list.
+        reasons: What the texts of views, routines and triggers raise.
+        functions: Stored functions, in their order.
+        unknown: Tables that are not known, as the statement's text names them.
+        errors: What could not be opened, in order.
+        notes: Bodies that could not be understood.
+    """
+
+    objects: Objects
+    server: Server
+    checks_foreign_keys: bool = True
+    assumed_engine: str | None = None
+    tables: list[Opened] = field(default_factory=list)
+    reasons: list[ReasonFound] = field(default_factory=list)
+    functions: list[TableName] = field(default_factory=list)
+    unknown: list[tuple[TableName, int]] = field(default_factory=list)
+    errors: list[LoggingError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _set_columns: tuple[SetColumn, ...] = ()
+    _unknown_functions: list[LoggingError] = field(default_factory=list)
+    _calls: list[_Call] = field(default_factory=list)
+    _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
+
+    def open(self, entries: Iterable[Opened], facts: StatementFacts, database: str) -> None:
+        """Open what a statement names, and everything that this leads to."""
+        self.tables.extend(entries)
+        self._set_columns = facts.set_columns
+        self._add_calls(facts, database, OWN_TEXT)
+        opened = called = 0
+        while opened < len(self.tables) or called < len(self._calls):
+            while opened < len(self.tables):
+                self._open(opened)
+                opened += 1
+            while called < len(self._calls):
+                self._open_routine(self._calls[called])
+                called += 1
+        self.errors.extend(self._unknown_functions)
+
+    def _open(self, index: int) -> None:
+        entry = self.tables[index]
+        if entry.table is None:
+            entry.table = self._table(entry)
+        if entry.table is None:
+            self._open_view_or_fail(entry, index)
+            return
+        self._add_merged(entry, entry.table, index)
+        if not (entry.is_locked_for_write or entry.fires):
+            return
+        if not entry.is_foreign_key or self._opens_foreign_tables:
+            self._add_triggers(entry)
+        self._add_children(entry)
+        if self._opens_foreign_tables:
+            self._add_parents(entry, entry.table)
+        if not entry.is_foreign_key:
+            self._add_default_sequences(entry)
+
+    @property
+    def _opens_foreign_tables(self) -> bool:
+        """Whether the server itself, not the engine, cares for foreign keys."""
+        return not self.server.is_mariadb and self.server.version >= SERVER_FOREIGN_KEYS
+
+    def _table(self, entry: Opened) -> Table | None:
+        table = self.objects.table(entry.name)
+        if table is not None:
+            return table
+        if entry.name.database.lower() == _PERFORMANCE_SCHEMA:
+            return _made_up(entry.name, "PERFORMANCE_SCHEMA")
+        if self.assumed_engine is not None and self.objects.view(entry.name) is None:
+            return _made_up(entry.name, self.assumed_engine)
+        return None
+
+    def _open_view_or_fail(self, entry: Opened, index: int) -> None:
+        if entry.name.database.lower() in _UNLOCKED:
+            return
+        view = self.objects.view(entry.name)
+        if view is None:
+            self._fail(entry)
+        elif view.name in entry.views():
+            self.errors.append(refusals.view_recursion(view.name))
+        else:
+            self._open_view(view, entry, index)
+
+    def _open_view(self, view: View, entry: Opened, index: int) -> None:
+        place = _next(entry, Via(kind="view", name=view.name))
+        uses = view.facts.tables
+        is_narrowed = entry.changes == _UPDATED and sum(use.is_outermost for use in uses) > 1
+        if is_narrowed:
+            columns = columns_behind(view, self._set_columns)
+            uses = updated_uses(uses, columns, self.objects)
+        members = [_member(use, entry, place, is_narrowed=is_narrowed) for use in uses]
+        if is_narrowed and not self.server.is_mariadb:
+            fire_all(members)
+        self.tables[index + 1 : index + 1] = members
+        self.reasons.extend(parsed_reasons(view.facts, self.objects, self.server, place))
+        self._add_calls(view.facts, view.database or view.name.database, place)
+
+    def _fail(self, entry: Opened) -> None:
+        """Say that there is no such table; of what is only prelocked nobody says it."""
+        if entry.is_prelocked or entry.name.database.lower() == _SYS:
+            return
+        views = list(entry.views())
+        if views:
+            self.errors.append(refusals.invalid_view(views[0]))
+            return
+        self.unknown.append((entry.name, entry.place.offset))
+        has_database = self.objects.has_database(entry.name.database)
+        self.errors.append(
+            refusals.no_such_table(entry.name)
+            if self.server.is_mariadb or has_database
+            else refusals.no_such_database(entry.name.database)
+        )
+
+    def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
+        """The tables of a MERGE table come behind it, with its lock."""
+        self.tables[index + 1 : index + 1] = [
+            Opened(
+                name=name,
+                is_locked_for_write=entry.is_locked_for_write,
+                is_prelocked=entry.is_prelocked,
+                place=_next(entry, Via(kind="merge table", name=table.name)),
+            )
+            for name in table.union
+        ]
+
+    def _add_triggers(self, entry: Opened) -> None:
+        fired = {event for change in entry.changes | entry.fires for event in _FIRED[change]}
+        triggers = self.objects.triggers(entry.name) if fired else ()
+        for event in _EVENTS:
+            for time in TriggerTime:
+                for trigger in triggers:
+                    if event in fired & trigger.events and trigger.time is time:
+                        self._add_trigger(trigger, entry)
+
+    def _add_trigger(self, trigger: Trigger, entry: Opened) -> None:
+        key = ("trigger", trigger.name)
+        if key not in self._known_calls:
+            self._known_calls.add(key)
+            place = _next(entry, Via(kind="trigger", name=trigger.name))
+            self._add_body(trigger.body, trigger.table.database, place)
+
+    def _add_children(self, entry: Opened) -> None:
+        """The tables that refer to one whose rows go or change."""
+        if not entry.changes & (ROW_DELETES | ROW_UPDATES):
+            return
+        if not self.checks_foreign_keys and not self.server.is_mariadb:
+            return
+        keys = list(self.objects.children(entry.name))
+        if self.server.is_mariadb:
+            # InnoDB keeps them by their names.
+            keys.sort(key=identifier)
+        for key in keys:
+            changes = cascaded(key, entry.changes)
+            if changes or self._opens_foreign_tables:
+                self._add_foreign_table(entry, key.table, changes)
+
+    def _add_parents(self, entry: Opened, table: Table) -> None:
+        """The tables that a new or changed row refers to are read."""
+        fired = {event for change in entry.changes for event in _FIRED[change]}
+        if self.checks_foreign_keys and fired & {"INSERT", "UPDATE"}:
+            for key in table.foreign_keys:
+                self._add_foreign_table(entry, key.parent, frozenset())
+
+    def _add_foreign_table(
+        self, entry: Opened, name: TableName, changes: frozenset[RowChange]
+    ) -> None:
+        is_known = name == entry.name or any(
+            each.is_foreign_key
+            and each.name == name
+            and each.is_locked_for_write == bool(changes)
+            and each.changes >= changes
+            for each in self.tables
+        )
+        if not is_known and self.objects.table(name) is not None:
+            self.tables.append(
+                Opened(
+                    name=name,
+                    changes=changes,
+                    is_locked_for_write=bool(changes),
+                    is_prelocked=True,
+                    is_foreign_key=True,
+                    place=_next(entry, Via(kind="foreign key", name=name)),
+                )
+            )
+
+    def _add_default_sequences(self, entry: Opened) -> None:
+        """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows."""
+        table = entry.table
+        if table is None or "INSERT" not in {e for c in entry.changes for e in _FIRED[c]}:
+            return
+        place = _next(entry, Via(kind="default of", name=table.name))
+        for column in table.definition.columns:
+            if column.has_default_expression and column.default is not None:
+                for use in default_facts(column.default, table.name.database).tables:
+                    self.tables.append(opened_by(use, place, is_prelocked=False))
+
+    def _add_calls(self, facts: StatementFacts, database: str, place: Place) -> None:
+        is_call = facts.effects.kind is StatementKind.CALL
+        for index, use in enumerate(facts.functions):
+            # What CALL names comes first; the server unrolls it, and so does not prelock it.
+            if is_call and index == 0:
+                if place.via:
+                    name = TableName(use.database or database, use.name)
+                    self._add_call("procedure", self.objects.procedure(name), use, place)
+                continue
+            if use.database is None and self.objects.is_loadable_function(use.name):
+                continue
+            name = TableName(use.database or database, use.name)
+            routine = self.objects.function(name)
+            if routine is None and _is_made(use):
+                self._fail_function(name, place)
+            self._add_call("function", routine, use, place)
+
+    def _fail_function(self, name: TableName, place: Place) -> None:
+        """Say that there is no such function; of what only a routine calls it says so itself."""
+        if not place.via:
+            self._unknown_functions.append(refusals.no_such_function(name))
+        elif place.via[-1].kind == "view":
+            views = [via.name for via in place.via if via.kind == "view"]
+            if len(views) == len(place.via):
+                self._unknown_functions.append(refusals.invalid_view(views[0]))
+
+    def _add_call(self, kind: str, routine: Routine | None, use: FunctionUse, place: Place) -> None:
+        if routine is None or (kind, routine.name) in self._known_calls:
+            return
+        self._known_calls.add((kind, routine.name))
+        via = Via(kind=kind, name=routine.name)
+        self._calls.append(_Call(routine, kind, place.then(via, use.offset, use.length)))
+
+    def _open_routine(self, call: _Call) -> None:
+        if call.routine.is_function:
+            self.functions.append(call.routine.name)
+        self._add_body(call.routine.body, call.routine.name.database, call.place)
+
+    def _add_body(self, body: str, database: str, place: Place) -> None:
+        used = body_use(body, database)
+        if not used.is_understood:
+            last = place.via[-1]
+            self.notes.append(f"the body of {last.kind} {last.name.plain} is not understood")
+        for use in in_server_order(used.tables, self.server):
+            if self.objects.table(use.name) or self.objects.view(use.name):
+                self.tables.append(opened_by(use, place, is_prelocked=True))
+        for facts in used.facts:
+            self.reasons.extend(parsed_reasons(facts, self.objects, self.server, place))
+            self._add_calls(facts, database, place)
+
+
+def _is_made(use: FunctionUse) -> bool:
+    """Whether somebody must have made a function: it did not come with the server."""
+    if use.database is not None:
+        return use.database.lower() not in _SYSTEM_DATABASES
+    return not is_built_in(use.name)
+
+
+def opened_by(use: TableUse, place: Place, *, is_prelocked: bool) -> Opened:
+    """What a text names, as it stands in the list."""
+    return Opened(
+        name=use.name,
+        changes=use.changes,
+        is_locked_for_write=bool(use.changes) or use.is_locked_for_update or "WRITE" in use.lock,
+        is_prelocked=is_prelocked,
+        is_sequence=use.is_sequence,
+        place=place if place.via else Place((), use.offset, use.length),
+        use=use,
+    )
+
+
+def fire_all(entries: Iterable[Opened]) -> None:
+    """MySQL opens the triggers of all tables that an UPDATE joins, before it knows its targets."""
+    for entry in entries:
+        if entry.use is not None and entry.use.is_outermost:
+            entry.fires = _UPDATED
+
+
+def _member(use: TableUse, entry: Opened, place: Place, *, is_narrowed: bool) -> Opened:
+    """A table of a view: in its own SELECT it gets what happens to the view."""
+    changes = entry.changes if use.is_outermost else frozenset()
+    is_written = entry.is_locked_for_write and use.is_outermost
+    if is_narrowed:
+        changes = use.changes
+        is_written = bool(changes)
+    return Opened(
+        name=use.name,
+        changes=changes,
+        is_locked_for_write=is_written,
+        fires=entry.fires if use.is_outermost else frozenset(),
+        is_prelocked=entry.is_prelocked,
+        is_sequence=use.is_sequence,
+        place=place,
+        use=use,
+    )
+
+
+def _next(entry: Opened, via: Via) -> Place:
+    """The place of what an entry leads to."""
+    return Place((*entry.place.via, via), entry.place.offset, entry.place.length)
+
+
+def _made_up(name: TableName, engine: str) -> Table:
+    return Table(name=name, definition=TableDefinition(columns=()), engine=engine)

@@ -1,0 +1,279 @@
+"""What a statement does to which tables, through everything that it uses.
+
+From a statement's facts and the server's objects; how it is logged is decided in `procedure`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from binlane.names import TableName
+from binlane.policy import refusals
+from binlane.policy.access import ReasonFound, ResolvedStatement, TableAccess
+from binlane.policy.defaults import has_varying_default, used_defaults
+from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
+from binlane.policy.reasons import Reason
+from binlane.policy.targets import updated_uses
+from binlane.policy.unsafe_text import OWN_TEXT, command_reasons, parsed_reasons
+from binlane.sql.effects import StatementKind
+from binlane.sql.facts import RowChange
+from binlane.sql.schema import Table
+from binlane.sql.table_definitions import TableDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from binlane.policy.refusals import LoggingError
+    from binlane.policy.server import Server
+    from binlane.sql.facts import StatementFacts, TableUse
+    from binlane.sql.schema import Key, Objects
+
+ROW_KINDS: Final = frozenset(
+    {
+        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE),
+        *(StatementKind.DELETE, StatementKind.LOAD_DATA),
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT),
+        *(StatementKind.SELECT, StatementKind.DO, StatementKind.SET, StatementKind.CALL),
+        StatementKind.COMPOUND,
+    }
+)
+"""Commands that can generate row events."""
+_OPENING_KINDS: Final = ROW_KINDS - {StatementKind.CREATE_TABLE, StatementKind.COMPOUND}
+_LOCK_VERB: Final = "LOCK TABLES"
+# Words of row-changing texts that have no kind of their own.
+_ROW_VERBS: Final = frozenset({"EXECUTE", "EXECUTE IMMEDIATE", "BINLOG"})
+_TEMPORARY_KINDS: Final = frozenset(
+    {
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.DROP_TABLE),
+    }
+)
+# MySQL's tables of accounts and privileges, which are read without locks.
+_ACL_TABLES: Final = frozenset(
+    {
+        *("user", "db", "tables_priv", "columns_priv", "procs_priv", "proxies_priv"),
+        *("role_edges", "default_roles", "global_grants", "password_history"),
+    }
+)
+_SEQUENCE_CHANGES: Final = frozenset({RowChange.SEQUENCE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How a session opens tables.
+
+    Attributes:
+        created: The table that CREATE … SELECT is about to make; None: with the engine that it
+            names, else the default one, and columns that are not known.
+        assume_engine: Of tables that do not exist; None: they are errors.
+        checks_foreign_keys: The session's foreign_key_checks.
+    """
+
+    created: Table | None = None
+    assume_engine: str | None = None
+    checks_foreign_keys: bool = True
+
+
+_USUAL: Final = Opening()
+
+
+def resolve(
+    facts: StatementFacts,
+    objects: Objects,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening = _USUAL,
+) -> ResolvedStatement:
+    """Find the tables that a statement opens, and the reasons that its texts raise.
+
+    Args:
+        facts: Of the statement.
+        objects: The server's, temporary tables of the session among them.
+        server: Whose rules.
+        database: The default database.
+        opening: How the session opens tables.
+    """
+    kind = facts.effects.kind
+    list_ = LockList(objects, server, opening.checks_foreign_keys, opening.assume_engine)
+    reasons: list[ReasonFound] = []
+    if kind in _OPENING_KINDS or facts.verb == _LOCK_VERB:
+        list_.open(_named(facts, objects, server, opening.created), facts, database)
+        reasons += (*parsed_reasons(facts, objects, server), *list_.reasons)
+    reasons.extend(command_reasons(facts))
+    if kind is StatementKind.CREATE_TABLE_SELECT and not server.is_mariadb:
+        list_.errors.extend(_written_while_created(list_))
+    made = opening.created
+    if kind is StatementKind.CREATE_TABLE_SELECT and made is not None and made.auto_increment:
+        what = "CREATE … SELECT of an AUTO_INCREMENT column"
+        reasons.append(ReasonFound(reason=Reason.CREATE_SELECT_AUTOINC, what=what))
+    accesses = tuple(
+        _access(entry, entry.table, facts, server)
+        for entry in list_.tables
+        if entry.table is not None and _is_locked(entry.table)
+    )
+    for entry in list_.tables:
+        if entry.table is not None and entry.changes and not entry.is_prelocked:
+            place = entry.place if entry.place.via else OWN_TEXT
+            reasons.extend(used_defaults(entry.table, facts, server, place))
+    return ResolvedStatement(
+        kind=kind,
+        accesses=accesses,
+        reasons=_in_order(reasons),
+        functions=tuple(list_.functions),
+        unknown_tables=tuple(list_.unknown),
+        errors=tuple(list_.errors),
+        has_row_statement=kind in ROW_KINDS or facts.verb in _ROW_VERBS,
+        is_temporary=_is_temporary(facts, objects),
+        is_on_duplicate=(
+            kind is StatementKind.INSERT and facts.is_on_duplicate and not facts.has_query
+        ),
+        is_delayed=_is_delayed(facts, list_, server),
+        uses_sequence_next=any(entry.changes & _SEQUENCE_CHANGES for entry in list_.tables),
+        notes=tuple(list_.notes),
+    )
+
+
+def _named(
+    facts: StatementFacts, objects: Objects, server: Server, created: Table | None
+) -> Iterator[Opened]:
+    """What the statement's own text names, in its order."""
+    uses = facts.tables
+    if _is_joined_update(facts):
+        uses = updated_uses(uses, facts.set_columns, objects)
+    if facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
+        made = facts.effects.writes[0]
+        yield _created(made, facts, objects, created)
+        uses = tuple(use for use in uses if not _is_made(use, made, facts))
+    entries = [
+        opened_by(use, OWN_TEXT, is_prelocked=False)
+        for use in uses
+        if not use.is_sequence or server.is_mariadb
+    ]
+    if _is_joined_update(facts) and not server.is_mariadb:
+        fire_all(entries)
+    yield from entries
+
+
+def _is_joined_update(facts: StatementFacts) -> bool:
+    return facts.effects.kind is StatementKind.UPDATE and facts.is_multi_table
+
+
+def _is_made(use: TableUse, made: TableName, facts: StatementFacts) -> bool:
+    """Whether a name of CREATE … SELECT is that of the table that it makes."""
+    return use.name == made and (
+        bool(use.changes) or facts.query_offset is None or use.offset < facts.query_offset
+    )
+
+
+def _created(
+    name: TableName, facts: StatementFacts, objects: Objects, created: Table | None
+) -> Opened:
+    if created is None:
+        engine = facts.engine or objects.settings().get("default_storage_engine", "InnoDB")
+        created = Table(
+            name=name,
+            definition=TableDefinition(columns=()),
+            engine=engine.upper(),
+            is_temporary=facts.effects.is_temporary,
+        )
+    changes = frozenset({RowChange.REPLACE if facts.is_replace else RowChange.INSERT})
+    return Opened(name=name, changes=changes, is_locked_for_write=True, table=created)
+
+
+def _written_while_created(list_: LockList) -> Iterator[LoggingError]:
+    """What MySQL says of a query whose functions write."""
+    for entry in list_.tables[1:]:
+        if entry.is_prelocked and entry.is_locked_for_write:
+            yield refusals.written_while_created(entry.name, list_.tables[0].name)
+            return
+
+
+def _is_locked(table: Table) -> bool:
+    """Whether a table stands in the lock list: what is made up when it is asked does not."""
+    return table.engine != "INFORMATION_SCHEMA"
+
+
+def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> TableAccess:
+    is_written = entry.is_locked_for_write
+    return TableAccess(
+        table=table,
+        changes=entry.changes,
+        is_locked_for_write=is_written,
+        is_prelocked=entry.is_prelocked,
+        is_foreign_key=entry.is_foreign_key,
+        has_unsafe_default=is_written and has_varying_default(table, server),
+        is_acl=_is_acl(table.name, server),
+        has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
+        via=entry.place.via,
+        offset=entry.place.offset,
+        length=entry.place.length,
+    )
+
+
+def _is_acl(name: TableName, server: Server) -> bool:
+    return not server.is_mariadb and name.database == "mysql" and name.table in _ACL_TABLES
+
+
+def _has_several_keys(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> bool:
+    """Whether ON DUPLICATE KEY UPDATE may meet several keys.
+
+    MariaDB leaves out a key over a column that stays NULL; MySQL counts them all.
+    """
+    if server.is_mariadb and not entry.is_prelocked:
+        return sum(_may_be_met(key, table, facts) for key in table.unique_keys) > 1
+    return len(table.unique_keys) > 1
+
+
+def _may_be_met(key: Key, table: Table, facts: StatementFacts) -> bool:
+    if facts.columns is None:
+        return True
+    supplied = {name.lower() for name in facts.columns}
+    supplied |= {column.name.lower() for column in facts.set_columns}
+    columns = {column.name.lower(): column for column in table.definition.columns}
+    for name in key.columns:
+        column = columns.get(name.lower())
+        if (
+            column is not None
+            and name.lower() not in supplied
+            and column.is_nullable
+            and not column.is_auto_increment
+            and (column.default is None or column.default.upper() == "NULL")
+            and not key.is_primary
+        ):
+            return False
+    return True
+
+
+def _is_temporary(facts: StatementFacts, objects: Objects) -> bool:
+    """Whether it creates, drops or truncates a temporary table."""
+    effects = facts.effects
+    if effects.kind in _TEMPORARY_KINDS and effects.is_temporary:
+        return True
+    if effects.kind not in (StatementKind.DROP_TABLE, StatementKind.TRUNCATE_TABLE):
+        return False
+    tables = (objects.table(name) for name in effects.writes)
+    return any(table is not None and table.is_temporary for table in tables)
+
+
+def _is_delayed(facts: StatementFacts, list_: LockList, server: Server) -> bool:
+    """Whether another thread inserts the rows: not if it would need more than this one table."""
+    return (
+        server.is_mariadb
+        and facts.is_delayed
+        and not facts.has_query
+        and not facts.is_on_duplicate
+        and not list_.functions
+        and not any(entry.is_prelocked for entry in list_.tables)
+    )
+
+
+def _in_order(found: list[ReasonFound]) -> tuple[ReasonFound, ...]:
+    """Each reason once, as the servers' bits: what the statement's own text says comes first."""
+    first: dict[Reason, ReasonFound] = {}
+    for each in found:
+        before = first.get(each.reason)
+        if before is None or (before.via and not each.via):
+            first[each.reason] = each
+    return tuple(sorted(first.values(), key=lambda each: each.reason.position))

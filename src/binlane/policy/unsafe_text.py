@@ -1,0 +1,133 @@
+"""Unsafe reasons that stand in a text: of the statement itself, of a view, routine or trigger.
+
+The servers set these while they parse, or when they begin to execute a command; reasons that
+depend on tables are found in `resolution`, those that depend on the session in `procedure`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from binlane.policy.access import ReasonFound, Via
+from binlane.policy.functions import is_unsafe_function, is_unsafe_variable
+from binlane.policy.reasons import Reason
+from binlane.sql.effects import StatementKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from binlane.policy.server import Server
+    from binlane.sql.facts import FunctionUse, StatementFacts
+    from binlane.sql.schema import Objects
+
+_INSERTS: Final = (StatementKind.INSERT, StatementKind.REPLACE)
+# LIMIT of these commands counts whatever its number, as it stands in another rule of the grammar.
+_LIMITED_CHANGES: Final = (StatementKind.UPDATE, StatementKind.DELETE)
+_MARIADB_SKIP_LOCKED: Final = (10, 6, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text is used: what leads to it, and where that stands in the statement's own text.
+
+    Attributes:
+        via: Empty for the statement's own text.
+        offset: Of what leads to it; of no meaning for the statement's own text.
+        length: Of that.
+    """
+
+    via: tuple[Via, ...] = ()
+    offset: int = 0
+    length: int = 0
+
+    def then(self, via: Via, offset: int, length: int) -> Place:
+        """The place of what stands one step further; the first step's place in the text rules."""
+        if self.via:
+            return Place((*self.via, via), self.offset, self.length)
+        return Place((via,), offset, length)
+
+    def found(self, reason: Reason, what: str, offset: int, length: int) -> ReasonFound:
+        """A reason, at `offset` of the text that is used here."""
+        if self.via:
+            offset, length = self.offset, self.length
+        return ReasonFound(reason=reason, what=what, offset=offset, length=length, via=self.via)
+
+
+OWN_TEXT: Final = Place()
+
+
+def parsed_reasons(
+    facts: StatementFacts, objects: Objects, server: Server, place: Place = OWN_TEXT
+) -> Iterator[ReasonFound]:
+    """Reasons that a text raises wherever it is used, in no order."""
+    yield from _limits(facts, server, place)
+    for use in facts.functions:
+        reason = _function(facts, use, objects, server)
+        if reason is not None:
+            yield place.found(reason, f"{use.name.lower()}()", use.offset, use.length)
+    for variable in facts.system_variables:
+        if is_unsafe_variable(variable, server):
+            scope = variable.scope.value
+            name = f"@@{scope}.{variable.name}" if scope else f"@@{variable.name}"
+            yield place.found(Reason.SYSTEM_VARIABLE, name, variable.offset, variable.length)
+    if facts.skip_locked is not None and (
+        not server.is_mariadb or server.version >= _MARIADB_SKIP_LOCKED
+    ):
+        yield place.found(Reason.SKIP_LOCKED, "SKIP LOCKED", facts.skip_locked, len("SKIP LOCKED"))
+    if facts.nowait is not None and not server.is_mariadb:
+        yield place.found(Reason.NOWAIT, "NOWAIT", facts.nowait, len("NOWAIT"))
+
+
+def command_reasons(facts: StatementFacts) -> Iterator[ReasonFound]:
+    """Reasons that a command raises when it is executed itself, not where a routine holds it."""
+    kind = facts.effects.kind
+    offset = facts.query_offset or 0
+    if kind is StatementKind.REPLACE and facts.has_query:
+        yield _command(Reason.REPLACE_SELECT, "REPLACE … SELECT", offset)
+    elif kind is StatementKind.INSERT and facts.has_query:
+        if facts.is_ignore:
+            yield _command(Reason.INSERT_IGNORE_SELECT, "INSERT IGNORE … SELECT", offset)
+        if facts.is_on_duplicate:
+            what = "INSERT … SELECT … ON DUPLICATE KEY UPDATE"
+            yield _command(Reason.INSERT_SELECT_UPDATE, what, offset)
+    elif kind is StatementKind.CREATE_TABLE_SELECT:
+        if facts.is_ignore:
+            yield _command(Reason.CREATE_IGNORE_SELECT, "CREATE … IGNORE SELECT", offset)
+        if facts.is_replace:
+            yield _command(Reason.CREATE_REPLACE_SELECT, "CREATE … REPLACE SELECT", offset)
+    elif kind is StatementKind.UPDATE and facts.is_ignore and not facts.is_multi_table:
+        yield _command(Reason.UPDATE_IGNORE, "UPDATE IGNORE", 0)
+
+
+def _command(reason: Reason, what: str, offset: int) -> ReasonFound:
+    return ReasonFound(reason=reason, what=what, offset=offset, length=len("SELECT"))
+
+
+def _limits(facts: StatementFacts, server: Server, place: Place) -> Iterator[ReasonFound]:
+    own = facts.limits[-1:] if facts.effects.kind in _LIMITED_CHANGES else ()
+    for limit in facts.limits:
+        if not limit.is_zero or not server.is_mariadb or limit in own:
+            yield place.found(Reason.LIMIT, "LIMIT", limit.offset, limit.length)
+
+
+def _function(
+    facts: StatementFacts, use: FunctionUse, objects: Objects, server: Server
+) -> Reason | None:
+    kind = facts.effects.kind
+    if use.upper_name == "RAND" and kind is StatementKind.INSERT and _is_behind_query(facts, use):
+        return Reason.SYSTEM_FUNCTION
+    if is_unsafe_function(use, kind, server):
+        return Reason.SYSTEM_FUNCTION
+    if use.database is None and objects.is_loadable_function(use.name):
+        return Reason.UDF
+    return None
+
+
+def _is_behind_query(facts: StatementFacts, use: FunctionUse) -> bool:
+    """Whether a call stands in ON DUPLICATE KEY UPDATE of INSERT … SELECT.
+
+    MariaDB takes INSERT for INSERT … SELECT from there on.
+    """
+    start = facts.on_duplicate_offset
+    return facts.has_query and start is not None and use.offset > start
