@@ -6,7 +6,8 @@
     │  ├─ ChecksumError                they were changed
     │  └─ UnsupportedError             they are right, but of a kind that cannot be read
     ├─ StatementError(errno, sqlstate) the client must change its SQL; becomes an ERR packet as it is
-    │  ├─ UnsafeStatementError         [11314]: PartialWriteError, DependencyError, PartialTransactionError
+    │  ├─ UnsafeStatementError         [11314]: PartialWriteError, DependencyError,
+    │  │                               PartialTransactionError, TriggerError, LoadDataError
     │  ├─ NotLoggableError             no logging format fits (seed 002)
     │  └─ DefinitionError              an unknown, duplicate or malformed binlog definition
     ├─ PeerError(peer, phase)          a server, client or replica broke the protocol or went away
@@ -110,6 +111,14 @@ class DependencyError(UnsafeStatementError):
 
 class PartialTransactionError(UnsafeStatementError):
     """A transaction writes both inside and outside of a binlog's scope (seed 000)."""
+
+
+class TriggerError(UnsafeStatementError):
+    """A trigger meets a binlog that is scoped by tables and logs statements (seed 000)."""
+
+
+class LoadDataError(UnsafeStatementError):
+    """LOAD DATA would go into a scoped binlog as a statement (seed 000)."""
 
 
 class NotLoggableError(StatementError):

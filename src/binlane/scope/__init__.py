@@ -19,12 +19,7 @@ if TYPE_CHECKING:
         unknown_binlog,
     )
     from binlane.scope.parser import parse_binlog_statement
-    from binlane.scope.safety import (
-        Coverage,
-        check_statement,
-        check_transaction,
-        coverage,
-    )
+    from binlane.scope.safety import Coverage, check_statement, coverage, find_danger
     from binlane.scope.scope import Scope, ScopeList, ScopeObject
     from binlane.scope.statements import (
         AlterBinlog,
@@ -45,7 +40,7 @@ if TYPE_CHECKING:
 _HOMES: Final[Mapping[str, tuple[str, ...]]] = {
     "definition": ("Definition", "check_name", "duplicate_binlog", "look_up", "unknown_binlog"),
     "parser": ("parse_binlog_statement",),
-    "safety": ("Coverage", "check_statement", "check_transaction", "coverage"),
+    "safety": ("Coverage", "check_statement", "coverage", "find_danger"),
     "scope": ("Scope", "ScopeList", "ScopeObject"),
     "statements": (
         "AlterBinlog",
@@ -84,10 +79,10 @@ __all__ = [
     "alter",
     "check_name",
     "check_statement",
-    "check_transaction",
     "coverage",
     "create",
     "duplicate_binlog",
+    "find_danger",
     "look_up",
     "parse_binlog_statement",
     "unknown_binlog",

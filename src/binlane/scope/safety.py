@@ -1,7 +1,9 @@
-"""Whether every binlog can replicate a statement: the three refusals of seed 000.
+"""Whether every binlog can replicate a statement: the refusals of seed 000.
 
-Pure. All writes of a statement, and of a transaction, must fall wholly inside or wholly outside of
-each scope; what a binlog logs as a statement must read only what that binlog logs too.
+Pure. All writes of a statement must fall wholly inside or wholly outside of each scope; what a
+binlog logs as a statement must need only what that binlog logs too; and binlogs scoped by tables
+that log statements stand neither triggers nor LOAD DATA. What a transaction adds is in
+`transaction`, what temporary tables add in `temporary`.
 """
 
 from __future__ import annotations
@@ -11,159 +13,375 @@ from dataclasses import dataclass
 
 from binlane.errors import (
     DependencyError,
-    PartialTransactionError,
+    LoadDataError,
     PartialWriteError,
+    TriggerError,
     UnsafeStatementError,
 )
-from binlane.names import TableName, quote
+from binlane.names import TableName
+from binlane.scope.changes import Changes, ObjectKind, Touched
 from binlane.scope.definition import Definition
+from binlane.scope.repair import statement_to_log
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.effects import StatementKind
+from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 
-WRITE_HINT = "change the binlogs with ALTER BINLOG, or the statement so that it writes less at once"
-DEPENDENCY_HINT = "add what it reads to the LOG list, or log the binlog in row format"
-TRANSACTION_HINT = "commit in between, or change the binlogs with ALTER BINLOG"
+NOT_UNDERSTOOD_HINT = "write it in another way, or use binlogs that log everything"
+SPLIT_HINT = "let each binlog log all of it or nothing of it, or change less in one statement"
+TEMPORARY_HINT = (
+    "a temporary table is logged only in statement format, from its creation on: write to it in "
+    "a statement of its own"
+)
+ROW_HINT = "SET SESSION binlog_format = 'ROW'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How one binlog would log a statement.
+
+    Attributes:
+        definition: The binlog.
+        mode: Its logging mode in this session.
+        logging_format: The format decided for the statement; DDL is logged as a statement
+            whatever it says.
+        temporary_tables: Open temporary tables that the binlog has logged whole up to now.
+    """
+
+    definition: Definition
+    mode: LoggingMode
+    logging_format: LoggingFormat
+    temporary_tables: frozenset[TableName] = frozenset()
+
+    def logs(self, touched: Touched, changes: Changes) -> bool:
+        """Whether the binlog logs what the statement does to an object."""
+        if not touched.is_temporary:
+            return touched.is_in(self.definition.scope)
+        is_made = changes.kind in _MAKES_TEMPORARY
+        return (
+            self.mode is not LoggingMode.ROW
+            and (self.logging_format is LoggingFormat.STATEMENT or changes.kind.is_ddl)
+            and touched.is_in(self.definition.scope)
+            and (is_made or touched.name in self.temporary_tables)
+        )
+
+    def is_text(self, changes: Changes) -> bool:
+        """Whether the statement would go into the binlog as its text."""
+        return changes.kind.is_ddl or self.logging_format is LoggingFormat.STATEMENT
+
+    def needs_temporary_tables(self, changes: Changes) -> bool:
+        """Whether a replay of the statement needs the temporary tables that it reads.
+
+        Of DDL the servers rewrite the text in the other modes. In mode STATEMENT a session that
+        leaves it to the server would go on in rows, which seed 000 does not allow.
+        """
+        if self.mode is LoggingMode.STATEMENT:
+            return True
+        return self.logging_format is LoggingFormat.STATEMENT and not changes.kind.is_ddl
+
+
+_MAKES_TEMPORARY = frozenset(
+    (
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.CREATE_TABLE_SELECT,
+        StatementKind.CREATE_SEQUENCE,
+    )
+)
+_DROPS = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """An object that leads to a refusal, and what would make it none (empty: see the others)."""
+
+    touched: Touched
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Danger:
+    """Why a statement must not run.
+
+    Attributes:
+        error: What the client gets.
+        binlogs: Names of the binlogs that cannot log it, sorted.
+        causes: The objects that lead to it, in the order of the message.
+    """
+
+    error: UnsafeStatementError
+    binlogs: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What of a statement's changes a scope logs.
+    """What of a statement's changes a binlog logs: each change, and whether it is logged."""
 
-    Attributes:
-        written: Everything that changes, quoted, in the order of the text: tables, then databases.
-        inside: What of it is logged.
-    """
+    changes: tuple[tuple[Touched, bool], ...]
 
-    written: tuple[str, ...]
-    inside: frozenset[str]
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing that changes is logged."""
+        return not any(is_logged for _, is_logged in self.changes)
 
     @property
     def is_whole(self) -> bool:
         """Whether something changes and all of it is logged."""
-        return bool(self.inside) and len(self.inside) == len(self.written)
+        return bool(self.changes) and all(is_logged for _, is_logged in self.changes)
 
     @property
     def is_partial(self) -> bool:
         """Whether some of it is logged and some is not."""
-        return 0 < len(self.inside) < len(self.written)
+        return not self.is_empty and not self.is_whole
 
 
-def coverage(effects: StatementEffects, scope: Scope) -> Coverage:
-    """Compare what a statement changes with a scope.
+def coverage(changes: Changes, scope: Scope) -> Coverage:
+    """Compare what a statement changes, temporary tables left out, with a scope."""
+    written = _written(changes, scope)
+    return Coverage(tuple((touched, touched.is_in(scope)) for touched in written))
+
+
+def _written(changes: Changes, scope: Scope) -> Iterable[Touched]:
+    """What changes for good.
 
     DROP DATABASE of a database that the scope splits changes some tables inside and some outside:
     each table of that database that the scope names counts.
     """
-    logged = {str(table): scope.includes(table) for table in effects.writes}
-    for database in effects.databases:
-        logged[quote(database)] = scope.includes_database(database)
-        if effects.kind is StatementKind.DROP_DATABASE and scope.splits_database(database):
-            tables = sorted(t for t in scope.tables_named() if t.database == database)
-            logged.update({str(table): scope.includes(table) for table in tables})
-    return Coverage(tuple(logged), frozenset(name for name, is_in in logged.items() if is_in))
+    yield from changes.permanent_writes
+    if changes.kind is not StatementKind.DROP_DATABASE:
+        return
+    for dropped in changes.permanent_writes:
+        if dropped.kind is ObjectKind.DATABASE and scope.splits_database(dropped.database):
+            for table in sorted(scope.tables_named()):
+                if table.database == dropped.database:
+                    yield Touched(name=table, offset=dropped.offset, length=dropped.length)
+
+
+def find_danger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    """Find out whether some binlog could not replicate a statement safely.
+
+    Args:
+        changes: What the statement does.
+        settings: All binlogs.
+
+    Returns:
+        The first reason against it, None if there is none: writes on both sides of a scope's edge
+        before what it needs.
+    """
+    if changes.stopped_near:
+        return _not_understood(changes, settings)
+    return (
+        _partial_write(changes, settings)
+        or _fired_trigger(changes, settings)
+        or _load_data(changes, settings)
+        or _dependency(changes, settings)
+    )
+
+
+def _not_understood(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    names = tuple(
+        sorted(one.definition.name for one in settings if not one.definition.scope.is_unscoped)
+    )
+    if not names:
+        return None
+    error = UnsafeStatementError(
+        f"what it reads and writes could not be found out near '{changes.stopped_near}'",
+        hint=NOT_UNDERSTOOD_HINT,
+    )
+    return Danger(error=error, binlogs=names)
+
+
+def _coverage(changes: Changes, setting: Setting) -> Coverage:
+    """What of the changes one binlog would log, temporary tables among them."""
+    found = coverage(changes, setting.definition.scope).changes
+    temporary = changes.temporary_writes
+    if changes.kind in _DROPS and not found:
+        # Each is dropped where it was made.
+        return Coverage(())
+    return Coverage((*found, *((table, setting.logs(table, changes)) for table in temporary)))
+
+
+def _partial_write(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    """Find the first pair of writes that some binlog splits, and all binlogs that split it."""
+    found = [(setting, dict(_coverage(changes, setting).changes)) for setting in settings]
+    first_split = next((logged for _, logged in found if len(set(logged.values())) > 1), None)
+    if first_split is None:
+        return None
+    one, *others = first_split
+    other = next(touched for touched in others if first_split[touched] != first_split[one])
+    splitting = [
+        setting.definition
+        for setting, logged in found
+        if one in logged and other in logged and logged[one] != logged[other]
+    ]
+    return Danger(
+        error=PartialWriteError(
+            f"binlogs {braced(splitting)} do not log both {one} and {other}", hint=SPLIT_HINT
+        ),
+        binlogs=_names(splitting),
+        causes=tuple(_write_cause(touched, splitting) for touched in (one, other)),
+    )
+
+
+def _write_cause(touched: Touched, definitions: Iterable[Definition]) -> Cause:
+    """Say how the binlogs that do not log a write could."""
+    if touched.is_temporary:
+        return Cause(touched=touched, hint=TEMPORARY_HINT)
+    hint = "; ".join(filter(None, (statement_to_log(one, touched) for one in definitions)))
+    return Cause(touched=touched, hint=hint)
+
+
+def _fired_trigger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    """Refuse triggers where a binlog logs their table by its name, in statement format."""
+    for setting in settings:
+        definition = setting.definition
+        is_statement = (
+            setting.mode is LoggingMode.STATEMENT
+            if changes.kind.is_ddl
+            else setting.logging_format is LoggingFormat.STATEMENT
+        )
+        if not is_statement:
+            continue
+        for fired in changes.triggers:
+            if definition.scope.includes(fired.table) and is_by_table(
+                definition.scope, fired.table.database
+            ):
+                text = (
+                    f"binlog {definition.name} logs {fired.table} by its name and in statement "
+                    f"format, with which triggers such as {fired.trigger} are not supported"
+                )
+                database = Touched(name=fired.table.database, kind=ObjectKind.DATABASE)
+                wider = statement_to_log(definition, database)
+                hint = "; ".join(filter(None, (wider, ROW_HINT)))
+                return Danger(
+                    error=TriggerError(text, hint=hint),
+                    binlogs=(definition.name,),
+                    causes=(Cause(touched=fired.trigger, hint=hint),),
+                )
+    return None
+
+
+def is_by_table(scope: Scope, database: str) -> bool:
+    """Whether a scope tells the tables of a database apart by their names."""
+    return not scope.includes_database(database) or scope.splits_database(database)
+
+
+def _load_data(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    """Refuse LOAD DATA as a statement in a scoped binlog, where it may be replayed wrongly."""
+    if changes.kind is not StatementKind.LOAD_DATA:
+        return None
+    for setting in settings:
+        definition = setting.definition
+        if (
+            setting.is_text(changes)
+            and not definition.scope.is_unscoped
+            and not coverage(changes, definition.scope).is_empty
+        ):
+            text = f"binlog {definition.name} is scoped and would log LOAD DATA as a statement"
+            return Danger(
+                error=LoadDataError(text, hint=ROW_HINT),
+                binlogs=(definition.name,),
+                causes=tuple(Cause(touched=one, hint=ROW_HINT) for one in changes.writes[:1]),
+            )
+    return None
+
+
+def _dependency(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    """Find what a binlog's replay of the text would need and may not have."""
+    for setting in settings:
+        if not _coverage(changes, setting).is_whole:
+            continue
+        for needed in changes.needs:
+            if needed.is_temporary:
+                is_missing = setting.needs_temporary_tables(changes) and (
+                    needed.name not in setting.temporary_tables
+                )
+            else:
+                is_missing = setting.is_text(changes) and not needed.is_in(setting.definition.scope)
+            if is_missing:
+                return _dependency_danger(changes, setting.definition, needed)
+    return None
+
+
+def _dependency_danger(changes: Changes, definition: Definition, needed: Touched) -> Danger:
+    repair = statement_to_log(definition, needed)
+    ways = [repair] if repair else []
+    if needed.is_temporary:
+        ways = [TEMPORARY_HINT]
+    elif not changes.kind.is_ddl:
+        ways.append(ROW_HINT)
+    hint = "; or ".join(ways)
+    error = DependencyError(
+        f"binlog {definition.name} does not log {needed}, "
+        "consequently the statement might not replay correctly",
+        hint=hint,
+    )
+    return Danger(
+        error=error, binlogs=(definition.name,), causes=(Cause(touched=needed, hint=hint),)
+    )
+
+
+def is_recorded(changes: Changes, setting: Setting) -> bool:
+    """Whether a binlog logs a statement that no binlog refuses.
+
+    In statement format a procedure belongs to its database: binlogs that log a table only by its
+    name do not get what procedures do to it (seed 000).
+    """
+    found = _coverage(changes, setting)
+    if not found.changes:
+        return changes.kind not in WITHOUT_OBJECTS or setting.definition.scope.is_unscoped
+    if found.is_empty:
+        return False
+    if not (changes.is_in_procedure and setting.is_text(changes)):
+        return True
+    return all(
+        setting.definition.scope.includes_database(touched.database)
+        for touched, is_logged in found.changes
+        if is_logged
+    )
+
+
+WITHOUT_OBJECTS = frozenset(
+    (StatementKind.FLUSH, StatementKind.SERVER, StatementKind.TABLESPACE, StatementKind.MAINTENANCE)
+)
+"""What these change has no name that a scope could hold."""
+
+
+def braced(definitions: Iterable[Definition]) -> str:
+    """Names as the refusals of seed 000 print them."""
+    return "{" + ", ".join(_names(definitions)) + "}"
+
+
+def _names(definitions: Iterable[Definition]) -> tuple[str, ...]:
+    return tuple(sorted(definition.name for definition in definitions))
 
 
 def check_statement(
-    effects: StatementEffects,
+    changes: Changes,
     definitions: Iterable[Definition],
     *,
     formats: Mapping[str, LoggingFormat],
 ) -> None:
     """Refuse a statement that some binlog could not replicate safely.
 
-    Temporary tables have rules of their own and are not looked at here.
-
     Args:
-        effects: What the statement does.
-        definitions: All binlogs.
-        formats: Logging format of the statement by binlog name. DDL is logged as a statement
-            whatever it says.
+        changes: What the statement does.
+        definitions: All binlogs, in the modes of their definitions.
+        formats: Logging format of the statement by binlog name.
 
     Raises:
-        PartialWriteError: If it writes inside and outside of a scope.
-        DependencyError: If a binlog logs it as a statement and does not log what it reads.
-        UnsafeStatementError: If its text is not understood and some binlog has a scope.
+        UnsafeStatementError: The first reason against it.
     """
-    scoped = [definition for definition in definitions if not definition.scope.is_unscoped]
-    if not scoped or effects.is_temporary:
-        return
-    if effects.stopped_at is not None:
-        near = effects.stopped_at.text[:80]
-        raise UnsafeStatementError(
-            f"what it reads and writes could not be found out near '{near}'",
-            hint="write it in another way, or use binlogs that log everything",
-        )
-    _check_writes(effects, scoped)
-    _check_dependencies(effects, scoped, formats)
-
-
-def _check_writes(effects: StatementEffects, definitions: Sequence[Definition]) -> None:
-    """Raise for the first pair that some scope splits, naming all binlogs that split it."""
-    coverages = {one.name: coverage(effects, one.scope) for one in definitions}
-    split = next((found for found in coverages.values() if found.is_partial), None)
-    if split is None:
-        return
-    first = split.written[0]
-    second = next(
-        name for name in split.written if (name in split.inside) != (first in split.inside)
-    )
-    names = [
-        name
-        for name, found in coverages.items()
-        if (first in found.inside) != (second in found.inside)
-    ]
-    raise PartialWriteError(
-        f"binlogs {_braced(names)} do not log both {first} and {second}", hint=WRITE_HINT
-    )
-
-
-def _check_dependencies(
-    effects: StatementEffects,
-    definitions: Sequence[Definition],
-    formats: Mapping[str, LoggingFormat],
-) -> None:
-    for definition in definitions:
-        scope = definition.scope
-        is_statement = effects.kind.is_ddl or formats[definition.name] is LoggingFormat.STATEMENT
-        if not is_statement or not coverage(effects, scope).is_whole:
-            continue
-        outside = next((table for table in effects.reads if not scope.includes(table)), None)
-        if outside is not None:
-            raise DependencyError(
-                f"binlog {definition.name} does not log {outside}, "
-                "consequently the statement might not replay correctly",
-                hint=DEPENDENCY_HINT,
+    danger = find_danger(
+        changes,
+        [
+            Setting(
+                definition=definition,
+                mode=definition.logging_mode,
+                logging_format=formats[definition.name],
             )
-
-
-def check_transaction(
-    written: Iterable[TableName],
-    effects: StatementEffects,
-    definitions: Iterable[Definition],
-) -> None:
-    """Refuse a statement with which a transaction writes inside and outside of a scope.
-
-    Args:
-        written: Tables that earlier statements of the transaction have written.
-        effects: What the next statement does.
-        definitions: All binlogs.
-
-    Raises:
-        PartialTransactionError: If a binlog would record only some of the changes.
-    """
-    changes = {*written, *(() if effects.is_temporary else effects.writes)}
-    names = [
-        definition.name
-        for definition in definitions
-        if len({definition.scope.includes(table) for table in changes}) > 1
-    ]
-    if names:
-        raise PartialTransactionError(
-            f"binlogs {_braced(names)} only record some of the changes made by the transaction",
-            hint=TRANSACTION_HINT,
-        )
-
-
-def _braced(names: Iterable[str]) -> str:
-    return "{" + ", ".join(sorted(names)) + "}"
+            for definition in definitions
+        ],
+    )
+    if danger is not None:
+        raise danger.error

@@ -87,10 +87,10 @@ class Scope:
         )
 
     def _is_ignored(self, database: str) -> bool:
-        return not self.ignore_databases.isdisjoint(_names_of(database))
+        return not self.ignore_databases.isdisjoint(names_of(database))
 
     def _is_logged(self, database: str) -> bool:
-        return not self.log_databases.isdisjoint(_names_of(database))
+        return not self.log_databases.isdisjoint(names_of(database))
 
     def with_list(self, which: ScopeList, objects: Iterable[ScopeObject]) -> Self:
         """This scope with a list of exactly these objects."""
@@ -122,7 +122,8 @@ class Scope:
         return ", ".join(sorted(map(_plain, self.objects(which))))
 
 
-def _names_of(database: str) -> tuple[str, ...]:
+def names_of(database: str) -> tuple[str, ...]:
+    """The names by which lists may mean a database."""
     return (database, SYSTEM_DATABASE) if database == ACCOUNT_DATABASE else (database,)
 
 

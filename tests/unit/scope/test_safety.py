@@ -8,21 +8,29 @@ from hypothesis import strategies as st
 
 from binlane.errors import (
     DependencyError,
-    PartialTransactionError,
+    LoadDataError,
     PartialWriteError,
+    TriggerError,
     UnsafeStatementError,
 )
 from binlane.names import TableName
 from binlane.scope import (
+    AlterBinlog,
     CreateBinlog,
     Definition,
+    alter,
     check_statement,
-    check_transaction,
     coverage,
     create,
     parse_binlog_statement,
 )
-from binlane.sql import LoggingFormat, analyse
+from binlane.scope.changes import Changes, FiredTrigger, ObjectKind, Touched, of_effects
+from binlane.scope.repair import statement_to_log
+from binlane.scope.safety import Danger, Setting, find_danger, is_recorded
+from binlane.scope.transaction import TransactionWrites, find_partial_transaction
+from binlane.sql.analysis import analyse
+from binlane.sql.effects import StatementKind
+from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 
 PREFIX = "[11314] This statement cannot be replicated safely: "
 FOO, BAR = TableName("test", "foo"), TableName("test", "bar")
@@ -41,7 +49,8 @@ def _check(
     statement: str, *definitions: Definition, logging_format: LoggingFormat = LoggingFormat.ROW
 ) -> None:
     formats = {definition.name: logging_format for definition in definitions}
-    check_statement(analyse(statement, database="test"), definitions, formats=formats)
+    changes = of_effects(analyse(statement, database="test"))
+    check_statement(changes, definitions, formats=formats)
 
 
 @pytest.mark.rule("000:partial-write")
@@ -142,9 +151,9 @@ def test_reading_what_is_logged_is_fine() -> None:
 
 
 def test_what_is_not_understood_is_not_guessed_safe() -> None:
-    with pytest.raises(UnsafeStatementError, match="could not be found out near 'EXECUTE'"):
-        _check("EXECUTE IMMEDIATE @a", BINNY)
-    _check("EXECUTE IMMEDIATE @a", _define("b"))
+    with pytest.raises(UnsafeStatementError, match="could not be found out near 'FROBNICATE'"):
+        _check("FROBNICATE @a", BINNY)
+    _check("FROBNICATE @a", _define("b"))
 
 
 def test_drop_database_counts_the_tables_that_the_scope_names() -> None:
@@ -184,31 +193,224 @@ def test_drop_database_counts_the_tables_that_the_scope_names() -> None:
     ],
 )
 def test_where_a_statement_goes(binlog: str, statement: str, *, is_whole: bool) -> None:
-    found = coverage(analyse(statement, database="other"), _define(binlog).scope)
+    found = coverage(of_effects(analyse(statement, database="other")), _define(binlog).scope)
     assert found.is_whole is is_whole
     assert not found.is_partial
+
+
+def _insert(table: str, *, is_transactional: bool = True) -> list[Touched]:
+    return [Touched(name=TableName("test", table), is_transactional=is_transactional)]
+
+
+def _transaction(*tables: str) -> TransactionWrites:
+    state = TransactionWrites()
+    for table in tables:
+        state = state.added(_insert(table), frozenset({"binny"} if table == "foo" else ()))
+    return state
 
 
 @pytest.mark.rule("000:partial-transaction")
 @pytest.mark.rule("000:partial-transaction-text")
 def test_a_partial_transaction_is_refused_where_it_crosses_the_edge() -> None:
-    insert_foo = analyse("INSERT INTO test.foo VALUES (1), (3)", database="")
-    insert_bar = analyse("INSERT INTO test.bar VALUES (1), (3)", database="")
-    check_transaction([], insert_foo, [BINNY])
-    check_transaction([FOO], insert_foo, [BINNY])
-    for written, effects in (([FOO], insert_bar), ([BAR], insert_foo)):
-        with pytest.raises(PartialTransactionError) as raised:
-            check_transaction(written, effects, [BINNY, _define("b"), _define("c LOG(x)")])
-        assert str(raised.value) == (
+    others = [BINNY, _define("b"), _define("c LOG(x)")]
+    logs_foo, logs_bar = frozenset({"binny", "b"}), frozenset({"b"})
+    assert find_partial_transaction(TransactionWrites(), _insert("foo"), logs_foo, others) is None
+    after_foo = TransactionWrites().added(_insert("foo"), logs_foo)
+    assert find_partial_transaction(after_foo, _insert("foo"), logs_foo, others) is None
+    after_bar = TransactionWrites().added(_insert("bar"), logs_bar)
+    for before, now, binlogs, earlier in (
+        (after_foo, "bar", logs_bar, "foo"),
+        (after_bar, "foo", logs_foo, "bar"),
+    ):
+        danger = find_partial_transaction(before, _insert(now), binlogs, others)
+        assert danger is not None
+        assert str(danger.error) == (
             PREFIX + "binlogs {binny} only record some of the changes made by the transaction"
         )
-        assert (raised.value.errno, raised.value.sqlstate) == (1, "HY000")
+        assert (danger.error.errno, danger.error.sqlstate) == (1, "HY000")
+        assert danger.binlogs == ("binny",)
+        assert [str(cause.touched) for cause in danger.causes] == [f"`test`.`{now}`"]
+        assert danger.causes[0].hint == (
+            f"COMMIT first, after the change of `test`.`{earlier}`; "
+            "or ALTER BINLOG 'binny' ADD LOG(`test`.`bar`)"
+        )
 
 
 def test_reading_and_temporary_tables_make_no_transaction_partial() -> None:
-    check_transaction([FOO], analyse("SELECT * FROM test.bar", database=""), [BINNY])
-    temporary = analyse("CREATE TEMPORARY TABLE test.bar (a INT)", database="")
-    check_transaction([FOO], temporary, [BINNY])
+    assert find_partial_transaction(_transaction("foo"), [], frozenset(), [BINNY]) is None
+    temporary = Touched(name=BAR, is_temporary=True)
+    assert find_partial_transaction(_transaction("foo"), [temporary], frozenset(), [BINNY]) is None
+    state = _transaction("foo").added([temporary], frozenset())
+    assert state == _transaction("foo")
+
+
+def test_a_savepoint_gives_back_what_a_rollback_undoes_and_nothing_else() -> None:
+    savepoint = _transaction("foo")
+    undone = savepoint.added(_insert("bar"), frozenset()).rolled_back_to(savepoint)
+    assert undone == savepoint
+    kept = savepoint.added(_insert("bar", is_transactional=False), frozenset())
+    assert find_partial_transaction(
+        kept.rolled_back_to(savepoint), _insert("foo"), frozenset({"binny"}), [BINNY]
+    )
+
+
+def test_a_long_transaction_remembers_each_kind_of_write_once() -> None:
+    state = _transaction(*["foo"] * 1000)
+    assert len(state.writes) == 1
+
+
+def _settings(
+    *definitions: Definition,
+    mode: LoggingMode | None = None,
+    logging_format: LoggingFormat = LoggingFormat.STATEMENT,
+    temporary: frozenset[TableName] = frozenset(),
+) -> list[Setting]:
+    return [
+        Setting(
+            definition=one,
+            mode=mode or one.logging_mode,
+            logging_format=logging_format,
+            temporary_tables=temporary,
+        )
+        for one in definitions
+    ]
+
+
+def _danger(changes: Changes, *settings: Setting) -> Danger:
+    danger = find_danger(changes, settings)
+    assert danger is not None
+    return danger
+
+
+@pytest.mark.rule("000:table-scope-triggers")
+@pytest.mark.parametrize(
+    "binlog, is_refused",
+    [
+        ("b LOG(test.foo), FORMAT='STATEMENT'", True),
+        ("b LOG(test), IGNORE(test.bar), FORMAT='STATEMENT'", True),
+        ("b LOG(test), FORMAT='STATEMENT'", False),
+        ("b FORMAT='STATEMENT'", False),
+        ("b LOG(test.bar), FORMAT='STATEMENT'", False),
+    ],
+)
+def test_triggers_in_table_scope_and_statement_format(binlog: str, *, is_refused: bool) -> None:
+    trigger = Touched(name=TableName("test", "g"), kind=ObjectKind.ROUTINE)
+    changes = Changes(
+        kind=StatementKind.INSERT,
+        writes=(Touched(name=FOO),),
+        triggers=(FiredTrigger(trigger=trigger, table=FOO),),
+    )
+    definition = _define(binlog)
+    by_rows = _settings(definition, logging_format=LoggingFormat.ROW)
+    assert find_danger(changes, by_rows) is None
+    if not is_refused:
+        assert find_danger(changes, _settings(definition)) is None
+        return
+    danger = _danger(changes, *_settings(definition))
+    assert isinstance(danger.error, TriggerError)
+    assert str(danger.error) == (
+        PREFIX + "binlog b logs `test`.`foo` by its name and in statement format, "
+        "with which triggers such as `test`.`g` are not supported"
+    )
+    assert "SET SESSION binlog_format = 'ROW'" in danger.error.hint
+
+
+@pytest.mark.rule("000:load-data-statement")
+def test_load_data_as_a_statement_is_refused_in_scoped_binlogs() -> None:
+    changes = of_effects(analyse("LOAD DATA INFILE 'x' INTO TABLE foo", database="test"))
+    scoped = _define("b LOG(test)")
+    danger = _danger(changes, *_settings(scoped))
+    assert isinstance(danger.error, LoadDataError)
+    assert danger.error.hint == "SET SESSION binlog_format = 'ROW'"
+    assert find_danger(changes, _settings(scoped, logging_format=LoggingFormat.ROW)) is None
+    assert find_danger(changes, _settings(_define("all"), _define("c LOG(x)"))) is None
+
+
+@pytest.mark.rule("000:temporary-partial-write")
+def test_a_temporary_and_a_permanent_table_in_row_format() -> None:
+    changes = Changes(
+        kind=StatementKind.UPDATE,
+        writes=(Touched(name=FOO), Touched(name=BAR, is_temporary=True)),
+    )
+    by_rows = _settings(_define("bin"), logging_format=LoggingFormat.ROW)
+    danger = _danger(changes, *by_rows)
+    assert str(danger.error) == (
+        PREFIX + "binlogs {bin} do not log both `test`.`foo` and `test`.`bar`"
+    )
+    as_text = _settings(_define("bin FORMAT='STATEMENT'"), temporary=frozenset({BAR}))
+    assert find_danger(changes, as_text) is None
+    assert find_danger(changes, _settings(_define("bin FORMAT='STATEMENT'")))
+    assert find_danger(changes, _settings(_define("c LOG(x)"))) is None
+
+
+@pytest.mark.rule("000:temporary-stopped-read")
+def test_a_write_from_a_temporary_table_that_is_logged_no_more() -> None:
+    changes = Changes(
+        kind=StatementKind.INSERT,
+        writes=(Touched(name=FOO),),
+        needs=(Touched(name=BAR, is_temporary=True),),
+    )
+    definition = _define("bin FORMAT='STATEMENT'")
+    assert find_danger(changes, _settings(definition, temporary=frozenset({BAR}))) is None
+    for logging_format in LoggingFormat:
+        danger = _danger(changes, *_settings(definition, logging_format=logging_format))
+        assert isinstance(danger.error, DependencyError)
+    by_rows = _settings(definition, mode=LoggingMode.MIXED, logging_format=LoggingFormat.ROW)
+    assert find_danger(changes, by_rows) is None
+
+
+@pytest.mark.rule("000:routine-statement")
+@pytest.mark.rule("000:routine-row")
+@pytest.mark.parametrize(
+    "binlog, as_text, as_rows",
+    [
+        ("b LOG(test)", True, True),
+        ("b", True, True),
+        ("b LOG(test.foo)", False, True),
+        ("b LOG(test), IGNORE(test.bar)", True, True),
+        ("b LOG(other)", False, False),
+    ],
+)
+def test_what_a_procedure_does(binlog: str, *, as_text: bool, as_rows: bool) -> None:
+    changes = Changes(kind=StatementKind.INSERT, writes=(Touched(name=FOO),), is_in_procedure=True)
+    for logging_format, expected in (
+        (LoggingFormat.STATEMENT, as_text),
+        (LoggingFormat.ROW, as_rows),
+    ):
+        setting = _settings(_define(binlog), logging_format=logging_format)[0]
+        assert is_recorded(changes, setting) is expected
+
+
+@pytest.mark.rule("000:view-writes")
+def test_a_statement_through_a_view_needs_the_views_database() -> None:
+    view = Touched(name=TableName("views", "v"), kind=ObjectKind.VIEW)
+    changes = Changes(kind=StatementKind.INSERT, writes=(Touched(name=FOO),), needs=(view,))
+    danger = _danger(changes, *_settings(_define("b LOG(test)")))
+    assert str(danger.error) == (
+        PREFIX + "binlog b does not log `views`.`v`, "
+        "consequently the statement might not replay correctly"
+    )
+    assert danger.causes[0].hint.startswith("ALTER BINLOG 'b' ADD LOG(`views`); or ")
+    assert find_danger(changes, _settings(_define("b LOG(test, views)"))) is None
+    by_name = _settings(_define("b LOG(test, views.v)"))
+    assert find_danger(changes, by_name) is not None
+
+
+def test_a_routines_body_is_no_dependency_of_its_definition() -> None:
+    logs_test = _define("b LOG(test)")
+    _check("CREATE PROCEDURE p() INSERT INTO other.t SELECT * FROM other.u", logs_test)
+    _check("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM other.t", logs_test)
+
+
+def test_what_every_server_has_is_no_dependency() -> None:
+    statement = "INSERT INTO foo SELECT 1 FROM information_schema.tables"
+    _check(statement, BINNY, logging_format=LoggingFormat.STATEMENT)
+
+
+def test_statements_without_objects_go_to_binlogs_that_log_everything() -> None:
+    changes = of_effects(analyse("FLUSH TABLES foo, bar", database="test"))
+    assert [is_recorded(changes, one) for one in _settings(_define("b"), BINNY)] == [True, False]
+    assert find_danger(changes, _settings(BINNY)) is None
 
 
 TABLES = st.sampled_from(["test.foo", "test.bar", "baz.bar", "baz.foo"])
@@ -230,3 +432,26 @@ def test_refused_means_that_some_scope_splits_the_tables(
         assert is_split
     else:
         assert not is_split
+
+
+OBJECTS = st.one_of(
+    TABLES.map(lambda name: Touched(name=TableName(*name.split(".")))),
+    st.sampled_from(["test", "baz", "mysql"]).map(
+        lambda name: Touched(name=name, kind=ObjectKind.DATABASE)
+    ),
+    st.just(Touched(name=TableName("test", "v"), kind=ObjectKind.VIEW)),
+)
+MORE_CLAUSES = CLAUSES | st.sampled_from(
+    ["LOG(test), IGNORE(test.foo, test)", "IGNORE(system)", "LOG(system), IGNORE(mysql)"]
+)
+
+
+@given(OBJECTS, MORE_CLAUSES)
+def test_the_hint_puts_the_object_in_scope(touched: Touched, clauses: str) -> None:
+    definition = _define(f"b {clauses}")
+    hint = statement_to_log(definition, touched)
+    assert bool(hint) is not touched.is_in(definition.scope)
+    if hint:
+        statement = parse_binlog_statement(hint)
+        assert isinstance(statement, AlterBinlog)
+        assert touched.is_in(alter(definition, statement).scope)

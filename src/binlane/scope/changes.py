@@ -1,0 +1,155 @@
+"""What one statement changes and needs, as far as scopes ask: the input of `safety`.
+
+Values, and how they are made from a statement's text alone (`of_effects`). Who knows the server's
+objects too puts in what views, triggers, functions and foreign keys add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from binlane.names import TableName, quote
+from binlane.scope.scope import Scope, ScopeObject
+from binlane.sql.effects import StatementEffects, StatementKind
+
+SCHEMAS_OF_EVERY_SERVER: Final = frozenset(("information_schema", "performance_schema"))
+"""Whoever replays a binlog has these too, so that reading them is no dependency."""
+
+
+class ObjectKind(Enum):
+    """What an object is, which decides whether a scope logs it by its name or by its database."""
+
+    TABLE = "table"
+    DATABASE = "database"
+    VIEW = "view"
+    ROUTINE = "routine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """One object that a statement changes or needs.
+
+    Attributes:
+        name: A table, view or routine; of a database its name alone.
+        kind: What it is.
+        is_temporary: A temporary table of the session.
+        is_transactional: A rollback undoes its changes.
+        through: How the statement comes to it, such as `view d.v`, outermost first.
+        offset: Where the text names it or what leads to it, in characters from 0.
+        length: Of that.
+    """
+
+    name: ScopeObject
+    kind: ObjectKind = ObjectKind.TABLE
+    is_temporary: bool = False
+    is_transactional: bool = False
+    through: tuple[str, ...] = ()
+    offset: int = 0
+    length: int = 0
+
+    def __str__(self) -> str:
+        return quote(self.name) if isinstance(self.name, str) else str(self.name)
+
+    @property
+    def plain(self) -> str:
+        """The name without quotes."""
+        return self.name if isinstance(self.name, str) else self.name.plain
+
+    @property
+    def database(self) -> str:
+        """The database that it is or belongs to."""
+        return self.name if isinstance(self.name, str) else self.name.database
+
+    def is_in(self, scope: Scope) -> bool:
+        """Whether a scope logs it. Views and routines belong to their databases (seed 000)."""
+        if self.kind is ObjectKind.TABLE and isinstance(self.name, TableName):
+            return scope.includes(self.name)
+        return scope.includes_database(self.database)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiredTrigger:
+    """A trigger that runs when a statement changes `table`."""
+
+    trigger: Touched
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What one statement changes and needs, through everything that it uses.
+
+    Attributes:
+        kind: What the statement is.
+        writes: All that it changes, in the order of the text; temporary tables among it.
+        needs: All that a replay of its text needs beside that.
+        triggers: Triggers that it fires, or makes.
+        is_in_procedure: It is a statement in the body of a procedure.
+        stopped_near: Where its text was not understood; empty if it was.
+    """
+
+    kind: StatementKind
+    writes: tuple[Touched, ...] = ()
+    needs: tuple[Touched, ...] = ()
+    triggers: tuple[FiredTrigger, ...] = ()
+    is_in_procedure: bool = False
+    stopped_near: str = ""
+
+    @property
+    def permanent_writes(self) -> tuple[Touched, ...]:
+        """What it changes, temporary tables left out."""
+        return tuple(touched for touched in self.writes if not touched.is_temporary)
+
+    @property
+    def temporary_writes(self) -> tuple[Touched, ...]:
+        """The temporary tables that it changes."""
+        return tuple(touched for touched in self.writes if touched.is_temporary)
+
+
+NAMED_ONLY: Final = frozenset(
+    (
+        StatementKind.CREATE_ROUTINE,
+        StatementKind.ALTER_ROUTINE,
+        StatementKind.CREATE_EVENT,
+        StatementKind.ALTER_EVENT,
+    )
+)
+"""These name objects in bodies that no replay runs: making the routine needs none of them."""
+
+
+def of_effects(effects: StatementEffects) -> Changes:
+    """What a statement changes and needs, by its text alone."""
+    stopped = effects.stopped_at
+    return Changes(
+        kind=effects.kind,
+        writes=(
+            *(
+                Touched(name=table, is_temporary=effects.is_temporary)
+                for table in written_tables(effects)
+            ),
+            *changed_databases(effects),
+        ),
+        needs=tuple(Touched(name=table) for table in needed_tables(effects)),
+        stopped_near="" if stopped is None else stopped.text[:80] or "the end",
+    )
+
+
+def written_tables(effects: StatementEffects) -> tuple[TableName, ...]:
+    """Tables, and views written through, that the text changes; FLUSH changes nothing in them."""
+    return () if effects.kind is StatementKind.FLUSH else effects.writes
+
+
+def changed_databases(effects: StatementEffects) -> tuple[Touched, ...]:
+    """Databases that the text changes as such."""
+    return tuple(Touched(name=name, kind=ObjectKind.DATABASE) for name in effects.databases)
+
+
+def needed_tables(effects: StatementEffects) -> tuple[TableName, ...]:
+    """Tables and views that a replay of the text needs beside those that it changes."""
+    if effects.kind in NAMED_ONLY:
+        return ()
+    return tuple(
+        name for name in effects.reads if name.database.lower() not in SCHEMAS_OF_EVERY_SERVER
+    )

@@ -1,0 +1,40 @@
+"""What would make a refused statement safe: ALTER BINLOG statements that put an object in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from binlane.names import TableName, quote
+from binlane.scope.changes import ObjectKind, Touched
+from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope, ScopeList, ScopeObject, names_of
+
+
+def statement_to_log(definition: Definition, touched: Touched) -> str:
+    """The ALTER BINLOG after which a binlog logs an object; empty if it does already.
+
+    A table is added as a table. Where the IGNORE list hides the object, what hides it is dropped.
+    """
+    scope = definition.scope
+    directives: list[str] = []
+    if not touched.is_in(scope):
+        for name in _hiding(scope, touched):
+            scope = scope.dropped(ScopeList.IGNORE, [name])
+            directives.append(f"DROP IGNORE({_quoted(name)})")
+    if not touched.is_in(scope):
+        wanted = touched.name if touched.kind is ObjectKind.TABLE else touched.database
+        scope = scope.added(ScopeList.LOG, [wanted])
+        directives.append(f"ADD LOG({_quoted(wanted)})")
+    assert touched.is_in(scope)
+    return f"ALTER BINLOG '{definition.name}' {', '.join(directives)}" if directives else ""
+
+
+def _hiding(scope: Scope, touched: Touched) -> Iterator[ScopeObject]:
+    """The objects of the IGNORE list by which a scope does not log an object."""
+    if touched.kind is ObjectKind.TABLE and touched.name in scope.ignore_tables:
+        yield touched.name
+    yield from (name for name in names_of(touched.database) if name in scope.ignore_databases)
+
+
+def _quoted(name: ScopeObject) -> str:
+    return str(name) if isinstance(name, TableName) else quote(name)

@@ -1,0 +1,278 @@
+"""One binlog of a session: its caches, and when what is in them becomes part of the log.
+
+Both servers' rules of commit, rollback and savepoints (seed 004's R-rules as they are implemented)
+live here. What a statement does to tables, and whether it succeeds, is decided by others.
+
+Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from binlane.names import TableName, quote
+from binlane.policy.server import Server
+from binlane.session import log_events
+from binlane.session.caches import Cache
+from binlane.session.report import LoggedEvent
+from binlane.session.transaction import Work
+from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """In which a statement writes to a binlog.
+
+    Attributes:
+        mode: Of the binlog in this session.
+        logging_format: Of the statement.
+        is_in_transaction: In a transaction of several statements.
+        is_direct: binlog_direct_non_transactional_updates.
+        statement: What the statement did.
+        transaction: What the transaction did before it.
+    """
+
+    mode: LoggingMode
+    logging_format: LoggingFormat
+    is_in_transaction: bool
+    is_direct: bool
+    statement: Work
+    transaction: Work
+
+    @property
+    def changed_nontransactional(self) -> bool:
+        """Whether statement or transaction changed what cannot be rolled back."""
+        return self.transaction.changed_nontransactional or self.statement.changed_nontransactional
+
+
+@dataclass(slots=True)
+class Binlog:
+    """A binlog as one session writes to it.
+
+    Attributes:
+        name: Its name.
+        server: Whose rules hold.
+        written: Events that went to the log since they were last taken.
+        statement_cache: What goes to the log at the end of the statement.
+        transaction_cache: What goes to the log at the end of the transaction.
+        is_registered: It takes part in the transaction: it is told of its end and savepoints.
+        has_unsafe_content: MySQL: the transaction cache holds what a rollback would not undo.
+        keeps_transaction: MariaDB: a temporary table was created or dropped in the transaction,
+            which is therefore logged even if it is rolled back.
+        positions: Size of the transaction cache at each savepoint that it was told of.
+        held_temporary: Temporary tables whose creation it holds.
+        options: What MariaDB's SHOW BINLOG EVENTS shows of the session's options before the text
+            of each statement.
+    """
+
+    name: str
+    server: Server
+    written: list[LoggedEvent] = field(default_factory=list)
+    statement_cache: Cache = field(default_factory=Cache)
+    transaction_cache: Cache = field(default_factory=Cache)
+    is_registered: bool = False
+    has_unsafe_content: bool = False
+    keeps_transaction: bool = False
+    positions: dict[str, int] = field(default_factory=dict)
+    held_temporary: set[TableName] = field(default_factory=set)
+    options: str = ""
+
+    def __post_init__(self) -> None:
+        """Tell the caches whose rules hold."""
+        self.statement_cache.counts_maps = not self.server.is_mariadb
+        self.transaction_cache.counts_maps = not self.server.is_mariadb
+
+    def take_written(self) -> tuple[LoggedEvent, ...]:
+        """The events written since the last call."""
+        events = tuple(self.written)
+        self.written.clear()
+        return events
+
+    def start(self, frame: Frame) -> None:
+        """Take part in a statement, and in its transaction if there is one."""
+        if self.transaction_cache.before_statement is None:
+            self.transaction_cache.before_statement = len(self.transaction_cache.events)
+            self.is_registered |= frame.is_in_transaction
+
+    def is_logged_in_transaction(self, frame: Frame, *, is_transactional: bool) -> bool:
+        """Whether a statement's text goes to the transaction cache.
+
+        Args:
+            frame: In which it is logged.
+            is_transactional: The command says so, or the rule of mixed engines.
+        """
+        if is_transactional or frame.statement.is_transactional:
+            return True
+        if self.server.is_mariadb and frame.logging_format is LoggingFormat.ROW:
+            return False
+        return not frame.is_direct and not self.transaction_cache.is_empty
+
+    def write_statement(
+        self, events: Sequence[LoggedEvent], frame: Frame, *, is_transactional: bool
+    ) -> None:
+        """Add a statement's text, with the values that belong to it, to the cache it belongs to."""
+        in_transaction = self.is_logged_in_transaction(frame, is_transactional=is_transactional)
+        events = log_events.with_options(events, self.options)
+        self.start(frame)
+        if not in_transaction:
+            self.statement_cache.events.extend(events)
+            return
+        self.transaction_cache.end_rows()
+        self.transaction_cache.events.extend(events)
+        self.has_unsafe_content |= frame.statement.is_unsafe_to_roll_back
+
+    def write_directly(self, events: Sequence[LoggedEvent]) -> None:
+        """Write a statement that is a group by itself."""
+        events = log_events.with_options(events, self.options)
+        self.written.extend(log_events.standalone(events, self.server))
+
+    def write_group(self, events: Sequence[LoggedEvent], end: LoggedEvent) -> None:
+        """Write a transaction that waited in no cache."""
+        self._write_group(log_events.with_options(events, self.options), end)
+
+    def cache(self, *, is_transactional: bool) -> Cache:
+        """The cache for rows of tables of one kind."""
+        return self.transaction_cache if is_transactional else self.statement_cache
+
+    def end_statement(self, frame: Frame) -> None:
+        """Commit the statement; outside a transaction also what it put into the other cache.
+
+        Source: 004:R-flush-SC. MariaDB makes one group of both caches if it commits in two phases.
+        """
+        self._end_rows()
+        end = log_events.XID if frame.statement.ends_with_xid else log_events.COMMIT
+        if not frame.is_in_transaction and self.server.is_mariadb and end is log_events.XID:
+            caches = (self.statement_cache, self.transaction_cache)
+            events = [event for cache in caches if not cache.is_empty for event in cache.events]
+            self._write_group(events, end)
+            self.statement_cache.clear()
+            self._reset_transaction()
+            return
+        self._flush_statement_cache()
+        if not frame.is_in_transaction:
+            self._write_transaction(end)
+        elif self.transaction_cache.is_empty:
+            self.transaction_cache.clear()
+        self.transaction_cache.before_statement = None
+
+    def roll_back_statement(self, frame: Frame) -> None:
+        """End a statement that failed."""
+        self._end_rows()
+        self._flush_statement_cache()
+        if not frame.is_in_transaction:
+            if self._cannot_roll_back(frame):
+                self._write_transaction(log_events.ROLLBACK)
+            self._reset_transaction()
+        elif self.transaction_cache.before_statement is not None and not self._keeps_failed(frame):
+            self.transaction_cache.truncate(self.transaction_cache.before_statement)
+        self.transaction_cache.before_statement = None
+
+    def commit(self, transaction: Work) -> None:
+        """Commit the transaction (004:R-log-commit)."""
+        self._flush_statement_cache()
+        end = log_events.XID if transaction.ends_with_xid else log_events.COMMIT
+        self._write_transaction(end)
+
+    def roll_back(self, frame: Frame) -> None:
+        """Roll back the transaction (004:R-log-rollback)."""
+        self._flush_statement_cache()
+        if self.is_registered and self._cannot_roll_back(frame):
+            self._write_transaction(log_events.ROLLBACK)
+        self._reset_transaction()
+
+    def write_xa(self, events: Sequence[LoggedEvent]) -> None:
+        """Write an XA transaction with what opens and ends it."""
+        self.written.extend(events)
+        self._reset_transaction()
+
+    def set_savepoint(self, name: str) -> None:
+        """Note a savepoint. Its text stays when the transaction is rolled back to it."""
+        if not self.is_registered:
+            return
+        self._append(f"SAVEPOINT {quote(name)}")
+        self.positions[name.lower()] = len(self.transaction_cache.events)
+
+    def roll_back_to(self, name: str, frame: Frame) -> None:
+        """Roll back to a savepoint (004:R-log-rollback-to-savepoint).
+
+        A binlog that joined the transaction after the savepoint rolls it back as a whole.
+        """
+        if not self.is_registered:
+            return
+        position = self.positions.get(name.lower())
+        if position is None:
+            keeps_transaction = self.keeps_transaction
+            self.roll_back(frame)
+            self.keeps_transaction = keeps_transaction
+            return
+        keeps = (
+            frame.changed_nontransactional or self.keeps_transaction
+            if self.server.is_mariadb
+            else self.has_unsafe_content
+        )
+        if keeps:
+            self._append(f"ROLLBACK TO {quote(name)}")
+            return
+        self.transaction_cache.truncate(position)
+
+    def forget_savepoint(self, name: str) -> None:
+        """A savepoint is gone."""
+        self.positions.pop(name.lower(), None)
+
+    def _cannot_roll_back(self, frame: Frame) -> bool:
+        """Whether a transaction that is rolled back is logged nevertheless."""
+        if not self.server.is_mariadb:
+            return self.has_unsafe_content
+        changed = frame.changed_nontransactional
+        temporary = frame.transaction.changed_nontransactional_temporary
+        return (
+            self.keeps_transaction
+            or (changed and frame.mode is LoggingMode.STATEMENT)
+            or (temporary and frame.mode is LoggingMode.MIXED)
+            or (changed and not frame.is_in_transaction and frame.mode is LoggingMode.MIXED)
+        )
+
+    def _keeps_failed(self, frame: Frame) -> bool:
+        """Whether a failed statement of a transaction stays in its cache."""
+        done = frame.statement
+        is_statement = frame.mode is LoggingMode.STATEMENT
+        if not self.server.is_mariadb:
+            return done.changed_temporary_tables or (done.changed_nontransactional and is_statement)
+        is_text = frame.logging_format is LoggingFormat.STATEMENT
+        return (
+            (done.changed_temporary_tables and is_text)
+            or (done.changed_nontransactional and is_statement)
+            or (done.changed_nontransactional_temporary and frame.mode is LoggingMode.MIXED)
+        )
+
+    def _append(self, text: str) -> None:
+        """Add a statement about the transaction itself."""
+        events = log_events.with_options([log_events.query(text)], self.options)
+        self.transaction_cache.events.extend(events)
+
+    def _end_rows(self) -> None:
+        self.statement_cache.end_rows()
+        self.transaction_cache.end_rows()
+
+    def _flush_statement_cache(self) -> None:
+        if not self.statement_cache.is_empty:
+            self._write_group(self.statement_cache.events, log_events.COMMIT)
+        self.statement_cache.clear()
+
+    def _write_transaction(self, end: LoggedEvent) -> None:
+        if not self.transaction_cache.is_empty:
+            self._write_group(self.transaction_cache.events, end)
+        self._reset_transaction()
+
+    def _write_group(self, events: Sequence[LoggedEvent], end: LoggedEvent) -> None:
+        if events:
+            (end,) = log_events.with_options([end], self.options)
+            self.written.extend(log_events.group(events, end, self.server))
+
+    def _reset_transaction(self) -> None:
+        self.transaction_cache.clear()
+        self.is_registered = False
+        self.has_unsafe_content = False
+        self.keeps_transaction = False
+        self.positions.clear()

@@ -1,0 +1,203 @@
+"""Statements that read or change rows, and what they append to each binlog's caches.
+
+Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc and
+sql/handler.cc, MySQL 9.7 sql/binlog.cc and sql/handler.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from binlane.policy.access import ResolvedStatement, TableAccess
+from binlane.policy.engines import traits
+from binlane.session import log_events
+from binlane.session.binlog import Binlog, Frame
+from binlane.session.context_events import context_events, value_events
+from binlane.session.decision import Decided, decide, give_notes
+from binlane.session.failures import fail_as_stated
+from binlane.session.load_data import load_text
+from binlane.session.programs.host import RowRun, Trace
+from binlane.session.report import LoggedEvent
+from binlane.session.row_events import write_rows
+from binlane.session.state import Command, SessionState
+from binlane.session.traces import trace_of
+from binlane.session.transaction import Work
+from binlane.session.work import work_of
+from binlane.sql.effects import StatementKind
+from binlane.sql.logging_mode import LoggingFormat
+
+_READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+
+
+def execute_rows(state: SessionState, command: Command) -> None:
+    """Carry out a statement that reads or changes rows."""
+    decided = decide(state, command)
+    if decided is None:
+        return
+    trace = trace_of(state, command, decided.resolved)
+    work = work_of(state.server, decided.resolved, trace.runs)
+    logged = _log(state, command, decided, trace, work)
+    if command.facts.effects.kind is not StatementKind.LOAD_DATA:
+        give_notes(state, decided, logged)
+    if not command.succeeds:
+        fail_as_stated(state, command)
+    if command.succeeds or work.changed_nontransactional:
+        _remember_writes(state, decided)
+    state.end_statement(work, succeeds=command.succeeds, formats=decided.formats)
+    if not state.is_in_transaction:
+        state.reset_isolation()
+
+
+def _remember_writes(state: SessionState, decided: Decided) -> None:
+    """Tell the rules of several binlogs what was written, and which binlogs log it."""
+    changes = decided.changes
+    if state.safety is None or changes is None:
+        return
+    recorders = frozenset(
+        name
+        for name, logging_format in decided.formats.items()
+        if changes.writes or logging_format is LoggingFormat.STATEMENT
+    )
+    state.safety.executed(changes, recorders, is_in_transaction=state.is_in_transaction)
+
+
+def _log(
+    state: SessionState, command: Command, decided: Decided, trace: Trace, work: Work
+) -> frozenset[str]:
+    """Log a statement in all binlogs that take it; the names of those that did."""
+    return frozenset(
+        name
+        for name, binlog in state.each_logging().items()
+        if name in decided.verdicts
+        and not decided.is_filtered(name)
+        and _log_in(state, binlog, command, decided, trace, work)
+    )
+
+
+def _log_in(
+    state: SessionState,
+    binlog: Binlog,
+    command: Command,
+    decided: Decided,
+    trace: Trace,
+    work: Work,
+) -> bool:
+    verdict = decided.verdicts[binlog.name]
+    assert verdict.logging_format is not None
+    frame = state.frame(binlog.name, work, verdict.logging_format)
+    if verdict.logging_format is LoggingFormat.ROW:
+        return _log_rows(state, binlog, command, decided, trace, frame)
+    if not command.succeeds and not work.changed_nontransactional:
+        return False
+    if command.outcome.is_proven_empty:
+        return False
+    if command.facts.effects.kind in _READING:
+        return _log_calls(state, binlog, command, decided, trace, frame)
+    is_transactional = verdict.is_mixed_unsafe or _is_transactional(state, decided.resolved)
+    _note_temporary(state, binlog, decided.resolved, trace, frame, is_transactional)
+    if command.facts.effects.kind is StatementKind.LOAD_DATA:
+        _log_file(state, binlog, frame, decided.resolved)
+    events = [*context_events(command, decided.resolved, trace), _text(state, command)]
+    binlog.write_statement(events, frame, is_transactional=is_transactional)
+    state.run.log(binlog.name, LoggingFormat.STATEMENT)
+    return True
+
+
+def _log_rows(
+    state: SessionState,
+    binlog: Binlog,
+    command: Command,
+    decided: Decided,
+    trace: Trace,
+    frame: Frame,
+) -> bool:
+    """Log a statement as rows, and stay in row format as long as the server does."""
+    if state.objects.temporary_tables() and decided.resolved.accesses:
+        state.row_sticky.add(binlog.name)
+    if command.is_inner:
+        state.program_rows.add(binlog.name)
+    if not write_rows(state, binlog, decided.resolved, trace, frame):
+        return command.succeeds and not command.outcome.is_proven_empty
+    if command.succeeds or frame.statement.changed_nontransactional:
+        state.run.log(binlog.name, LoggingFormat.ROW)
+    return True
+
+
+def _log_file(
+    state: SessionState, binlog: Binlog, frame: Frame, resolved: ResolvedStatement
+) -> None:
+    """The content of LOAD DATA's file; MySQL chooses its cache by the table alone."""
+    is_transactional = _is_transactional(state, resolved)
+    if state.server.is_mariadb or is_transactional:
+        binlog.write_statement([log_events.BEGIN_LOAD], frame, is_transactional=is_transactional)
+        return
+    binlog.start(frame)
+    binlog.statement_cache.events.append(log_events.BEGIN_LOAD)
+
+
+def _log_calls(
+    state: SessionState,
+    binlog: Binlog,
+    command: Command,
+    decided: Decided,
+    trace: Trace,
+    frame: Frame,
+) -> bool:
+    """Log the function calls of a statement that is itself not logged."""
+    verdict = decided.verdicts[binlog.name]
+    tables = {access.name: access.table for access in decided.resolved.accesses}
+    done: list[RowRun] = []
+    for call in trace.calls:
+        done += [RowRun(name, "") for name in call.writes if name in tables]
+        so_far = work_of(state.server, decided.resolved, done)
+        frame = state.frame(binlog.name, so_far, LoggingFormat.STATEMENT)
+        written = [tables[name] for name in call.writes if name in tables]
+        is_transactional = any(traits(table, state.server).has_rollback for table in written)
+        events: list[LoggedEvent] = [
+            *value_events(call.values),
+            *(log_events.user_variable(info) for info in call.user_variables),
+            log_events.query(call.text, command.database),
+        ]
+        state.run.log(binlog.name, LoggingFormat.STATEMENT)
+        if command.is_condition:
+            binlog.write_directly(events)
+            continue
+        binlog.write_statement(
+            events, frame, is_transactional=is_transactional or verdict.is_mixed_unsafe
+        )
+    return bool(trace.calls)
+
+
+def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether the command itself counts as one of a transactional table."""
+    return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
+
+
+def _own_targets(resolved: ResolvedStatement) -> Iterable[TableAccess]:
+    return (access for access in resolved.accesses if access.changes and not access.is_prelocked)
+
+
+def _note_temporary(
+    state: SessionState,
+    binlog: Binlog,
+    resolved: ResolvedStatement,
+    trace: Trace,
+    frame: Frame,
+    is_transactional: bool,  # noqa: FBT001 - as the command counts
+) -> None:
+    """Note rows of non-transactional temporary tables that wait in the transaction cache."""
+    changed = {run.table for run in trace.runs}
+    if any(
+        access.table.is_temporary
+        and access.name in changed
+        and not traits(access.table, state.server).has_rollback
+        for access in resolved.accesses
+    ) and binlog.is_logged_in_transaction(frame, is_transactional=is_transactional):
+        frame.statement.changed_nontransactional_temporary = True
+
+
+def _text(state: SessionState, command: Command) -> LoggedEvent:
+    if command.facts.effects.kind is StatementKind.LOAD_DATA:
+        return log_events.execute_load(load_text(state, command), command.database)
+    return log_events.query(command.text, command.database)

@@ -1,0 +1,376 @@
+"""A client's session: statements go in one by one, each binlog's new events come out.
+
+Here each statement gets to the module that knows its kind. No server is asked: what a statement
+does is told by its text, the objects and, where that is not enough, its stated outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from binlane.errors import StatementError
+from binlane.policy.reasons import Reason, symbol
+from binlane.policy.server import Server
+from binlane.scope.definition import Definition
+from binlane.session import creates, ddl, drops, settings, temporary, transactions, xa
+from binlane.session.binlog import Binlog
+from binlane.session.dml import execute_rows
+from binlane.session.failures import fail_as_stated
+from binlane.session.programs import runner
+from binlane.session.programs.host import InnerStatement, ProgramState
+from binlane.session.programs.values import UNKNOWN, Value
+from binlane.session.report import (
+    BinlogResult,
+    Note,
+    Outcome,
+    Refusal,
+    StatementResult,
+    Unanalysed,
+    Why,
+)
+from binlane.session.safety import ScopeSafety
+from binlane.session.state import Command, Handler, Run, SessionState
+from binlane.session.variables import Variables
+from binlane.sql.analysis import read
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementFacts
+
+_POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
+_BINLOG: Final = "binlog"
+_KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
+_NO_OUTCOME: Final = Outcome()
+_ROWS: Final = (
+    StatementKind.INSERT,
+    StatementKind.REPLACE,
+    StatementKind.UPDATE,
+    StatementKind.DELETE,
+    StatementKind.LOAD_DATA,
+    StatementKind.SELECT,
+    StatementKind.DO,
+)
+
+
+_CHANGES_ROUTINES: Final = frozenset(
+    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
+)
+
+
+class Session:
+    """A session of `root@localhost`.
+
+    Attributes:
+        programs: What it keeps for its programs.
+    """
+
+    def __init__(
+        self,
+        *,
+        server: Server,
+        objects: SchemaCatalog,
+        definitions: Sequence[Definition] | None = None,
+        database: str = "",
+        assume_engine: str | None = None,
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            server: Whose rules are followed.
+            objects: The server's objects; the session's DDL changes them.
+            definitions: The binlogs; None for one of the server's own, without a scope, that
+                binlog_format rules.
+            database: The default database.
+            assume_engine: Engine of tables that nothing is known of; None refuses them.
+        """
+        names = [_BINLOG] if definitions is None else [one.name for one in definitions]
+        variables = Variables(server, global_values=_global_values(objects))
+        self._state = SessionState(
+            server=server,
+            objects=objects,
+            database=database,
+            variables=variables,
+            binlogs={name: Binlog(name, server) for name in names},
+            host=self,
+            modes=None
+            if definitions is None
+            else {one.name: one.logging_mode for one in definitions},
+            safety=None if definitions is None else ScopeSafety(definitions, server),
+            assume_engine=assume_engine,
+            isolation=variables.isolation,
+        )
+
+    @property
+    def definitions(self) -> Sequence[Definition] | None:
+        """The binlogs as they are now; None for one of the server's own."""
+        safety = self._state.safety
+        return None if safety is None else safety.definitions
+
+    @property
+    def has_backslash_escapes(self) -> bool:
+        """Whether a backslash in a string stands for something else."""
+        return not self._state.variables.no_backslash_escapes
+
+    @property
+    def server(self) -> Server:
+        """Whose rules are followed."""
+        return self._state.server
+
+    @property
+    def objects(self) -> SchemaCatalog:
+        """The server's objects."""
+        return self._state.objects
+
+    @property
+    def database(self) -> str:
+        """The default database."""
+        return self._state.database
+
+    @property
+    def collation(self) -> str:
+        """collation_connection."""
+        return "utf8mb4_general_ci" if self.server.is_mariadb else "utf8mb4_0900_ai_ci"
+
+    @property
+    def programs(self) -> ProgramState:
+        """What the session keeps for its programs."""
+        return self._state.programs
+
+    def system_variable(self, name: str) -> Value:
+        """The value of `@@name` as far as it is known."""
+        text = self._state.variables.text(name.rpartition(".")[2])
+        return int(text) if text.isdigit() else UNKNOWN
+
+    def execute(self, statement: str, outcome: Outcome = _NO_OUTCOME) -> StatementResult:
+        """Run one statement.
+
+        Args:
+            statement: Its text, without a delimiter.
+            outcome: What happened, where the text does not tell it.
+        """
+        state = self._state
+        state.run = Run()
+        text = statement.strip().rstrip(";").rstrip()
+        if self._defines(text):
+            return self._result()
+        facts = self._read(text, state.database)
+        if facts.effects.stopped_at is not None:
+            return self._result(unanalysed=_unanalysed(facts))
+        command = Command(
+            sql=text, text=text, facts=facts, database=state.database, outcome=outcome
+        )
+        self._carry_out(command)
+        return self._result()
+
+    def execute_inner(self, statement: InnerStatement) -> Refusal | None:
+        """Run one statement of a program; what it does belongs to the outermost statement."""
+        state = self._state
+        facts = self._read(statement.sql, statement.database)
+        outer, state.run.error = state.run.error, None
+        command = Command(
+            sql=statement.sql,
+            text=statement.logged,
+            facts=facts,
+            database=statement.database,
+            outcome=statement.outcome,
+            is_inner=True,
+            is_condition=statement.is_condition,
+            remembered=statement.remembered,
+            environment=statement.environment,
+        )
+        outside, state.is_in_procedure = state.is_in_procedure, statement.is_procedure
+        self._carry_out(command)
+        state.is_in_procedure = outside
+        error, state.run.error = state.run.error, outer
+        return error
+
+    def disconnect(self) -> StatementResult:
+        """End the session: roll back what is open, drop its temporary tables."""
+        state = self._state
+        state.run = Run()
+        state.xid = state.xa_phase = None
+        if state.server.is_mariadb:
+            temporary.drop_at_disconnect(state)
+            state.roll_back()
+        else:
+            state.roll_back()
+            temporary.drop_at_disconnect(state)
+        return self._result()
+
+    def _read(self, text: str, database: str) -> StatementFacts:
+        variables = self._state.variables
+        return read(
+            text,
+            database=database,
+            ansi_quotes=variables.ansi_quotes,
+            no_backslash_escapes=variables.no_backslash_escapes,
+        )
+
+    def _defines(self, text: str) -> bool:
+        """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out."""
+        state = self._state
+        safety = state.safety
+        if safety is None:
+            return False
+        try:
+            if not safety.define(text, state.objects, ansi_quotes=state.variables.ansi_quotes):
+                return False
+        except StatementError as error:
+            state.fail(
+                Refusal(
+                    errno=error.errno,
+                    sqlstate=error.sqlstate,
+                    symbol="BINLANE_DEFINITION",
+                    message=str(error),
+                    why=(Why(hint=error.hint),),
+                )
+            )
+            return True
+        definitions = safety.definitions
+        state.binlogs = {
+            one.name: state.binlogs.get(one.name) or Binlog(one.name, state.server)
+            for one in definitions
+        }
+        state.modes = {one.name: one.logging_mode for one in definitions}
+        safety.mode_changed({name: state.mode(name) for name in state.binlogs})
+        return True
+
+    def _carry_out(self, command: Command) -> None:
+        state = self._state
+        saved = state.variables.copy() if command.facts.statement_assignments else None
+        if saved is not None and not settings.with_statement_settings(state, command):
+            return
+        if state.server.is_mariadb:
+            for binlog in state.binlogs.values():
+                binlog.options = state.variables.shown_options
+        if xa.is_forbidden(state, command):
+            pass
+        elif runner.is_program(command.facts):
+            self._run_program(command)
+        else:
+            handler = _HANDLERS.get(command.facts.effects.kind, _do_nothing)
+            handler(state, command)
+            if command.facts.effects.kind in _CHANGES_ROUTINES:
+                state.programs.forget_routines()
+        if saved is not None:
+            state.variables = saved
+
+    def _run_program(self, command: Command) -> None:
+        state = self._state
+        error = runner.run(command.facts, command.text, command.outcome, self)
+        if error is not None:
+            state.fail(error)
+        if not command.is_inner:
+            state.program_rows.clear()
+            state.run.notes = _merged(state.run.notes)
+
+    def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
+        run = self._state.run
+        return StatementResult(
+            error=run.error,
+            notes=tuple(run.notes),
+            binlogs={
+                name: BinlogResult(
+                    logged_as=run.logged_as(name),
+                    events=binlog.take_written(),
+                    steps=tuple(run.steps.get(name, ())),
+                    unsafe=tuple(dict.fromkeys(run.unsafe.get(name, ()))),
+                )
+                for name, binlog in self._state.binlogs.items()
+            },
+            unanalysed=unanalysed,
+        )
+
+
+def _global_values(objects: SchemaCatalog) -> dict[str, str]:
+    return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
+
+
+def _unanalysed(facts: StatementFacts) -> Unanalysed:
+    token = facts.effects.stopped_at
+    assert token is not None
+    text = token.text[:80]
+    where = f"at {text!r}" if text else "at the end of the statement"
+    return Unanalysed(
+        reason=f"the statement is not understood {where}",
+        offset=token.offset,
+        length=max(1, len(token.text)),
+    )
+
+
+def _merged(notes: Sequence[Note]) -> list[Note]:
+    """The notes of a program's statements: each reason once, in the order of the server."""
+    first = {note.reason: note for note in reversed(notes)}
+    return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
+
+
+def _look_or_use(state: SessionState, command: Command) -> None:
+    verb = command.facts.verb
+    if verb.startswith(_KEY_CACHE) and not state.server.is_mariadb:
+        state.implicit_commit()
+    if not command.succeeds:
+        fail_as_stated(state, command)
+    elif verb == "USE":
+        state.database = command.facts.name
+
+
+def _set(state: SessionState, command: Command) -> None:
+    if command.succeeds and not settings.assign_all(state, command.facts.assignments):
+        return
+    facts = command.facts
+    if facts.functions or facts.tables or facts.user_variables or _sets_user_variable(facts):
+        execute_rows(state, command)
+    elif not command.succeeds:
+        fail_as_stated(state, command)
+
+
+def _sets_user_variable(facts: StatementFacts) -> bool:
+    return any(
+        one.name.startswith("@") and not one.name.startswith("@@") for one in facts.assignments
+    )
+
+
+def _lock(state: SessionState, command: Command) -> None:
+    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked."""
+    if command.facts.verb.startswith("LOCK"):
+        state.implicit_commit()
+        state.has_locked_tables = command.succeeds
+        state.locked_tables = tuple(
+            use.name
+            for use in command.facts.tables
+            if command.succeeds and use.lock.upper().endswith("WRITE")
+        )
+    elif command.facts.verb.startswith("UNLOCK"):
+        if state.has_locked_tables:
+            state.implicit_commit()
+        state.has_locked_tables = False
+        state.locked_tables = ()
+    if not command.succeeds:
+        fail_as_stated(state, command)
+
+
+def _do_nothing(state: SessionState, command: Command) -> None:
+    """What changes nothing that is logged."""
+    if not command.succeeds:
+        fail_as_stated(state, command)
+
+
+_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+    {
+        **dict.fromkeys(_ROWS, execute_rows),
+        **dict.fromkeys(ddl.KINDS, ddl.execute_ddl),
+        **dict.fromkeys(creates.KINDS, creates.execute_create),
+        **dict.fromkeys(drops.KINDS, drops.execute_drop),
+        StatementKind.SET: _set,
+        StatementKind.BEGIN: transactions.begin,
+        StatementKind.COMMIT: transactions.commit,
+        StatementKind.ROLLBACK: transactions.roll_back,
+        StatementKind.SAVEPOINT: transactions.set_savepoint,
+        StatementKind.ROLLBACK_TO: transactions.roll_back_to,
+        StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
+        StatementKind.XA: xa.execute_xa,
+        StatementKind.LOCK: _lock,
+        StatementKind.SESSION: _look_or_use,
+    }
+)

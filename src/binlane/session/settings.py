@@ -1,0 +1,71 @@
+"""SET, SET TRANSACTION and SET STATEMENT … FOR, and what they do to a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from binlane.session.state import Command, SessionState
+from binlane.session.variables import Situation, isolation_level, plain, refusal
+from binlane.sql.facts import Assignment, VariableScope
+
+_GLOBAL = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
+_ISOLATION_NAMES = frozenset(("tx_isolation", "transaction_isolation"))
+_LEVEL = "transaction isolation level"
+
+
+def assign_all(state: SessionState, assignments: Iterable[Assignment]) -> bool:
+    """Carry out the assignments of a SET; False if one is refused, and then none is."""
+    found = tuple(assignments)
+    for assignment in found:
+        error = refusal(assignment, state.variables, situation(state))
+        if error is not None:
+            state.refuse(error)
+            return False
+    for assignment in found:
+        _assign(state, assignment)
+    return True
+
+
+def situation(state: SessionState) -> Situation:
+    """What of the session forbids a SET."""
+    return Situation(
+        is_transaction_active=state.is_active,
+        is_sub_statement=False,
+        has_temporary_tables=bool(state.objects.temporary_tables()),
+        is_row_now=any(state.is_row_now(name) for name in state.binlogs),
+        may_switch_with_temporary=state.safety is not None,
+    )
+
+
+def _assign(state: SessionState, assignment: Assignment) -> None:
+    if assignment.name.startswith("@"):
+        return
+    if assignment.name == _LEVEL and assignment.scope is VariableScope.UNSAID:
+        state.next_isolation = isolation_level(assignment.value)
+        return
+    was_autocommit = state.variables.is_autocommit
+    state.variables.assign(assignment)
+    if assignment.scope in _GLOBAL:
+        return
+    if assignment.name == "autocommit" and was_autocommit != state.variables.is_autocommit:
+        _switch_autocommit(state)
+    if (assignment.name in _ISOLATION_NAMES or assignment.name == _LEVEL) and not state.is_active:
+        state.reset_isolation()
+    if assignment.name == "binlog_format" and state.safety is not None:
+        state.safety.mode_changed({name: state.mode(name) for name in state.binlogs})
+
+
+def _switch_autocommit(state: SessionState) -> None:
+    """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
+    if state.variables.is_autocommit:
+        state.commit()
+
+
+def with_statement_settings(state: SessionState, command: Command) -> bool:
+    """Carry out SET STATEMENT's assignments; the caller restores the variables."""
+    return assign_all(state, command.facts.statement_assignments)
+
+
+def names_charset(assignment: Assignment) -> bool:
+    """Whether an assignment is SET NAMES or SET CHARACTER SET."""
+    return assignment.name in ("names", "character set") and bool(plain(assignment.value))

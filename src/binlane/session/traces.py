@@ -1,0 +1,62 @@
+"""What a statement does to rows, by itself and through triggers and functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from binlane.names import TableName
+from binlane.policy.access import ResolvedStatement
+from binlane.session.programs.environment import SessionEnvironment
+from binlane.session.programs.host import RowRun, Trace
+from binlane.session.programs.trace import Traced, trace
+from binlane.session.rows import changed_rows
+from binlane.session.sequences import written_runs
+from binlane.session.state import Command, SessionState
+from binlane.sql.effects import StatementKind
+from binlane.sql.facts import RowChange
+from binlane.sql.schema import Table
+
+_READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+
+
+def trace_of(state: SessionState, command: Command, resolved: ResolvedStatement) -> Trace:
+    """Follow a statement that runs; called once for it, as it assigns user variables."""
+    traced = Traced(
+        facts=command.facts,
+        resolved=resolved,
+        sql=command.sql,
+        logged=command.text,
+        outcome=command.outcome,
+    )
+    environment = command.environment
+    assert environment is None or isinstance(environment, SessionEnvironment)
+    found = trace(traced, state.host, environment)
+    sequences = {
+        access.name: access.table for access in resolved.accesses if access.table.is_sequence
+    }
+    return _follow_sequences(state, command, resolved, found, sequences) if sequences else found
+
+
+def _follow_sequences(
+    state: SessionState,
+    command: Command,
+    resolved: ResolvedStatement,
+    found: Trace,
+    sequences: dict[TableName, Table],
+) -> Trace:
+    """Add what SELECT, DO and SET do to sequences; leave out what needs no new range."""
+    runs = found.runs
+    if command.facts.effects.kind in _READING:
+        if changed_rows(command.outcome) == 0:
+            return found
+        advanced = [
+            RowRun(access.name, "insert")
+            for access in resolved.accesses
+            if RowChange.SEQUENCE in access.changes and not access.is_prelocked
+        ]
+        runs = (*advanced, *(run for run in runs if run.table not in sequences))
+        if command.outcome.rows is not None:
+            return replace(found, runs=runs)
+    kept = written_runs(state.sequence_values, runs, sequences, command.facts)
+    return replace(found, runs=kept)
