@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "cat": "Print binlogs.",
     "explain": "Print one event field by field.",
     "verify": "Check every checksum, position, GTID and index.",
+    "check": "Tell what scripts would do to binlogs.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
     "land": "Land a binlog's changes in Delta tables with Spark.",
     "config": "Check the configuration.",

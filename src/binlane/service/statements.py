@@ -39,6 +39,7 @@ from binlane.scope import (
     parse_binlog_statement,
 )
 from binlane.service.binlogs import Binlogs
+from binlane.service.explain import explain_binlog, explained
 from binlane.store.binlog import Binlog
 from binlane.store.chunks import open_chunks
 
@@ -94,6 +95,10 @@ class Statements:
         Raises:
             StatementError: To be told to the client.
         """
+        about = explained(statement)
+        if about is not None:
+            definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
+            return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
         if parsed is None:
             return None

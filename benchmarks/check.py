@@ -1,0 +1,130 @@
+"""Statements per second of `check`, and what the analysis of one statement costs, as JSON lines.
+
+Warm, in one process, CPU seconds: a script of usual statements whose literals differ is checked
+after another one of the same kinds. `analysis` reads the same statements alone, first as new texts,
+then again.
+
+    python -m benchmarks.check [--rounds N] [--statements N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from itertools import count
+
+from binlane.check.checker import Checker
+from binlane.check.json_lines import JsonReport
+from binlane.check.reasons import Judgement
+from binlane.check.report import Run
+from binlane.policy.server import Server
+from binlane.sql.analysis import read
+
+SCHEMA = """
+CREATE DATABASE shop; USE shop;
+CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, customer INT, state VARCHAR(20),
+                     total DECIMAL(10,2), KEY (customer)) ENGINE=InnoDB;
+CREATE TABLE items (order_id INT, sku VARCHAR(40), amount INT, PRIMARY KEY (order_id, sku),
+                    FOREIGN KEY (order_id) REFERENCES orders (id) ON DELETE CASCADE) ENGINE=InnoDB;
+CREATE TABLE audit (at DATETIME, what TEXT) ENGINE=MyISAM;
+CREATE TABLE stock (sku VARCHAR(40) PRIMARY KEY, amount INT) ENGINE=InnoDB;
+CREATE TRIGGER sold AFTER INSERT ON items FOR EACH ROW
+  UPDATE stock SET amount = amount - NEW.amount WHERE sku = NEW.sku;
+CREATE VIEW open_orders AS SELECT id, customer, total FROM orders WHERE state = 'open';
+"""
+BINLOGS = """
+CREATE BINLOG 'orders' LOG(`shop`.`orders`, `shop`.`items`, `shop`.`stock`);
+CREATE BINLOG 'all' FORMAT='MIXED';
+"""
+_KINDS = (
+    "BEGIN",
+    "INSERT INTO orders (customer, state, total) VALUES ({0}, 'open', {0}.50)",
+    "INSERT INTO items VALUES (LAST_INSERT_ID(), 'sku-{0}', 2), (LAST_INSERT_ID(), 'b{0}', 1)",
+    "COMMIT",
+    "UPDATE orders SET state = 'paid', total = total * 1.{0} WHERE id = {0}",
+    (
+        "SELECT o.id, SUM(i.amount) FROM orders o JOIN items i ON i.order_id = o.id"
+        " WHERE o.customer = {0} GROUP BY o.id"
+    ),
+    "DELETE FROM stock WHERE amount = 0 AND sku <> 'x{0}'",
+    "INSERT INTO stock VALUES ('sku-{0}', 1) ON DUPLICATE KEY UPDATE amount = amount + 1",
+    "UPDATE open_orders SET total = 0 WHERE customer = {0}",
+    "INSERT INTO audit VALUES (NOW(), 'run {0}')",
+)
+
+
+def statements(number: int, begin: int) -> list[str]:
+    """Usual statements, each kind as often as the others, with literals of their own."""
+    return [_KINDS[n % len(_KINDS)].format(n) for n in range(begin, begin + number)]
+
+
+def main() -> None:
+    """Print one line a measurement."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="of which figures are medians")
+    parser.add_argument("--statements", type=int, default=5000, help="of each script")
+    given, _ = parser.parse_known_args()
+    # As the command does.
+    gc.set_threshold(50_000)
+    begins = count(10 * given.statements, given.statements)
+    for server in ("mariadb", "mysql"):
+        for definitions in (None, BINLOGS):
+            run = Run(Checker(Server.parse(server), SCHEMA, definitions), Judgement(), JsonReport())
+
+            def check(texts: list[str], run: Run = run) -> None:
+                for _ in run.check("script.sql", ";\n".join(texts)):
+                    pass
+
+            check(statements(given.statements, 0))
+            seconds = [
+                measured(check, statements(given.statements, next(begins)))
+                for _ in range(given.rounds)
+            ]
+            told = {"server": server, "binlogs": 2 if definitions else 0}
+            tell("check", given.statements, seconds, **told)
+    texts = [statements(given.statements, next(begins)) for _ in range(given.rounds)]
+    tell("analysis, new texts", given.statements, [measured(analyse, each) for each in texts])
+    tell(
+        "analysis, same texts",
+        len(_KINDS) * 100,
+        [measured(analyse, statements(len(_KINDS), 0) * 100) for _ in range(given.rounds)],
+    )
+
+
+def analyse(texts: list[str]) -> None:
+    """Read statements."""
+    for text in texts:
+        read(text, database="shop")
+
+
+def measured(work: Callable[[list[str]], None], texts: list[str]) -> float:
+    """CPU seconds that some work takes."""
+    begin = time.process_time()
+    work(texts)
+    return time.process_time() - begin
+
+
+def tell(what: str, number: int, seconds: list[float], **others: object) -> None:
+    """Print a measurement."""
+    median = statistics.median(seconds)
+    line = {
+        "benchmark": what,
+        **others,
+        "statements": number,
+        "per_second": round(number / median),
+        "microseconds_each": round(median / number * 1e6, 1),
+        "spread": round((max(seconds) - min(seconds)) / median, 2),
+        "load": os.getloadavg()[0],
+    }
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The binlogs that a script of definitions leaves."""
+
+from __future__ import annotations
+
+from binlane.check.script import Script, ScriptStatement, read_script
+from binlane.errors import ConfigError, StatementError
+from binlane.scope import (
+    AlterBinlog,
+    CreateBinlog,
+    Definition,
+    DropBinlog,
+    alter,
+    create,
+    duplicate_binlog,
+    look_up,
+    parse_binlog_statement,
+)
+from binlane.sql.analysis import read
+
+
+def read_definitions(script: str | Script, *, name: str) -> tuple[Definition, ...]:
+    """The binlogs that a script of CREATE, ALTER and DROP BINLOG leaves.
+
+    Args:
+        script: Its text or bytes.
+        name: What messages call it.
+
+    Raises:
+        ConfigError: If it holds anything else, or something that cannot be done.
+    """
+    definitions: dict[str, Definition] = {}
+    for number, statement in enumerate(read_script(script), 1):
+        try:
+            _define(statement, number, definitions)
+        except StatementError as error:
+            raise ConfigError(
+                f"{error}", key=f"{name}:{statement.line}", hint=error.hint
+            ) from error
+    return tuple(definitions.values())
+
+
+def _define(statement: ScriptStatement, number: int, definitions: dict[str, Definition]) -> None:
+    parsed = parse_binlog_statement(statement.sql)
+    if isinstance(parsed, CreateBinlog):
+        if parsed.name not in definitions:
+            definitions[parsed.name] = create(parsed, number)
+        elif not parsed.if_not_exists:
+            raise duplicate_binlog(parsed.name)
+    elif isinstance(parsed, AlterBinlog):
+        definitions[parsed.name] = alter(look_up(parsed.name, definitions), parsed)
+    elif isinstance(parsed, DropBinlog):
+        if parsed.name in definitions or not parsed.if_exists:
+            del definitions[look_up(parsed.name, definitions).name]
+    elif read(statement.sql, database="").verb not in ("USE", "SET"):
+        raise StatementError(
+            f"{statement.sql[:40]!r} defines no binlog",
+            hint="a file of --binlogs holds CREATE, ALTER and DROP BINLOG",
+        )

@@ -1,0 +1,294 @@
+"""`binlane check` from its command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from binlane.cli.main import binlane, main
+from tests.rules import ROOT
+
+SCHEMA = """
+CREATE DATABASE d;
+USE d;
+CREATE TABLE t (a INT PRIMARY KEY, b VARCHAR(99)) ENGINE=InnoDB;
+CREATE TABLE m (a INT PRIMARY KEY) ENGINE=MyISAM;
+"""
+UNSAFE = "SET binlog_format = STATEMENT;\nINSERT INTO t VALUES (1, uuid());\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.sql").write_text(SCHEMA)
+    (tmp_path / "safe.sql").write_text("INSERT INTO t VALUES (1, 'a');\n")
+    (tmp_path / "unsafe.sql").write_text(UNSAFE)
+    (tmp_path / "wrong.sql").write_text("INSERT INTO t VALUES (1, 'a');\nINSERT INTO (;\n")
+    return tmp_path
+
+
+def check(*arguments: str, server: str = "mariadb") -> int:
+    return main(["check", "--server", server, "--schema", "schema.sql", *arguments])
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ("safe.sql", 0),
+        ("unsafe.sql", 1),
+        ("wrong.sql", 2),
+        ("unsafe.sql wrong.sql safe.sql", 2),
+        ("unsafe.sql --allow unsafe", 0),
+        ("unsafe.sql --allow unsafe-system-function", 0),
+        ("unsafe.sql --allow unsafe --deny unsafe-system-function", 1),
+        ("wrong.sql --allow all", 2),
+        ("safe.sql --deny all", 0),
+        ("unsafe.sql --allow nonsense", 2),
+        ("safe.sql missing.sql", 3),
+        ("safe.sql --quiet", 0),
+    ],
+)
+@pytest.mark.parametrize("form", ["", "--json", "--sarif", "--github"])
+@pytest.mark.usefixtures("folder")
+def test_exit_status(arguments: str, status: int, form: str) -> None:
+    assert check(*arguments.split(), *form.split()) == status
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_tells_every_statement(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("unsafe.sql", "./safe.sql", "--json") == 1
+    first, second, third = objects(capsys.readouterr().out)
+    assert set(first) == {"script", "statement", "line", "sql", "error", "notes", "binlogs"}
+    assert (first["script"], first["statement"], first["line"]) == ("unsafe.sql", 1, 1)
+    assert first["binlogs"] == {"binlog": {"logged_as": "none", "events": []}}
+    assert [note["reason"] for note in second["notes"]] == ["ER_BINLOG_UNSAFE_SYSTEM_FUNCTION"]
+    assert second["binlogs"]["binlog"]["logged_as"] == "statement"
+    assert second["binlogs"]["binlog"]["events"] == [
+        ["Gtid", "BEGIN GTID #"],
+        ["Query", "use `d`; INSERT INTO t VALUES (1, uuid())"],
+        ["Xid", "COMMIT /* xid=# */"],
+    ]
+    assert (third["script"], third["statement"]) == ("./safe.sql", 1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_scripts_do_not_know_of_each_other(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.sql").write_text("CREATE TABLE n (a INT); SET binlog_format = STATEMENT;")
+    (folder / "b.sql").write_text("INSERT INTO t VALUES (1, uuid());\nINSERT INTO n VALUES (1);")
+    assert check("a.sql", "b.sql", "--json") == 2
+    *_, inserted, unknown = objects(capsys.readouterr().out)
+    assert inserted["notes"] == []
+    assert unknown["error"]["errno"] == 1146
+    assert unknown["error"]["message"] == "Table 'd.n' doesn't exist"
+
+
+@pytest.mark.usefixtures("folder")
+def test_unknown_tables_can_be_assumed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "s.sql").write_text("INSERT INTO other.x SELECT a FROM y;")
+    assert check("s.sql", "--assume-engine", "InnoDB", "--json") == 0
+    (found,) = objects(capsys.readouterr().out)
+    assert found["binlogs"]["binlog"]["logged_as"] == "statement"
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_engine_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("safe.sql", "--assume-engine", "nonsense") == 2
+    assert "(--assume-engine)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sql", ["CALL nothing()", "DELETE FROM nothing"])
+@pytest.mark.usefixtures("folder")
+def test_what_the_schema_lacks_is_not_known(folder: Path, sql: str) -> None:
+    (folder / "s.sql").write_text(f"{sql};")
+    assert check("s.sql") == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_table_of_an_engine_that_is_not_known(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "schema.sql").write_text(SCHEMA + "CREATE TABLE n (a INT) ENGINE=Nonsense;")
+    (folder / "s.sql").write_text("INSERT INTO n VALUES (1);")
+    assert check("s.sql") == 2
+    assert "binlane has a fault" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_text_names_and_underlines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("unsafe.sql") == 1
+    out = capsys.readouterr().out
+    assert "    2 | INSERT INTO t VALUES (1, uuid())\n" in out
+    assert re.search(r"^      \|                          \^~~~~~ ", out, re.MULTILINE)
+    assert out.endswith("1 script, 2 statements: 1 unsafe\n")
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("folder")
+def test_quiet_tells_only_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("safe.sql", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert check("safe.sql", "wrong.sql", "--quiet") == 2
+    assert capsys.readouterr().out.startswith("wrong.sql:2: ")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_script_that_cannot_be_read_stops_no_other(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "wide.sql").write_bytes("DO 1;".encode("utf-16"))
+    assert check("missing.sql", "wide.sql", "safe.sql", "--json") == 3
+    told = capsys.readouterr()
+    assert len(objects(told.out)) == 1
+    assert "binlane: cannot be read: No such file or directory (missing.sql)" in told.err
+    assert "UTF-16" in told.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"DO 1;"))))
+    assert check("-", "--json") == 0
+    assert objects(capsys.readouterr().out)[0]["script"] == "-"
+
+
+@pytest.mark.usefixtures("folder")
+def test_sessions_within_a_script(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "s.sql").write_text(
+        "SET binlog_format = STATEMENT;\nCREATE TEMPORARY TABLE tmp (a INT);\n"
+        "-- @disconnect\nINSERT INTO t VALUES (1, uuid());\nSET binlog_format = STATEMENT;\n"
+        "CREATE TEMPORARY TABLE tmp (a INT);\n-- @disconnect\n"
+    )
+    assert check("s.sql", "--json") == 0
+    _, created, inserted, _, last = objects(capsys.readouterr().out)
+    drop = "use `d`; DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `tmp`"
+    for events in (inserted["binlogs"]["binlog"]["events"], last["binlogs"]["binlog"]["events"]):
+        assert ["Query", drop] in events
+    assert ["Query", drop] not in created["binlogs"]["binlog"]["events"]
+    assert inserted["binlogs"]["binlog"]["events"][0] == ["Gtid", "GTID #"]
+    assert inserted["notes"] == []
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_schema_that_is_not_understood(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "schema.sql").write_text("CREATE DATABASE d; USE d;\n\nCREATE TABLE (a INT);\n")
+    (folder / "s.sql").write_text("DO 1;")
+    assert check("s.sql") == 2
+    assert "(schema.sql:3)" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_definitions_that_are_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "defs.sql").write_text("CREATE BINLOG 'a';\nCREATE BINLOG 'a';\n")
+    assert check("--binlogs", "defs.sql", "safe.sql") == 2
+    assert "(defs.sql:2)" in capsys.readouterr().err
+    (folder / "defs.sql").write_text("SELECT 1;\n")
+    assert check("--binlogs", "defs.sql", "safe.sql") == 2
+    assert "defines no binlog" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_definitions_that_name_a_view(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "schema.sql").write_text(SCHEMA + "CREATE VIEW v AS SELECT * FROM t;")
+    (folder / "defs.sql").write_text("CREATE BINLOG 'a' LOG(d.v);\n")
+    assert check("--binlogs", "defs.sql", "safe.sql") == 2
+    assert "`d`.`v` is a view" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_text_that_is_not_utf_8_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "s.sql").write_bytes(b"INSERT INTO t VALUES (1, '\xe4');")
+    assert check("s.sql", "--json") == 0
+    (found,) = objects(capsys.readouterr().out)
+    assert found["sql"].encode("utf-8", "surrogateescape").endswith(b"'\xe4')")
+
+
+@pytest.mark.rule("000:partial-write")
+@pytest.mark.usefixtures("folder")
+def test_a_refusal_of_a_scope(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "defs.sql").write_text("CREATE BINLOG 'binny' LOG(`d`.`t`);\nCREATE BINLOG 'all';\n")
+    (folder / "s.sql").write_text("DROP TABLE d.t, d.m;")
+    assert check("--binlogs", "defs.sql", "s.sql") == 1
+    out = capsys.readouterr().out
+    assert "  binny: refused\n" in out
+    assert "[partial-write]: [11314] This statement cannot be replicated safely" in out
+    assert "hint: " in out
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        b"INSERT INTO t VALUES (1, '\xff\xfe');",
+        b"INSERT INTO t VALUES (1, 'no end",
+        b"INSERT INTO t /* no end",
+        b"\x00\x01\x02",
+        b"SELECT " + b"(" * 10_000 + b"1" + b")" * 10_000 + b";",
+        b"INSERT INTO t VALUES (1, (" + b"SELECT (" * 3_000,
+        b"BEGIN NOT ATOMIC " * 2_000,
+        b"source x.sql",
+        b"-- @rows many\nDO 1;",
+    ],
+    ids=range(9),
+)
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.usefixtures("folder")
+def test_bad_input_is_no_crash(
+    folder: Path, server: str, script: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "s.sql").write_bytes(script)
+    status = check("s.sql", "--json", server=server)
+    found = objects(capsys.readouterr().out)
+    if b"\xff" in script:
+        assert status == 0
+    elif not script.startswith(b"SELECT ("):
+        assert status == 2
+        assert "unanalysed" in found[0]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_server_and_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("safe.sql", server="oracle") == 2
+    assert "mariadb or mysql" in capsys.readouterr().err
+    assert check("safe.sql", "--json", server="mysql:8.0") == 0
+    (found,) = objects(capsys.readouterr().out)
+    assert found["binlogs"]["binlog"]["events"][0] == ["Query", "BEGIN"]
+
+
+def test_the_page_shows_what_comes_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs/how-to/check-scripts.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    for name, text in re.findall(r'```sql title="(.+?)"\n(.*?)```', page, re.DOTALL):
+        (tmp_path / name).write_text(text)
+    (shown,) = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    command, _, expected = shown.partition("\n")
+    assert main(command.removeprefix("$ binlane ").split()) == 1
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--deny unsafe-sy", ["unsafe-system-table", "unsafe-system-variable"]),
+        ("--server my", ["mysql", "mysql:8.0", "mysql:9.7"]),
+    ],
+)
+def test_completion(words: str, expected: list[str]) -> None:
+    *before, incomplete = words.split()
+    completion = ShellComplete(binlane, {}, "binlane", "_BINLANE_COMPLETE")
+    found = [item.value for item in completion.get_completions(["check", *before], incomplete)]
+    assert set(expected) <= set(found)
