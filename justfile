@@ -33,6 +33,10 @@ system *args:
 spark *args:
     pytest -m spark {{ args }}
 
+# Compare decisions recorded on real servers with ours; `--write` puts the table into the docs.
+yardsticks *args:
+    python -m tests.yardsticks {{ args }}
+
 # Print the benchmarks as JSON lines.
 bench *args:
     for name in decode text summary; do python -m "benchmarks.$name" {{ args }}; done

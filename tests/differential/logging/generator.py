@@ -1,0 +1,539 @@
+"""Random sessions: everything that bears on how a statement is logged, mixed by a seed.
+
+Rows with `a` of 1 and 2 stand in every table and stay, so that a duplicate is always at hand; what
+a session inserts has keys from 100 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Final
+
+from tests.differential.logging.scripts import Script, Statement
+
+_FORMATS: Final = ("statement", "mixed", "row")
+_T: Final = ("t1", "t2")
+_N: Final = ("n1", "n2")
+_PLAIN: Final = (*_T, *_N)
+_ROUTINES: Final = (
+    "create function f_t(x int) returns int begin insert into t2 values(x,'f'); return x; end",
+    "create function f_n(x int) returns int begin insert into n2 values(x,'f'); return x; end",
+    (
+        "create function f_m(x int) returns int begin insert into n2 values(x,'f');"
+        " insert into t2 values(x,'g'); return x; end"
+    ),
+    "create function f_uuid() returns varchar(40) return uuid()",
+    "create function f_const() returns int return 7",
+    "create function f_read() returns int return (select max(a) from t1)",
+    "create procedure p_t(x int) insert into t1 values(x,concat('p',x))",
+    "create procedure p_n(x int) insert into n1 values(x,'p')",
+    "create procedure p_uuid(x int) insert into t1 values(x,uuid())",
+    (
+        "create procedure p_mix(x int) begin declare y varchar(20) default 'v';"
+        " insert into t1 values(x,y); insert into n1 values(x,y); update t1 set b=concat(y,b) where a=x; end"
+    ),
+    (
+        "create procedure p_tx(x int) begin start transaction; insert into t1 values(x,'q');"
+        " insert into n1 values(x,'q'); commit; end"
+    ),
+    (
+        "create procedure p_rb(x int) begin start transaction; insert into t1 values(x,'q');"
+        " insert into n1 values(x,'q'); rollback; end"
+    ),
+    (
+        "create procedure p_loop(x int) begin declare i int default 0; while i<2 do"
+        " insert into t2 values(x+i,'w'); set i=i+1; end while; end"
+    ),
+    (
+        "create procedure p_if(x int) begin if x>0 then insert into t1 values(x,'i');"
+        " else insert into n1 values(-x,'i'); end if; end"
+    ),
+    "create procedure p_call(x int) begin call p_t(x); call p_n(x); end",
+    (
+        "create procedure p_ddl(x int) begin insert into t1 values(x,'d');"
+        " create table made(a int) engine=innodb; drop table made; end"
+    ),
+    (
+        "create procedure p_tmp(x int) begin create temporary table ptmp(a int);"
+        " insert into ptmp values(x); insert into t1 select a,'s' from ptmp;"
+        " drop temporary table ptmp; end"
+    ),
+    "create procedure p_func(x int) begin set @r=f_t(x); insert into n1 values(x,@r); end",
+    "create trigger tr_t before insert on tg_n for each row insert into n2 values(new.a,'r')",
+    "create trigger tr_n after insert on tg_t for each row insert into t2 values(new.a,'r')",
+    "create trigger tr_a before insert on tg_a for each row insert into ta(b) values(new.b)",
+    "create trigger tr_u after update on tg_n for each row update n2 set b=new.b where a=1",
+    "create trigger tr_d after delete on tg_t for each row delete from t2 where a=old.a",
+    "create trigger tr_s before insert on tg_s for each row set new.b=concat(new.b,'s')",
+    "create view v_t as select * from t1",
+    "create view v_n as select * from n1",
+    "create view v_u as select a,uuid() u from t2",
+    "create view v_j as select t1.a a,t1.b b,n1.b c from t1 join n1 on t1.a=n1.a",
+)
+_TRIGGERED: Final = ("tg_n", "tg_t", "tg_a", "tg_s")
+_EXPRESSIONS: Final = (
+    *("'z'",) * 8,
+    "uuid()",
+    "left(rand(),5)",
+    "now()",
+    "sysdate()",
+    "user()",
+    "connection_id()",
+    "last_insert_id()",
+    "@@hostname",
+    "@@timestamp",
+    "@@version",
+    "@uv",
+    "@uv:='k'",
+    "f_uuid()",
+    "f_const()",
+    "(select max(b) from n2 x)",
+    "(select max(b) from t2 x)",
+    "concat('a',database())",
+    "found_rows()",
+    "row_count()",
+)
+
+
+def schema(flavor: str) -> tuple[str, ...]:
+    """Objects of every kind, the same for all sessions."""
+    columns = "a int primary key, b varchar(100)"
+    tables = {
+        **dict.fromkeys((*_T, "tg_n", "tg_a", "tg_s"), f"({columns}) engine=innodb"),
+        **dict.fromkeys((*_N, "tg_t"), f"({columns}) engine=myisam"),
+        "ta": "(a int auto_increment primary key, b varchar(100)) engine=innodb",
+        "na": "(a int auto_increment primary key, b varchar(100)) engine=myisam",
+        "tu": "(a int primary key, b int, c int, unique(b)) engine=innodb",
+        "nu": "(a int primary key, b int, c int, unique(b)) engine=myisam",
+        "ts": "(g int, a int auto_increment, primary key(g,a)) engine=myisam",
+        "tp": f"({columns}) engine=innodb partition by range(a)(partition p0 values less than maxvalue)",
+        "mm": f"({columns}) engine=memory",
+        "parent": "(a int primary key) engine=innodb",
+        "child": "(a int primary key, p int, foreign key(p) references parent(a)"
+        " on delete cascade on update cascade) engine=innodb",
+    }
+    made = [f"create table {name} {definition}" for name, definition in tables.items()]
+    rows = [
+        f"insert into {name}(a,b) values(1,{value}),(2,{value[:-2]}y')"
+        for name in tables
+        if name not in {"tu", "nu", "ts", "parent", "child"}
+        for value in ["'x'"]
+    ]
+    rows += [f"insert into {name} values(1,1,1),(2,2,2)" for name in ("tu", "nu")]
+    rows += ["insert into ts(g) values(1)", "insert into parent values(1),(2)"]
+    rows += ["insert into child values(1,1),(2,2)"]
+    sequences = ["create sequence sq nocache engine=innodb"] if flavor == "mariadb" else []
+    return ("create database d", "use d", *made, *sequences, *rows, *_ROUTINES)
+
+
+class Generator:
+    """Makes one session.
+
+    Attributes:
+        flavor: `mariadb` or `mysql`.
+    """
+
+    def __init__(self, flavor: str, seed: int) -> None:
+        self.flavor = flavor
+        self._random = Random(f"{flavor}-{seed}")
+        self._key = 100
+        self._temporary: list[str] = []
+        self._made: list[str] = []
+        self._serial = 0
+        self._queue: list[Statement] = []
+
+    def script(self, length: int = 25) -> Script:
+        """A session of about `length` statements."""
+        statements = [Statement(sql=sql) for sql in self._opening()]
+        while len(statements) < length:
+            statements += self._next()
+        return Script(schema=schema(self.flavor), statements=tuple(statements))
+
+    def _opening(self) -> Iterator[str]:
+        yield f"set binlog_format={self._random.choice(_FORMATS)}"
+        if self._random.random() < 0.3:
+            yield "set binlog_direct_non_transactional_updates=1"
+        if self._random.random() < 0.2:
+            yield "set autocommit=0"
+        if self._random.random() < 0.15:
+            level = self._random.choice(("read committed", "read uncommitted", "serializable"))
+            yield f"set session transaction isolation level {level}"
+
+    def _next(self) -> list[Statement]:
+        kinds: tuple[tuple[int, Callable[[], Statement | list[Statement] | str]], ...] = (
+            (14, self._control),
+            (4, self._setting),
+            (22, self._insert),
+            (8, self._change),
+            (8, self._from_query),
+            (5, self._several),
+            (6, self._failing),
+            (7, self._routine),
+            (7, self._temporary_table),
+            (4, self._ddl),
+            (3, self._create_select),
+            (3, self._prepared),
+            (3, self._upsert),
+            (2, self._administration),
+            (2, self._of_flavor),
+            (1, self._distributed),
+        )
+        weights = [weight for weight, _ in kinds]
+        made = self._random.choices(kinds, weights)[0][1]()
+        if isinstance(made, str):
+            made = Statement(sql=made)
+        return made if isinstance(made, list) else [made]
+
+    def _new_key(self) -> int:
+        self._key += 10
+        return self._key
+
+    def _pick(self, *names: str) -> str:
+        return self._random.choice(names)
+
+    def _table(self) -> str:
+        """Any table of two columns that is written directly."""
+        names = (*_PLAIN, *_PLAIN, "tp", "mm", "v_t", "v_n", *_TRIGGERED, *self._temporary * 2)
+        return self._pick(*names)
+
+    def _plain_table(self) -> str:
+        """Any table without triggers: a statement may read what triggers write."""
+        return self._pick(*_PLAIN, *_PLAIN, "tp", "mm", "v_t", "v_n", *self._temporary * 2)
+
+    def _value(self) -> str:
+        return self._pick(*_EXPRESSIONS)
+
+    def _control(self) -> str:
+        return self._pick(
+            *("begin",) * 6,
+            *("commit",) * 5,
+            *("rollback",) * 4,
+            *("savepoint s1", "savepoint s2") * 2,
+            *("rollback to s1", "rollback to savepoint s2") * 2,
+            "release savepoint s1",
+            "start transaction with consistent snapshot",
+            "commit and chain",
+            "rollback and chain",
+            "set autocommit=1",
+            "set autocommit=0",
+        )
+
+    def _setting(self) -> str:
+        isolation = "tx_isolation" if self.flavor == "mariadb" else "transaction_isolation"
+        return self._pick(
+            *(f"set binlog_format={name}" for name in _FORMATS),
+            *(f"set session binlog_format='{name.upper()}'" for name in _FORMATS),
+            f"set binlog_direct_non_transactional_updates={self._pick('0', '1')}",
+            f"set session {isolation}='{self._pick('READ-COMMITTED', 'REPEATABLE-READ')}'",
+            "set transaction isolation level read committed",
+            f"set sql_log_bin={self._pick('0', '1', '1', '1')}",
+            "set @uv='u'",
+            "set @uv=5",
+            f"set @r=f_t({self._new_key()})",
+            f"set @r=f_n({self._new_key()})",
+            f"set autocommit={self._pick('0', '1')}",
+            f"set timestamp={self._pick('1', '1000', 'default')}",
+            f"set insert_id={self._key + 5}",
+            f"set last_insert_id={self._key}",
+            "use d",
+        )
+
+    def _insert(self) -> str:
+        key = self._new_key()
+        kind = self._random.random()
+        value = self._value()
+        table = self._plain_table() if "select" in value else self._table()
+        if kind < 0.15:
+            return f"insert into {self._pick('ta', 'na')}(b) values({value})"
+        if kind < 0.2:
+            return f"insert into ts(g) values({key})"
+        if kind < 0.25:
+            return f"insert into {self._pick('ta', 'na')} values({key},{value})"
+        if kind < 0.3:
+            return f"insert into {table}(a) values({key})"
+        if kind < 0.4:
+            return f"insert into {table} values({key},'m'),({key + 1},{value})"
+        if kind < 0.45:
+            return f"insert into {table} set a={key},b={value}"
+        if kind < 0.5:
+            return f"insert ignore into {table} values({key},{value})"
+        return f"insert into {table} values({key},{value})"
+
+    def _change(self) -> str:
+        value = self._value()
+        table = self._plain_table() if "select" in value else self._table()
+        # An UPDATE that sets what is there changes nothing, but may commit as if it did.
+        changed = f"concat(coalesce(b,''),left(coalesce({value},'n'),5))"
+        where = self._pick("a=1", "a>=1", "a=77", "b='nope'", "a=1 or a=2", f"a={self._key}")
+        return self._pick(
+            *(f"update {table} set b={changed} where {where}",) * 3,
+            *(f"update {table} set b=concat(b,'q') where {where}",) * 3,
+            f"update {table} set b=b where a=1",
+            f"update ignore {table} set b='i{self._new_key()}' where {where}",
+            f"update {table} set b='l{self._new_key()}' where a>0 limit 1",
+            f"update {table} set b='o{self._new_key()}' order by a limit 1",
+            f"delete from {table} where a={self._key}",
+            f"delete from {table} where a>=100",
+            f"delete from {table} where a>100 limit 1",
+            f"delete from {table} where a=100 and rand()<2",
+            f"delete from {table} where b={value}",
+            "update ts set g=g where g=1",
+            f"update v_j set b='j{self._new_key()}' where a=1",
+            "delete from parent where a=2",
+            "update parent set a=a+1000 where a=1",
+        )
+
+    def _from_query(self) -> str:
+        target, source = self._plain_table(), self._pick(*_PLAIN, "v_t", "v_u", *self._temporary)
+        key = self._new_key() * 1000
+        query = f"select a+{key},{self._pick('2', '1.5', 'uuid()', 'now()')} from {source}"
+        return self._pick(
+            *(f"insert into {target} {query} where a<3",) * 4,
+            f"insert ignore into {target} {query} where a<3",
+            f"insert into {target} {query} limit 1",
+            f"insert into {target} {query} where a=77",
+            f"replace into {target} {query} where a<3",
+            f"insert into {self._pick('ta', 'na')}(b) select a from {source} where a<3",
+            f"insert into {target} {query} where a<3 on duplicate key update b='k'",
+            f"insert into {target} values({key},(select max(a) from {source} x))",
+            f"select * from {source} where a=1 for update",
+            f"select {self._value()}",
+            f"select a into @uv from {source} where a=1",
+        )
+
+    def _several(self) -> str:
+        first, second = self._pick(*_PLAIN, *self._temporary), self._pick(*_PLAIN, "tp")
+        if first == second:
+            second = "ta"
+        return self._pick(
+            f"update {first} x, {second} y set x.b=concat(x.b,'q'), y.b=concat(y.b,'q') where x.a=y.a and x.a=1",
+            f"update {first} x, {second} y set x.b=concat(x.b,'q') where x.a=y.a",
+            f"update {first} x join {second} y on x.a=y.a set y.b=uuid() where x.a=1",
+            f"delete x from {first} x join {second} y on x.a=y.a where x.a=100",
+            f"delete x, y from {first} x join {second} y on x.a=y.a where x.a>=100",
+            f"delete from {first} where a in (select a+99 from {second})",
+            f"update {first} set b='s{self._new_key()}' where a in (select a from {second} where a=1)",
+        )
+
+    def _failing(self) -> Statement:
+        key = self._new_key()
+        table = self._pick(*_PLAIN, *_PLAIN, "mm", "tp", *_TRIGGERED)
+        if self._random.random() < 0.5:
+            return Statement(sql=f"insert into {table} values({key},'e'),(1,'dup')", rows=1)
+        return Statement(
+            sql=self._pick(
+                f"insert into {table} values(1,'dup')",
+                f"insert into {table} values(1,'dup'),({key},'e')",
+                f"insert into {table} values(1,uuid())",
+                f"insert into {self._pick('t1', 'n1')} select a,b from t2 where a=1",
+                "insert into nosuch values(1)",
+                "delete from nosuch",
+                "insert into child values(50,99)",
+            ),
+            rows=0,
+        )
+
+    def _routine(self) -> str:
+        key = self._new_key()
+        procedure = self._pick(
+            "p_t", "p_n", "p_uuid", "p_mix", "p_tx", "p_rb", "p_loop", "p_if", "p_call", "p_func"
+        )
+        function = self._pick("f_t", "f_n", "f_m")
+        # Functions write t2 and n2: a statement on those fails in the middle.
+        table = self._pick("t1", "n1", "tp", "mm", "tg_s")
+        return self._pick(
+            *(f"call {procedure}({key})",) * 6,
+            f"call p_if(-{key})",
+            f"call {self._pick('p_ddl', 'p_tmp')}({key})",
+            f"do {function}({key})",
+            f"select {function}({key})",
+            f"select {function}({key}),{self._pick('f_t', 'f_n')}({key + 1})",
+            f"insert into {table} values({key},{function}({key}))",
+            f"update {table} set b=concat({function}({key}),'u{key}') where a=1",
+            f"insert into {table} values({key},f_read())",
+            "select f_read()",
+        )
+
+    def _temporary_table(self) -> str:
+        engine = self._pick("innodb", "myisam")
+        if self._temporary and self._random.random() < 0.35:
+            name = self._pick(*self._temporary)
+            other = self._pick(*self._temporary)
+            made = self._pick(
+                *(f"drop temporary table {name}",) * 3,
+                f"drop table {name}",
+                f"drop temporary table if exists {name}, nosuch",
+                f"drop table {name}, nosuch",
+                f"truncate table {name}",
+                f"alter table {name} add c{self._key} int",
+                f"drop temporary table {name}, {other}" if other != name else f"drop table {name}",
+                f"create temporary table if not exists {name}(a int)",
+            )
+            if made.startswith("drop"):
+                dropped = made.replace(",", " ").split()
+                self._temporary = [kept for kept in self._temporary if kept not in dropped]
+            return made
+        self._serial += 1
+        name = f"tmp{self._serial}"
+        self._temporary.append(name)
+        return self._pick(
+            *(f"create temporary table {name}(a int, b varchar(100)) engine={engine}",) * 4,
+            f"create temporary table {name} engine={engine} select a,b from t1",
+            f"create temporary table {name} engine={engine} select a,b from n1",
+            f"create temporary table {name} engine={engine} select a,uuid() b from t1",
+            f"create temporary table {name} like t1",
+            f"create temporary table if not exists {name}(a int, b varchar(100)) engine={engine}",
+            "drop temporary table if exists nosuch",
+        )
+
+    def _ddl(self) -> str:
+        engine = self._pick("innodb", "myisam")
+        if self._made and self._random.random() < 0.5:
+            name = self._made.pop()
+            return self._pick(
+                f"drop table {name}",
+                f"drop table if exists {name}, nosuch",
+                f"drop table {name}, nosuch",
+            )
+        self._serial += 1
+        name = f"new{self._serial}"
+        made = self._pick(
+            f"create table {name}(a int, b varchar(100)) engine={engine}",
+            f"create table {name} like {self._pick(*_PLAIN, *self._temporary)}",
+            f"create table if not exists {name}(a int) engine={engine}",
+            "create table if not exists t1(a int)",
+            "create table t1(a int)",
+            f"truncate table {self._pick('tp', 'mm', 'ts', 'child')}",
+            f"alter table {self._pick(*_PLAIN)} alter b set default 'c{self._key}'",
+            f"alter table {self._pick(*_PLAIN)} comment='c'",
+            f"create index i{self._key} on {self._pick(*_PLAIN)}(b)",
+            f"create or replace view vv as select {self._pick('1', 'uuid()', 'a from t1')}",
+            f"create database if not exists e{self._pick('1', '2')}",
+            "drop database if exists e1",
+            "drop table if exists nosuch",
+            "drop table nosuch",
+            "rename table ts to ts2, ts2 to ts",
+            "drop view if exists vv",
+        )
+        if made.startswith("create table") and name in made:
+            self._made.append(name)
+        return made
+
+    def _create_select(self) -> str:
+        self._serial += 1
+        name = f"new{self._serial}"
+        self._made.append(name)
+        engine = self._pick("innodb", "myisam")
+        source = self._pick(*_PLAIN, *self._temporary)
+        return self._pick(
+            f"create table {name} engine={engine} select a,b from {source}",
+            f"create table {name} engine={engine} as select a,uuid() u from {source}",
+            f"create table {name}(k int auto_increment primary key) engine={engine}"
+            f" select a from {source}",
+            f"create table {name} engine={engine} select a from {source} limit 1",
+            f"create table {name} engine={engine} select a from {source} where a=77",
+            f"create table if not exists {name} engine={engine} select a from {source}",
+            f"create table if not exists t1 engine={engine} select a from {source}",
+            f"create table {name} engine={engine} select f_uuid() u, 1 c",
+            f"create table {name}(a int primary key) engine={engine} ignore select a from {source}",
+        )
+
+    def _prepared(self) -> list[Statement]:
+        key = self._new_key()
+        table = self._pick(*_PLAIN, *_TRIGGERED)
+        return [
+            Statement(sql=sql)
+            for sql in self._pick_list(
+                [
+                    f"prepare ps from 'insert into {table} values(?,?)'",
+                    f"set @k={key}, @v='w'",
+                    "execute ps using @k,@v",
+                    "deallocate prepare ps",
+                ],
+                [
+                    f"prepare ps from 'update {table} set b=? where a=1'",
+                    f"set @v={key}.5",
+                    "execute ps using @v",
+                ],
+                [f"prepare ps from 'insert into {table} values({key},uuid())'", "execute ps"],
+                [f"prepare ps from 'insert into {table} values({key},@uv)'", "execute ps"],
+            )
+        ]
+
+    def _pick_list(self, *choices: list[str]) -> list[str]:
+        return self._random.choice(choices)
+
+    def _upsert(self) -> str:
+        key = self._new_key()
+        return self._pick(
+            f"insert into {self._table()} values(1,'d') on duplicate key update b='d{key}'",
+            f"insert into {self._pick('tu', 'nu')} values(1,1,5) on duplicate key update c=c+1",
+            f"insert into {self._pick('tu', 'nu')} values({key},{key},5)"
+            " on duplicate key update c=c+1",
+            f"replace into {self._pick(*_PLAIN)} values(1,'r{key}')",
+            f"replace into {self._pick(*_PLAIN)} values({key},{self._value()})",
+            f"replace into {self._pick('tu', 'nu')} values({key},{key},1)",
+        )
+
+    def _administration(self) -> str:
+        return self._pick(
+            "analyze table t1",
+            "analyze no_write_to_binlog table t1",
+            "optimize table n1",
+            "repair table n1",
+            "check table t1",
+            "flush tables",
+            "flush local tables",
+            "flush tables t1",
+            "create user if not exists u1",
+            "drop user if exists u1",
+            "grant select on d.* to root@localhost",
+            "show tables",
+            "explain select * from t1",
+            "lock tables t1 write, n1 write",
+            "unlock tables",
+            "handler t1 open",
+            "handler t1 close",
+            "select get_lock('l',0)",
+            "update performance_schema.setup_consumers set enabled=enabled",
+        )
+
+    def _of_flavor(self) -> str:
+        key = self._new_key()
+        if self.flavor == "mysql":
+            return self._pick(
+                f"insert into t1 select a+{key * 1000},b from t2 where a<3 for update nowait",
+                f"insert into t1 select a+{key * 1000},b from t2 where a<3 for update skip locked",
+                f"insert into n1 with c as (select a from t1 where a<3) select a+{key},'w' from c",
+                "create table if not exists tj(a int) engine=innodb",
+            )
+        return self._pick(
+            f"insert into {self._pick(*_PLAIN)} values({key},nextval(sq))",
+            "do nextval(sq)",
+            "select next value for sq",
+            f"insert into {self._pick(*_PLAIN)} values({key},'r') returning a",
+            f"delete from {self._pick(*_PLAIN)} where a>=100 returning a",
+            f"execute immediate 'insert into t1 values(?,?)' using {key},'z'",
+            f"set statement binlog_format=row for insert into t1 values({key},'s')",
+            f"begin not atomic insert into t1 values({key},'c'); insert into n1 values({key},'c');"
+            " end",
+            "create or replace table newr(a int) engine=innodb",
+            "create or replace table newr engine=innodb select a,b from t1",
+            f"create or replace temporary table tmpr(a int) engine={self._pick('innodb', 'myisam')}",
+        )
+
+    def _distributed(self) -> list[Statement]:
+        key = self._new_key()
+        end = self._pick_list(
+            ["xa end 'x'", "xa prepare 'x'", "xa commit 'x'"],
+            ["xa end 'x'", "xa prepare 'x'", "xa rollback 'x'"],
+            ["xa end 'x'", "xa commit 'x' one phase"],
+            ["xa end 'x'", "xa rollback 'x'"],
+        )
+        inner = self._pick_list(
+            [f"insert into t1 values({key},'x')"],
+            [f"insert into t1 values({key},'x')", f"insert into n1 values({key},uuid())"],
+            [],
+        )
+        return [Statement(sql=sql) for sql in ("xa start 'x'", *inner, *end)]

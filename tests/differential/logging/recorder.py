@@ -1,0 +1,161 @@
+"""What a real server does with each statement of a session: error, notes, events.
+
+A second connection reads the log, so that the session's own diagnostics stay untouched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from tests.differential.logging.servers import LoggingServer
+from tests.differential.logging.symbols import symbol
+from tests.logged_events import Event, comparable
+
+_UNSAFE: Final = 1592
+_POSITION: Final = {"mariadb": "show master status", "mysql": "show binary log status"}
+_LAST_EVENT_POSITION: Final = 4
+_OWN_DATABASES: Final = {"mysql", "sys", "information_schema", "performance_schema"}
+_GONE_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a server did with one statement.
+
+    Attributes:
+        sql: The statement; empty for the end of the session.
+        error: Error number; None if it succeeded.
+        message: The error's text.
+        reasons: Symbols of the notes 1592.
+        affected: Rows changed, as the client is told.
+        has_result: It gave a result set.
+        events: What it appended, ids as `#`.
+    """
+
+    sql: str
+    error: int | None = None
+    message: str = ""
+    reasons: tuple[str, ...] = ()
+    affected: int = 0
+    has_result: bool = False
+    events: tuple[Event, ...] = ()
+
+
+class Recorder:
+    """Runs sessions on a server; one at a time."""
+
+    def __init__(self, server: LoggingServer) -> None:
+        self.server = server
+        self._observer = server.connect()
+        self._observer.query("set autocommit=1, lock_wait_timeout=5, innodb_lock_wait_timeout=5")
+        self._file, self._position = "", 0
+        self._globals: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """End the connection that reads the log."""
+        self._observer.close()
+
+    def reset(self, schema: Sequence[str]) -> None:
+        """Drop all databases but the server's own, and make the objects of a schema."""
+        for *_, xid in self._ask("xa recover"):
+            name = xid.decode() if isinstance(xid, bytes) else xid
+            self._observer.query(f"xa rollback '{name}'")
+        for (name,) in self._ask("show databases"):
+            if name not in _OWN_DATABASES:
+                self._observer.query(f"drop database if exists `{name}`")
+        with self.server.connect() as connection:
+            connection.query("set sql_log_bin=0")
+            for statement in schema:
+                connection.query(statement)
+
+    def run(self, statements: Sequence[str], database: str = "d") -> Iterator[Recorded]:
+        """Run one session; the last value is the end of the session."""
+        connection = self.server.connect(database)
+        thread_id = connection.thread_id()
+        self._skip()
+        try:
+            for statement in statements:
+                yield self._execute(connection, statement)
+        finally:
+            with suppress(pymysql.Error):
+                connection.close()
+            self._wait_for_end(thread_id)
+        yield Recorded(sql="", events=tuple(self._appended()))
+
+    def _execute(self, connection: Connection[Cursor], statement: str) -> Recorded:
+        error, message, affected, has_result = None, "", 0, False
+        try:
+            affected = connection.query(statement)
+            has_result = _has_result(connection)
+            while _has_next(connection):
+                connection.next_result()
+        except pymysql.MySQLError as failure:
+            error, message = failure.args[0], str(failure.args[-1])
+        reasons = () if error is None and not _warned(connection) else self._reasons(connection)
+        return Recorded(
+            sql=statement,
+            error=error,
+            message=message,
+            reasons=reasons,
+            affected=affected,
+            has_result=has_result,
+            events=tuple(self._appended()),
+        )
+
+    def _reasons(self, connection: Connection[Cursor]) -> tuple[str, ...]:
+        connection.query("show warnings")
+        result = connection._result
+        assert result is not None
+        return tuple(
+            symbol(self.server.flavor, str(text))
+            for _, errno, text in result.rows or ()
+            if errno == _UNSAFE
+        )
+
+    def _ask(self, statement: str) -> tuple[tuple[Any, ...], ...]:
+        with self._observer.cursor() as cursor:
+            cursor.execute(statement)
+            return cursor.fetchall()
+
+    def _skip(self) -> None:
+        row = self._ask(_POSITION[self.server.flavor])[0]
+        self._file, self._position = row[0], row[1]
+
+    def _appended(self) -> list[Event]:
+        rows = self._ask(f"show binlog events in '{self._file}' from {self._position}")
+        events = [Event(row[2], row[5]) for row in rows]
+        if rows:
+            self._position = rows[-1][_LAST_EVENT_POSITION]
+        if any(event.type == "Rotate" for event in events):
+            self._skip()
+        return comparable(events)
+
+    def _wait_for_end(self, thread_id: int) -> None:
+        deadline = time.monotonic() + _GONE_S
+        while self._ask(f"select 1 from information_schema.processlist where id={thread_id}"):
+            assert time.monotonic() < deadline, "the session does not end"
+            time.sleep(0.005)
+
+
+def _warned(connection: Connection[Cursor]) -> bool:
+    # Some statements leave the warnings of the one before: the count is of the last one only.
+    result = connection._result
+    return result is not None and result.warning_count > 0
+
+
+def _has_next(connection: Connection[Cursor]) -> bool:
+    result = connection._result
+    return result is not None and bool(result.has_next)
+
+
+def _has_result(connection: Connection[Cursor]) -> bool:
+    result = connection._result
+    return result is not None and result.field_count > 0

@@ -1,0 +1,115 @@
+"""Sessions of statements that a server records and our session answers, and how the two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.codec.types import Flavor
+from binlane.policy.server import Server
+from binlane.session.report import Outcome, StatementResult
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+from tests.differential.logging.recorder import Recorded
+from tests.differential.logging.scripts import Script, Statement
+from tests.logged_events import are_equal, comparable
+
+VERSIONS: Final = {"mariadb": "mariadb:10.11.19", "mysql": "mysql:9.7.4"}
+CONFIGURATION: Final = {
+    "mariadb": "set global log_bin_trust_function_creators=1;\n",
+    "mysql": (
+        "set global log_bin_trust_function_creators=1;\n"
+        "set global gtid_mode=OFF;\nset global enforce_gtid_consistency=OFF;\n"
+    ),
+}
+# Refusals of the servers that our session must find itself; every other error is stated.
+_REFUSALS: Final = frozenset(
+    {*range(1661, 1669), 1559, 1560, 1679, 1685, 1686, 1694, 1695, 1785, 1786, 1787, 1844}
+    | {3199, 3745, 3746, 3748, 4033, 4112}
+)
+_COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Where a session of ours first does something else than the server.
+
+    Attributes:
+        index: Of the statement; behind the last one at the end of the session.
+        aspect: `error`, `notes`, `events`, `unanalysed`, `crash`.
+        expected: What the server did.
+        actual: What we say.
+    """
+
+    index: int
+    aspect: str
+    expected: object
+    actual: object
+
+
+def outcome(statement: Statement, recorded: Recorded) -> Outcome:
+    """What happened, as a script would state it."""
+    if recorded.error is not None:
+        if recorded.error in _REFUSALS:
+            return Outcome()
+        return Outcome(error=recorded.error, rows=statement.rows or 0)
+    words = statement.sql.lower().split()
+    is_counted = words[0] in _COUNTED or (words[0] == "create" and "select" in words)
+    if is_counted and recorded.affected == 0:
+        return Outcome(rows=0)
+    return Outcome()
+
+
+def first_difference(
+    flavor: str, script: Script, recorded: Sequence[Recorded]
+) -> Difference | None:
+    """Run a script through our session and compare statement by statement."""
+    catalog = SchemaCatalog(Flavor(flavor))
+    catalog.load(CONFIGURATION[flavor] + _script(script.schema))
+    session = Session(server=Server.parse(VERSIONS[flavor]), objects=catalog, database="d")
+    upserts = False
+    for index, done in enumerate(recorded):
+        try:
+            if index < len(script.statements):
+                statement = script.statements[index]
+                lower = statement.sql.lower()
+                upserts = upserts or "replace" in lower or "on duplicate" in lower
+                result = session.execute(statement.sql, outcome(statement, done))
+            else:
+                result = session.disconnect()
+        except Exception as error:  # noqa: BLE001 - a traceback is a difference too
+            return Difference(
+                index=index,
+                aspect="crash",
+                expected=None,
+                actual=f"{type(error).__name__}: {error}",
+            )
+        for aspect, expected, actual in _aspects(done, result, upserts=upserts):
+            if not _is_same(expected, actual):
+                return Difference(index=index, aspect=aspect, expected=expected, actual=actual)
+    return None
+
+
+def _script(schema: Sequence[str]) -> str:
+    return "DELIMITER $$\n" + "".join(f"{statement}$$\n" for statement in schema)
+
+
+def _is_same(expected: object, actual: object) -> bool:
+    if isinstance(expected, list) and isinstance(actual, list):
+        return are_equal(expected, actual)
+    return expected == actual
+
+
+def _aspects(
+    done: Recorded, result: StatementResult, *, upserts: bool
+) -> Iterator[tuple[str, object, object]]:
+    yield "unanalysed", None, result.unanalysed and result.unanalysed.reason
+    yield "error", done.error, result.error and result.error.errno
+    yield "notes", done.reasons, tuple(note.reason for note in result.notes)
+    events = [event for binlog in result.binlogs.values() for event in binlog.events]
+    yield (
+        "events",
+        comparable(done.events, upserts=upserts),
+        comparable(events, upserts=upserts),
+    )
