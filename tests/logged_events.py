@@ -47,12 +47,7 @@ def normalised(event: Event) -> Event:
     if kind in _NUMBERS:
         return Event(kind, _NUMBERS[kind].sub("#", info))
     if _ROWS.fullmatch(kind):
-        # What stands in the log for foreign keys is the version's, not the statement's.
-        info = info.replace(" USE_SQL_FOREIGN_KEY_F", "").replace(
-            " flags: USE_SQL_FOREIGN_KEY_F", ""
-        )
-        info = re.sub(r" flags: *$", "", re.sub(r"(?<=table_id: )\d+", "#", info))
-        return Event(kind, info)
+        return Event(kind, re.sub(r"(?<=table_id: )\d+", "#", info))
     if kind in {"Gtid", "XA_prepare", "Query", "Xid"}:
         info = _GTID.sub("GTID #", info) if kind == "Gtid" else info
         return Event(kind, _THREAD_ID.sub(r"\1#", _XID.sub("/* xid=# */", info)))

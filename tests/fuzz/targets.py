@@ -15,6 +15,9 @@ from typing import Final
 from binlane.cat.json_lines import JsonLines
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import TextOptions
+from binlane.check.checker import Checker
+from binlane.check.findings import findings
+from binlane.check.json_lines import json_line
 from binlane.codec.columns import decode_rows
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, decode_event, encode_event
@@ -31,6 +34,7 @@ from binlane.grouping.event_group import group_events
 from binlane.grouping.inner import expanded, expanded_all
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
+from binlane.policy.server import Server
 from binlane.sql.analysis import analyse
 from binlane.sql.catalog import SchemaCatalog
 from tests.build import FORMAT, PLAIN_FORMAT, event, rows, table_map
@@ -136,6 +140,20 @@ def _sql(data: bytes) -> None:
         SchemaCatalog().apply(statement, database="shop")
 
 
+def _check(data: bytes) -> None:
+    """A schema, definitions and a script, split at NUL bytes, with both servers' rules."""
+    schema, script, definitions = (*data.split(b"\0", 2), b"", b"")[:3]
+    for server in _SERVERS:
+        for binlogs in {None, definitions or None}:
+            with suppress(BinlaneError):
+                for checked in Checker(server, _SCHEMA + schema, binlogs).check(script):
+                    assert json_line("f", checked, explain=True)
+                    assert all(finding.message for finding in findings(checked))
+                    unanalysed = checked.result.unanalysed
+                    if unanalysed is not None:
+                        assert not unanalysed.reason.startswith("binlane has a fault"), unanalysed
+
+
 def _expanded(data: bytes) -> Iterator[Event]:
     return expanded_all(walk([data], file="f"), file="f")
 
@@ -164,11 +182,59 @@ def _statements() -> Iterator[bytes]:
         yield from fixture_set(name).files["script.sql"].split(b";\n")
 
 
+def _scripts() -> Iterator[bytes]:
+    """Scripts of the checked examples, with a schema before them."""
+    for schema, script, definitions in _EXAMPLES:
+        yield b"\0".join((schema, script, definitions))
+    for statement in _statements():
+        yield b"\0" + statement
+
+
 def _none() -> Iterator[bytes]:
     yield from (b"", bytes(range(64)))
 
 
 _FORMATS: Final = (FORMAT, PLAIN_FORMAT)
+_SERVERS: Final = (Server.parse("mariadb"), Server.parse("mysql"))
+_SCHEMA: Final = b"CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY, b CHAR(9)); "
+_EXAMPLES: Final = (
+    (
+        (
+            b"CREATE TABLE n (a INT) ENGINE=MyISAM; CREATE VIEW v AS SELECT a FROM t; "
+            b"CREATE TRIGGER g BEFORE INSERT ON n FOR EACH ROW INSERT INTO t VALUES (NEW.a, 'x');"
+        ),
+        (
+            b"BEGIN; INSERT INTO n VALUES (1), (2); SAVEPOINT s; UPDATE v SET a = 3 LIMIT 1; "
+            b"-- @error 1062\n-- @rows 1\nINSERT INTO t SELECT a, UUID() FROM n; ROLLBACK TO s; COMMIT;"
+        ),
+        b"CREATE BINLOG 'b' LOG(`d`.`t`), FORMAT='STATEMENT'; CREATE BINLOG 'c' IGNORE(`d`);",
+    ),
+    (
+        (
+            b"DELIMITER //\nCREATE FUNCTION f(x INT) RETURNS INT BEGIN DECLARE y INT DEFAULT 1; "
+            b"WHILE y < 3 DO INSERT INTO t VALUES (x, @u := y); SET y = y + 1; END WHILE; "
+            b"RETURN y; END//\nCREATE PROCEDURE p(OUT o INT) BEGIN DECLARE EXIT HANDLER FOR 1062 "
+            b"BEGIN END; IF RAND() THEN SET o = f(2); ELSE SIGNAL SQLSTATE '45000'; END IF; END//\n"
+        ),
+        (
+            b"SET binlog_format = STATEMENT, @v = 'a'; SELECT f(1); CALL p(@o); "
+            b"PREPARE s FROM 'DELETE FROM t WHERE a = ?'; EXECUTE s USING @o; DEALLOCATE PREPARE s; "
+            b"CREATE TEMPORARY TABLE e SELECT * FROM t; DROP TABLE e, t; XA START 'x'; XA END 'x';"
+        ),
+        b"CREATE BINLOG 'b' LOG(`d`), FORMAT='MIXED';",
+    ),
+    (
+        b"",
+        (
+            b"CREATE TABLE k (i INT AUTO_INCREMENT PRIMARY KEY, j JSON, UNIQUE (i)) ENGINE=InnoDB "
+            b"PARTITION BY HASH (i) PARTITIONS 2; ALTER TABLE k ADD COLUMN c INT FIRST; "
+            b"RENAME TABLE k TO l; LOCK TABLES l WRITE; REPLACE INTO l (i) VALUES (NULL); "
+            b"INSERT INTO l SET i = 1 ON DUPLICATE KEY UPDATE c = 1; UNLOCK TABLES; "
+            b"GRANT SELECT ON d.* TO u@h; LOAD DATA INFILE 'f' INTO TABLE t (a, @x) SET b = @x;"
+        ),
+        b"",
+    ),
+)
 TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
     {
         "body": Target(_body, _bodies),
@@ -178,5 +244,6 @@ TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
         "rows": Target(_rows, _none),
         "parts": Target(_small_parts, _none),
         "sql": Target(_sql, _statements),
+        "check": Target(_check, _scripts),
     }
 )

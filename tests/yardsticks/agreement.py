@@ -48,8 +48,8 @@ def agreement(flavor: str, *, only: str = "") -> Agreement:
     kept = [record for record in records(flavor) if re.search(only, record.name)]
     groups = _groups(kept)
     for record in kept:
-        group = groups[record.name]
-        total[group] += 1
+        found_in = _found_in(record, groups[record.name])
+        total.update(found_in)
         try:
             found = differences(record)
         except Exception as error:  # noqa: BLE001 - one that ends in a traceback is a mismatch too
@@ -57,10 +57,10 @@ def agreement(flavor: str, *, only: str = "") -> Agreement:
         if found:
             mismatches.append(Mismatch(record, tuple(found)))
         else:
-            agreed[group] += 1
+            agreed.update(found_in)
     return Agreement(
         flavor=flavor,
-        total=total.total(),
+        total=len(kept),
         mismatches=tuple(mismatches),
         by_group={group: (agreed[group], number) for group, number in total.items()},
     )
@@ -77,6 +77,16 @@ def _groups(kept: list[Record]) -> dict[str, str]:
         if own:
             groups[record.name] = own[0].removeprefix("ER_BINLOG_UNSAFE_")
     return groups
+
+
+def _found_in(record: Record, group: str) -> set[str]:
+    """The groups of a record: its statement's own, its errors and what its context adds."""
+    context = {
+        reason.removeprefix("ER_BINLOG_UNSAFE_")
+        for reason in record.reasons
+        if _is_of_context(reason)
+    }
+    return {group, *context} | ({f"error {record.error}"} if record.error else set())
 
 
 def _is_of_context(reason: str) -> bool:

@@ -54,7 +54,7 @@ class Checker:
         self._assume_engine = assume_engine
         self._objects = SchemaCatalog(Flavor(server.flavor))
         text = schema if isinstance(schema, str) else schema[:].decode("utf-8", "surrogateescape")
-        self._objects.load(text.removeprefix("\ufeff"))
+        self._objects.load(text.removeprefix("\ufeff"), version=server.version)
         for definition in self._definitions or ():
             try:
                 refuse_views(definition, self._objects)
@@ -82,7 +82,8 @@ class Checker:
             ended = None
             if statement.is_disconnect:
                 ended = session.disconnect()
-                session = self._session(objects, session.definitions)
+                before, session = session, self._session(objects, session.definitions)
+                session.follow(before)
             if not statement.sql:
                 if waiting is not None and ended is not None:
                     waiting = replace(

@@ -11,9 +11,12 @@ from binlane.check.hints import HINTS
 from binlane.check.script import ScriptStatement
 from binlane.session.report import Note, Refusal, StatementResult, Unanalysed, Why
 
-UNKNOWN_OBJECTS: Final = frozenset((1049, 1146, 1305, 1356))
-"""Errors of what names an unknown database, table or routine, or a view of such: the schema may
-lack it, so nothing is known of the statement."""
+UNKNOWN_OBJECTS: Final = frozenset(
+    (1008, 1049, 1051, 1146, 1305, 1356, 1360, 1539, 3503, 4091, 4092)
+)
+"""Errors of what names an unknown database, table, view, routine, trigger or event, or a view of
+such: the schema may lack it, so nothing is known of the statement."""
+_SAVEPOINT: Final = "SAVEPOINT "
 SYNTAX_ERROR: Final = 1064
 UNANALYSED: Final = "BINLANE_NOT_ANALYSED"
 NOT_UNDERSTOOD: Final = "BINLANE_NOT_UNDERSTOOD"
@@ -118,7 +121,8 @@ def unanalysed_finding(unanalysed: Unanalysed) -> Finding:
 
 
 def _refusal(error: Refusal) -> Finding:
-    is_unknown = error.errno in UNKNOWN_OBJECTS or error.symbol == NOT_UNDERSTOOD
+    is_object = error.errno in UNKNOWN_OBJECTS and not error.message.startswith(_SAVEPOINT)
+    is_unknown = is_object or error.symbol == NOT_UNDERSTOOD
     return Finding(
         kind=Kind.UNANALYSED if is_unknown else Kind.REFUSED,
         symbol=error.symbol,

@@ -20,6 +20,7 @@ SAFETY_REASONS: Final = MappingProxyType(
         "BINLANE_PARTIAL_TRANSACTION": "A transaction writes inside and outside of a scope.",
         "BINLANE_TABLE_SCOPE_TRIGGER": "A trigger runs, and a scope of tables logs statements.",
         "BINLANE_LOAD_DATA": "A scoped binlog logs LOAD DATA as a statement.",
+        "BINLANE_DEFINITION": "A definition of a binlog that cannot be.",
     }
 )
 """Refusals of statements that some binlog's scope splits."""

@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from binlane import __version__
-from binlane.cli.main import EXIT_USAGE
+from binlane.cli.main import EXIT_UNUSABLE, EXIT_USAGE
 from binlane.cli.main import report as report_error
 from binlane.cli.talk import verbose_option
 from binlane.errors import StoreError
@@ -152,14 +152,31 @@ def command(  # noqa: PLR0913  # one parameter an option
             report_error(error)
             run.tally.missed(script, error.message)
     _write(run.report.end(run.tally))
-    sys.stdout.flush()
+    with _stops_where_full():
+        sys.stdout.flush()
     return run.tally.exit_code
 
 
 def _write(lines: Iterator[str]) -> None:
     write = sys.stdout.write
-    for line in lines:
-        write(line + "\n")
+    with _stops_where_full():
+        for line in lines:
+            write(line + "\n")
+
+
+@contextmanager
+def _stops_where_full() -> Iterator[None]:
+    """End the process if the result cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        message = f"the result cannot be written: {error.strerror or error}"
+        report_error(StoreError(message, path="standard output", hint="free space, then repeat"))
+        # Nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(EXIT_UNUSABLE) from error
 
 
 @contextmanager

@@ -5,7 +5,8 @@ Made by `resolution` from a statement's facts and the server's objects; read by 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import is_
 from typing import TYPE_CHECKING
 
 from binlane.sql.effects import StatementKind
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from binlane.names import TableName
     from binlane.policy.reasons import Reason
     from binlane.policy.refusals import LoggingError
-    from binlane.sql.facts import RowChange
+    from binlane.sql.facts import RowChange, Shift
     from binlane.sql.schema import Table
 
 
@@ -63,6 +64,14 @@ class TableAccess:
     offset: int = 0
     length: int = 0
 
+    def moved(self, shift: Shift) -> TableAccess:
+        """The same in a statement that differs only in its literals."""
+        offset = shift(self.offset)
+        length = shift(self.offset + self.length) - offset
+        if offset == self.offset and length == self.length:
+            return self
+        return replace(self, offset=offset, length=length)
+
     @property
     def name(self) -> TableName:
         """The table's name."""
@@ -91,6 +100,11 @@ class ReasonFound:
     offset: int = 0
     length: int = 0
     via: tuple[Via, ...] = ()
+
+    def moved(self, shift: Shift) -> ReasonFound:
+        """The same in a statement that differs only in its literals."""
+        offset = shift(self.offset)
+        return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +140,17 @@ class ResolvedStatement:
     is_delayed: bool = False
     uses_sequence_next: bool = False
     notes: tuple[str, ...] = ()
+
+    def moved(self, shift: Shift) -> ResolvedStatement:
+        """The same for a statement that differs only in its literals."""
+        accesses = tuple([access.moved(shift) for access in self.accesses])
+        if not self.reasons and not self.unknown_tables and not self.errors:
+            stays = all(map(is_, accesses, self.accesses))
+            return self if stays else replace(self, accesses=accesses)
+        return replace(
+            self,
+            accesses=accesses,
+            reasons=tuple(found.moved(shift) for found in self.reasons),
+            unknown_tables=tuple((name, shift(offset)) for name, offset in self.unknown_tables),
+            errors=tuple(error.moved(shift) for error in self.errors),
+        )

@@ -54,6 +54,27 @@ def used_defaults(
     """What MySQL finds unsafe in the defaults that a statement uses of a table that it writes."""
     if server.is_mariadb:
         return
+    for column in _used(table, facts):
+        if _is_varying(column, table, server):
+            what = f"the default of {table.name.plain}.{column.name}"
+            yield place.found(Reason.SYSTEM_FUNCTION, what, place.offset, place.length)
+
+
+def prepared_defaults(
+    table: Table, facts: StatementFacts, server: Server
+) -> Iterator[StatementFacts]:
+    """The expressions of a table's defaults that a statement makes the server get ready.
+
+    MariaDB does so with all of every table that it opens, MySQL with those that are used.
+    """
+    columns = table.definition.columns if server.is_mariadb else _used(table, facts)
+    for column in columns:
+        if column.has_default_expression and column.default is not None:
+            yield default_facts(column.default, table.name.database)
+
+
+def _used(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
+    """The columns whose DEFAULT a statement uses."""
     supplied = None if facts.columns is None else {name.lower() for name in facts.columns}
     assigned = {column.name.lower() for column in facts.set_columns}
     for column in table.definition.columns:
@@ -62,9 +83,8 @@ def used_defaults(
             facts.effects.kind in _INSERTS and supplied is not None and name not in supplied
         )
         is_said = facts.defaults and (supplied is None or name in supplied | assigned)
-        if (is_left_out or is_said) and _is_varying(column, table, server):
-            what = f"the default of {table.name.plain}.{column.name}"
-            yield place.found(Reason.SYSTEM_FUNCTION, what, place.offset, place.length)
+        if is_left_out or is_said:
+            yield column
 
 
 def _is_varying(column: TableColumn, table: Table, server: Server) -> bool:

@@ -9,8 +9,6 @@ from binlane.sql.facts import RowChange
 if TYPE_CHECKING:
     from binlane.sql.schema import ForeignKey
 
-SERVER_FOREIGN_KEYS: Final = (9, 6, 0)
-"""Since this version MySQL's server, not InnoDB, opens the tables of foreign keys."""
 ROW_DELETES: Final = frozenset({RowChange.DELETE, RowChange.REPLACE})
 """Changes that remove rows."""
 ROW_UPDATES: Final = frozenset({RowChange.UPDATE, RowChange.UPSERT})

@@ -23,7 +23,6 @@ from binlane.policy.defaults import default_facts
 from binlane.policy.foreign_keys import (
     ROW_DELETES,
     ROW_UPDATES,
-    SERVER_FOREIGN_KEYS,
     cascaded,
     identifier,
 )
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
 
+TABLES_MAX: Final = 10_000
+"""More are not opened: views of views can name any number."""
 _EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
 # What fires which triggers.
 _FIRED: Final = {
@@ -147,6 +148,9 @@ class LockList:
         opened = called = 0
         while opened < len(self.tables) or called < len(self._calls):
             while opened < len(self.tables):
+                if len(self.tables) > TABLES_MAX:
+                    self.notes.append(f"it opens more than {TABLES_MAX:,} tables")
+                    return
                 self._open(opened)
                 opened += 1
             while called < len(self._calls):
@@ -164,18 +168,13 @@ class LockList:
         self._add_merged(entry, entry.table, index)
         if not (entry.is_locked_for_write or entry.fires):
             return
-        if not entry.is_foreign_key or self._opens_foreign_tables:
+        if not entry.is_foreign_key or self.server.has_server_foreign_keys:
             self._add_triggers(entry)
         self._add_children(entry)
-        if self._opens_foreign_tables:
+        if self.server.has_server_foreign_keys:
             self._add_parents(entry, entry.table)
         if not entry.is_foreign_key:
             self._add_default_sequences(entry)
-
-    @property
-    def _opens_foreign_tables(self) -> bool:
-        """Whether the server itself, not the engine, cares for foreign keys."""
-        return not self.server.is_mariadb and self.server.version >= SERVER_FOREIGN_KEYS
 
     def _table(self, entry: Opened) -> Table | None:
         table = self.objects.table(entry.name)
@@ -268,7 +267,7 @@ class LockList:
             keys.sort(key=identifier)
         for key in keys:
             changes = cascaded(key, entry.changes)
-            if changes or self._opens_foreign_tables:
+            if changes or self.server.has_server_foreign_keys:
                 self._add_foreign_table(entry, key.table, changes)
 
     def _add_parents(self, entry: Opened, table: Table) -> None:

@@ -8,7 +8,7 @@ Source: sql_class.cc (MariaDB 10.11) and binlog.cc (MySQL 9.7), `decide_logging_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.policy import refusals
@@ -20,7 +20,7 @@ from binlane.policy.reasons import Reason
 from binlane.policy.refusals import LoggingError
 from binlane.policy.survey import CREATES, Survey
 from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
+from binlane.sql.facts import RowChange, Shift
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 
 __all__ = [
@@ -55,6 +55,16 @@ class Verdict:
     is_filtered: bool = False
     is_mixed_unsafe: bool = False
     steps: tuple[str, ...] = ()
+
+    def moved(self, shift: Shift) -> Verdict:
+        """The same for a statement that differs only in its literals."""
+        if not self.unsafe and not self.errors:
+            return self
+        return replace(
+            self,
+            errors=tuple(error.moved(shift) for error in self.errors),
+            unsafe=tuple(found.moved(shift) for found in self.unsafe),
+        )
 
 
 _BLACKHOLE_ERRNO: Final = {True: 1105, False: 1870}
@@ -180,7 +190,8 @@ def _format_as_statement(survey: Survey) -> LoggingFormat | None:
         survey.errors.append(refusals.row_injection_and_statement_mode(survey.server))
         return None
     if not survey.written_by_all.is_statement_capable and statement.has_row_statement:
-        if survey.server.is_mariadb and survey.is_written and survey.writes_only_temporary:
+        only_temporary = survey.is_written and survey.writes_only_temporary
+        if survey.server.is_mariadb and (only_temporary or survey.forces_row):
             return LoggingFormat.ROW
         survey.errors.append(refusals.statement_mode_and_row_engine())
         return None
@@ -230,7 +241,7 @@ def _check_gtid_consistency(survey: Survey, found: LoggingFormat | None) -> None
     writes_trans = bool(survey.access & (Access.WRITES_TRANS | Access.WRITES_TEMP_TRANS))
     if not writes_nontrans:
         return
-    if writes_trans or now.is_in_transaction or not now.is_trx_cache_empty:
+    if writes_trans or not now.is_trx_cache_empty:
         error = refusals.nontransactional_and_gtid()
         if now.gtid_consistency == "ON":
             survey.errors.append(error)

@@ -5,7 +5,7 @@ Source: the message files of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from binlane.policy import reasons
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from binlane.names import TableName
     from binlane.policy.access import ReasonFound
     from binlane.policy.server import Server
+    from binlane.sql.facts import Shift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,10 @@ class LoggingError:
     message: str
     sqlstate: str = "HY000"
     cause: ReasonFound | None = None
+
+    def moved(self, shift: Shift) -> LoggingError:
+        """The same for a statement that differs only in its literals."""
+        return self if self.cause is None else replace(self, cause=self.cause.moved(shift))
 
 
 _IMPOSSIBLE: Final = "Cannot execute statement: impossible to write to binary log since "

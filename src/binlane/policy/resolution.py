@@ -183,9 +183,9 @@ def _created(
 
 
 def _written_while_created(list_: LockList) -> Iterator[LoggingError]:
-    """What MySQL says of a query whose functions write."""
+    """What MySQL says of a query that locks for writing: by FOR UPDATE, or in a function."""
     for entry in list_.tables[1:]:
-        if entry.is_prelocked and entry.is_locked_for_write:
+        if entry.is_locked_for_write:
             yield refusals.written_while_created(entry.name, list_.tables[0].name)
             return
 

@@ -27,6 +27,27 @@ class Server:
         """MariaDB, not MySQL."""
         return self.flavor == "mariadb"
 
+    @property
+    def has_server_foreign_keys(self) -> bool:
+        """Foreign keys are the server's own work, not InnoDB's: MySQL since 9.6.
+
+        It then opens the tables of foreign keys, and logs the rows that they change.
+        """
+        return not self.is_mariadb and self.version >= (9, 6, 0)
+
+    @property
+    def has_atomic_ddl(self) -> bool:
+        """DDL of InnoDB tables is committed together with its log: MySQL since 8.0."""
+        return not self.is_mariadb and self.version >= (8, 0, 0)
+
+    @property
+    def fills_as_it_creates(self) -> bool:
+        """CREATE … SELECT logs the table and its rows in one group.
+
+        MySQL before 8.0.21 logs the table by itself first.
+        """
+        return self.is_mariadb or self.version >= (8, 0, 21)
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `mariadb`, `mysql`, `mariadb:11.8`, `mysql:8.0.36`.

@@ -22,7 +22,6 @@ from binlane.policy.engines import (
     is_unreplicated,
     traits,
 )
-from binlane.policy.foreign_keys import SERVER_FOREIGN_KEYS
 from binlane.policy.mixed_engines import NOTHING, Access, access_class, is_mixed_unsafe
 from binlane.policy.reasons import Reason
 from binlane.sql.effects import StatementKind
@@ -150,7 +149,7 @@ class Survey:
         return (
             not access.is_foreign_key
             or self.server.is_mariadb
-            or self.server.version >= SERVER_FOREIGN_KEYS
+            or self.server.has_server_foreign_keys
         )
 
     def _makes_table(self, access: TableAccess) -> bool:

@@ -27,6 +27,11 @@ def columns_behind(view: View, columns: Iterable[SetColumn]) -> list[SetColumn]:
     ]
 
 
+def columns_of(view: View) -> list[str]:
+    """The columns that the view's columns stand for, in their order; empty if not all are told."""
+    return [column.name for column in _selected(view.query, view.columns).values()]
+
+
 @lru_cache(maxsize=_VIEWS_MAX)
 def _selected(query: str, names: tuple[str, ...]) -> dict[str, SetColumn]:
     """By the view's name of a column, in small letters, the column that the SELECT names."""

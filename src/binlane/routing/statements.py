@@ -74,6 +74,8 @@ _WITHOUT_OBJECTS: Final = frozenset(
         StatementKind.FLUSH,
         StatementKind.LOCK,
         StatementKind.SERVER,
+        StatementKind.CREATE_REFERENCE_SYSTEM,
+        StatementKind.DROP_REFERENCE_SYSTEM,
     }
 )
 # What these do cannot be told from the text alone.
@@ -101,6 +103,11 @@ _OBJECT_KINDS: Final[Mapping[StatementKind, OmissionKind]] = MappingProxyType(
         StatementKind.CREATE_EVENT: OmissionKind.ROUTINE,
         StatementKind.ALTER_EVENT: OmissionKind.ROUTINE,
         StatementKind.DROP_EVENT: OmissionKind.ROUTINE,
+        StatementKind.CREATE_PACKAGE: OmissionKind.ROUTINE,
+        StatementKind.DROP_PACKAGE: OmissionKind.ROUTINE,
+        StatementKind.CREATE_LIBRARY: OmissionKind.ROUTINE,
+        StatementKind.ALTER_LIBRARY: OmissionKind.ROUTINE,
+        StatementKind.DROP_LIBRARY: OmissionKind.ROUTINE,
     }
 )
 # GRANT and REVOKE count as modifying the database of accounts, not the objects they name (seed 000).

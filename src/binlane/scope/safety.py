@@ -342,7 +342,14 @@ def is_recorded(changes: Changes, setting: Setting) -> bool:
 
 
 WITHOUT_OBJECTS = frozenset(
-    (StatementKind.FLUSH, StatementKind.SERVER, StatementKind.TABLESPACE, StatementKind.MAINTENANCE)
+    (
+        StatementKind.FLUSH,
+        StatementKind.SERVER,
+        StatementKind.TABLESPACE,
+        StatementKind.MAINTENANCE,
+        StatementKind.CREATE_REFERENCE_SYSTEM,
+        StatementKind.DROP_REFERENCE_SYSTEM,
+    )
 )
 """What these change has no name that a scope could hold."""
 

@@ -181,6 +181,15 @@ class Binlog:
             self._write_transaction(log_events.ROLLBACK)
         self._reset_transaction()
 
+    def keep_unsafe(self, frame: Frame) -> None:
+        """Log what is rolled back by XA, or to a savepoint that this binlog does not know.
+
+        MariaDB then does so in every format, if something cannot be rolled back.
+        """
+        if self.server.is_mariadb and self.is_registered and frame.changed_nontransactional:
+            self._flush_statement_cache()
+            self._write_transaction(log_events.ROLLBACK)
+
     def write_xa(self, events: Sequence[LoggedEvent]) -> None:
         """Write an XA transaction with what opens and ends it."""
         self.written.extend(events)
@@ -203,6 +212,7 @@ class Binlog:
         position = self.positions.get(name.lower())
         if position is None:
             keeps_transaction = self.keeps_transaction
+            self.keep_unsafe(frame)
             self.roll_back(frame)
             self.keeps_transaction = keeps_transaction
             return

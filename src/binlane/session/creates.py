@@ -5,23 +5,35 @@ Source: seed 004, R-log-create-select-statement-format and R-log-create-select-r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
+from binlane.names import TableName, quote
 from binlane.policy.engines import traits
 from binlane.session import log_events
-from binlane.session.binlog import Binlog
 from binlane.session.catalog_changes import apply, preview
 from binlane.session.context_events import context_events
+from binlane.session.created_rows import log_created_rows, log_failed_rows
 from binlane.session.decision import Decided, decide, give_notes
+from binlane.session.failed_creates import (
+    fail_create_select,
+    is_logged_temporary,
+    log_failed_replacement,
+    log_refused_replacement,
+    replaces_before_error,
+)
 from binlane.session.failures import fail_as_stated
-from binlane.session.programs.host import RowRun, Trace
+from binlane.session.gtid_consistency import refuses_create_select, refuses_temporary
+from binlane.session.null_ids import with_null_ids
+from binlane.session.programs.host import Trace
 from binlane.session.recorders import recorders_of
 from binlane.session.report import LoggedEvent
-from binlane.session.rows import changed_rows
+from binlane.session.row_events import write_rows
 from binlane.session.state import Command, SessionState, write_directly
+from binlane.session.traces import trace_of
 from binlane.session.transaction import Work
 from binlane.session.work import work_of
 from binlane.sql.effects import StatementKind
@@ -50,29 +62,47 @@ def execute_create(state: SessionState, command: Command) -> None:
     recorders = recorders_of(state, command, commits=not is_temporary)
     if recorders is None:
         return
-    if not is_temporary:
+    if is_temporary:
+        if refuses_temporary(state, command):
+            return
+    else:
         state.implicit_commit()
     name = facts.effects.writes[0]
-    existing = state.objects.table(name) if is_temporary else state.objects.base_table(name)
-    exists = existing is not None and existing.is_temporary == is_temporary
+    exists = _exists(state, command, name)
     created = preview(state, command, name)
-    if facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
-        if exists and facts.effects.if_exists:
-            _log_existing(state, command, recorders, created)
-            return
-        _create_select(state, command, created, exists=exists)
+    if refuses_create_select(state, command, created):
         return
-    if not command.succeeds:
-        fail_as_stated(state, command)
-        return
-    if not (exists and facts.effects.if_exists):
-        apply(state, command)
-    if is_temporary:
-        _log_temporary(state, command, created, recorders)
-    elif exists and facts.effects.if_exists:
+    if exists and facts.effects.if_exists and command.succeeds:
         _log_existing(state, command, recorders, created)
+    elif facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
+        _create_select(state, command, created, exists=exists)
+    elif not command.succeeds:
+        fail_as_stated(state, command)
+        if exists and created is not None and replaces_before_error(state, command):
+            log_failed_replacement(state, command, created, recorders)
+    else:
+        _create(state, command, created, recorders)
+
+
+def _create(
+    state: SessionState, command: Command, created: Table | None, recorders: frozenset[str]
+) -> None:
+    """Make a table without a query."""
+    apply(state, command)
+    if command.facts.effects.is_temporary:
+        _log_temporary(state, command, created, recorders)
     else:
         _log_base(state, command, created, recorders)
+
+
+def _exists(state: SessionState, command: Command, name: TableName) -> bool:
+    """Whether the statement meets a table of its kind, or a view that IF NOT EXISTS finds."""
+    effects = command.facts.effects
+    objects = state.objects
+    existing = objects.table(name) if effects.is_temporary else objects.base_table(name)
+    if existing is not None and existing.is_temporary == effects.is_temporary:
+        return True
+    return not effects.is_temporary and effects.if_exists and objects.view(name) is not None
 
 
 def _log_existing(
@@ -81,11 +111,13 @@ def _log_existing(
     """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it, unless it has a query."""
     if command.facts.effects.is_temporary and created is not None:
         if command.facts.effects.kind is not StatementKind.CREATE_TABLE_SELECT:
-            _log_temporary(state, command, created, recorders)
+            _log_temporary(state, command, created, recorders, exists=True)
         return
-    if state.server.is_mariadb or command.facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
+    if command.facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
         return
-    _write(state, recorders, [log_events.query(command.text, command.database)])
+    if state.server.is_mariadb and not state.has_locked_tables:
+        return
+    write_directly(state, [log_events.query(command.text, command.database)], recorders)
 
 
 def _log_base(
@@ -127,46 +159,42 @@ def _with_engine(table: Table) -> Table:
 def _definition_text(
     state: SessionState, command: Command, created: Table, *, is_transaction: bool = False
 ) -> str:
-    return create_table_text(
+    text = create_table_text(
         created,
         flavor=Flavor(state.server.flavor),
         is_or_replace=command.facts.is_or_replace,
         if_not_exists=command.facts.effects.if_exists,
         is_transaction=is_transaction,
     )
+    if created.name.database == command.database:
+        return text
+    return text.replace(quote(created.name.table), str(created.name), 1)
 
 
 def _suffix(state: SessionState, created: Table | None) -> str:
     """What MySQL adds to DDL that is committed together with its log."""
-    if state.server.is_mariadb or created is None or created.is_temporary:
+    if not state.server.has_atomic_ddl or created is None or created.is_temporary:
         return ""
     return log_events.XID_SUFFIX if created.engine.upper() == "INNODB" else ""
 
 
-def _write(state: SessionState, recorders: frozenset[str], events: list[LoggedEvent]) -> None:
-    for name, binlog in state.each_logging().items():
-        if name in recorders:
-            binlog.write_directly(events)
-            state.run.log(name, LoggingFormat.STATEMENT)
-
-
-def is_logged_temporary(state: SessionState, name: str) -> bool:
-    """Whether the creation of a temporary table is logged in a binlog now.
-
-    MySQL logs it under STATEMENT only, MariaDB also under MIXED, as long as no statement had to
-    be logged as rows while others are open.
-    """
-    if state.server.is_mariadb:
-        return not state.is_row_now(name)
-    return state.mode(name).value == "STATEMENT"
-
-
 def _log_temporary(
-    state: SessionState, command: Command, created: Table | None, recorders: frozenset[str]
+    state: SessionState,
+    command: Command,
+    created: Table | None,
+    recorders: frozenset[str],
+    *,
+    exists: bool = False,
 ) -> None:
     """CREATE TEMPORARY TABLE without a query."""
     work = Work(changed_temporary_tables=True)
-    logged = _log_temporary_in(state, command, created, recorders, work, {})
+    # MySQL looks at the engine of a table that it makes; of one that is there it knows none.
+    has_engine = state.server.is_mariadb or not exists
+    is_transactional = (
+        has_engine and created is not None and traits(created, state.server).has_rollback
+    )
+    counts = dict.fromkeys(recorders, is_transactional)
+    logged = _log_temporary_in(state, command, created, counts, work, {})
     if state.safety is not None and created is not None:
         state.safety.temporary_created(created.name, logged)
     state.end_statement(work, succeeds=True)
@@ -176,13 +204,13 @@ def _log_temporary_in(
     state: SessionState,
     command: Command,
     created: Table | None,
-    recorders: frozenset[str],
+    recorders: Mapping[str, bool],
     work: Work,
     extra: dict[str, list[LoggedEvent]],
 ) -> frozenset[str]:
+    """Log a temporary table's creation; `recorders` say if they count it as transactional."""
     if created is not None:
         state.made_temporary(created.name)
-    is_transactional = created is not None and traits(created, state.server).has_rollback
     logged = set()
     for name, binlog in state.binlogs.items():
         if state.is_in_transaction:
@@ -192,7 +220,7 @@ def _log_temporary_in(
         events = [*extra.get(name, ()), log_events.query(command.text, command.database)]
         if state.is_in_transaction:
             frame = state.frame(name, work)
-            binlog.write_statement(events, frame, is_transactional=is_transactional)
+            binlog.write_statement(events, frame, is_transactional=recorders[name])
         else:
             binlog.write_directly(events)
         state.run.log(name, LoggingFormat.STATEMENT)
@@ -207,7 +235,7 @@ def _create_select(
 ) -> None:
     decided = decide(state, command, created)
     if decided is None:
-        _drop_replaced(state, command, created)
+        log_refused_replacement(state, command, created)
         return
     if created is None:
         # Its definition cannot be told; what is logged of it neither.
@@ -217,13 +245,10 @@ def _create_select(
             engine=command.facts.engine or "INNODB",
             is_temporary=command.facts.effects.is_temporary,
         )
-    rows = changed_rows(command.outcome)
-    changes = rows != 0
-    trace = Trace(
-        runs=(RowRun(created.name, "insert"),) if changes else (), annotation=command.text
-    )
+    trace = with_null_ids(state, command, decided.resolved, trace_of(state, command, decided))
     if not command.succeeds:
-        _fail(state, command, decided, created, exists=exists)
+        log_failed_rows(state, decided, trace)
+        fail_create_select(state, command, decided, created, exists=exists)
         return
     apply(state, command)
     if created.is_temporary:
@@ -235,11 +260,21 @@ def _create_select(
             continue
         logging_format = decided.verdicts[name].logging_format
         if logging_format is LoggingFormat.ROW:
-            _select_as_rows(state, command, binlog, created, trace)
+            text = _definition_text(
+                state,
+                command,
+                created,
+                is_transaction=state.server.fills_as_it_creates
+                and traits(created, state.server).has_two_phases,
+            )
+            definition = log_events.query(text, command.database)
+            log_created_rows(state, binlog, definition, decided.resolved, created, trace)
             state.run.log(name, LoggingFormat.ROW)
+            if state.objects.temporary_tables():
+                state.row_sticky.add(name)
         else:
             events = [
-                *context_events(command, decided.resolved, trace, created=created),
+                *context_events(state, command, decided.resolved, trace, created=created),
                 log_events.query(command.text + _suffix(state, created), command.database),
             ]
             binlog.write_directly(events)
@@ -249,29 +284,6 @@ def _create_select(
     state.reset_isolation()
 
 
-def _select_as_rows(
-    state: SessionState, command: Command, binlog: Binlog, created: Table, trace: Trace
-) -> None:
-    server = state.server
-    is_two_phase = traits(created, server).has_two_phases
-    text = _definition_text(state, command, created, is_transaction=is_two_phase)
-    definition = log_events.query(text, command.database)
-    rows: list[LoggedEvent] = []
-    if trace.runs:
-        if server.is_mariadb:
-            rows.append(log_events.annotation(trace.annotation))
-        rows.append(log_events.table_map(created.name))
-        rows.append(log_events.ended(log_events.rows("insert", server)))
-    if not server.is_mariadb and not is_two_phase:
-        binlog.write_directly([definition])
-        if rows:
-            binlog.write_group(rows, log_events.COMMIT)
-        return
-    has_xid = is_two_phase and (bool(rows) or not server.is_mariadb)
-    end = log_events.XID if has_xid else log_events.COMMIT
-    binlog.write_group([definition, *rows], end)
-
-
 def _select_into_temporary(
     state: SessionState,
     command: Command,
@@ -279,62 +291,27 @@ def _select_into_temporary(
     created: Table,
     trace: Trace,
 ) -> None:
-    work = work_of(state.server, decided.resolved, ())
+    work = work_of(state.server, decided.resolved, trace.runs)
     work.changed_temporary_tables = True
-    recorders = frozenset(
-        name
+    recorders = {
+        name: verdict.is_mixed_unsafe or traits(created, state.server).has_rollback
         for name, verdict in decided.verdicts.items()
         if verdict.logging_format is LoggingFormat.STATEMENT
-    )
-    context = context_events(command, decided.resolved, trace, created=created)
+    }
+    # MariaDB notes under STATEMENT what it leaves out because it is in row format for a time.
+    forced = frozenset(decided.verdicts) & state.row_sticky
+    context = context_events(state, command, decided.resolved, trace, created=created)
     extra = dict.fromkeys(recorders, context)
     for name in decided.verdicts:
-        if name not in recorders and state.server.is_mariadb:
+        if name in recorders:
+            continue
+        if state.server.is_mariadb:
             state.row_sticky.add(name)
+        frame = state.frame(name, work, LoggingFormat.ROW)
+        if write_rows(state, state.binlogs[name], decided.resolved, trace, frame):
+            state.run.log(name, LoggingFormat.ROW)
     logged = _log_temporary_in(state, command, created, recorders, work, extra)
-    give_notes(state, decided, logged)
+    give_notes(state, decided, logged | forced)
     if state.safety is not None:
         state.safety.temporary_created(created.name, logged)
     state.end_statement(work, succeeds=True, formats=decided.formats)
-
-
-def _fail(
-    state: SessionState, command: Command, decided: Decided, created: Table, *, exists: bool
-) -> None:
-    """A failed CREATE … SELECT leaves nothing, except that OR REPLACE dropped the old table."""
-    fail_as_stated(state, command)
-    if not exists or created.is_temporary or not _replaces(state, command):
-        return
-    event = _drop_event(command, created)
-    state.objects.apply(f"DROP TABLE {created.name}", database=command.database)
-    for name, binlog in state.each_logging().items():
-        if name not in decided.verdicts:
-            continue
-        if decided.verdicts[name].logging_format is LoggingFormat.ROW:
-            binlog.write_group([event], log_events.ROLLBACK)
-        else:
-            binlog.write_directly([event])
-
-
-def _replaces(state: SessionState, command: Command) -> bool:
-    return state.server.is_mariadb and command.facts.is_or_replace
-
-
-def _drop_event(command: Command, created: Table) -> LoggedEvent:
-    text = f"DROP TABLE IF EXISTS {created.name}/* Generated to handle failed CREATE OR REPLACE */"
-    return log_events.query(text, command.database)
-
-
-def _drop_replaced(state: SessionState, command: Command, created: Table | None) -> None:
-    """MariaDB decides when the old table is gone already, and logs that."""
-    error = state.run.error
-    if (
-        created is None
-        or created.is_temporary
-        or not _replaces(state, command)
-        or error is None
-        or not error.symbol.startswith("ER_BINLOG_")
-    ):
-        return
-    state.objects.apply(f"DROP TABLE IF EXISTS {created.name}", database=command.database)
-    write_directly(state, [_drop_event(command, created)])

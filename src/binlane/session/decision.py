@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from binlane.names import TableName
 from binlane.policy import reasons
 from binlane.policy.access import ReasonFound, ResolvedStatement
-from binlane.policy.procedure import Circumstances, Verdict, decide_statement
-from binlane.policy.resolution import Opening, resolve
+from binlane.policy.procedure import Circumstances, Verdict
+from binlane.policy.resolution import Opening
 from binlane.scope.changes import Changes
+from binlane.session.plans import Plan, plan_of
 from binlane.session.report import Note, Why
+from binlane.session.safety import ScopeSafety
 from binlane.session.state import Command, SessionState
 from binlane.sql.effects import StatementKind
+from binlane.sql.facts import Shift
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 from binlane.sql.schema import Table
 
@@ -24,13 +27,22 @@ class Decided:
 
     Attributes:
         resolved: Its tables.
+        plan: What is known of all statements of its shape.
+        shift: How its places differ from those of the plan; None: not at all.
         verdicts: Of the binlogs that log it, by name.
         changes: What it does to scopes; None where no binlogs are defined.
     """
 
     resolved: ResolvedStatement
+    plan: Plan
+    shift: Shift | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     changes: Changes | None = None
+
+    def verdict(self, circumstances: Circumstances) -> Verdict:
+        """How it is logged in some circumstances."""
+        found = self.plan.verdict(circumstances)
+        return found if self.shift is None else found.moved(self.shift)
 
     @property
     def formats(self) -> dict[str, LoggingFormat]:
@@ -53,7 +65,7 @@ def decide(state: SessionState, command: Command, created: Table | None = None) 
         command: The statement.
         created: The table that CREATE … SELECT is about to make.
     """
-    resolved = resolve(
+    plan = plan_of(
         command.facts,
         state.objects,
         server=state.server,
@@ -61,15 +73,23 @@ def decide(state: SessionState, command: Command, created: Table | None = None) 
         opening=Opening(
             created=created,
             assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.is_on("foreign_key_checks", default=True),
+            checks_foreign_keys=state.variables.checks_foreign_keys,
         ),
     )
+    shift = command.facts.shift
+    resolved = plan.resolved if shift is None else plan.resolved.moved(shift)
     if resolved.errors:
         state.refuse(resolved.errors[0])
         return None
-    if command.remembered:
-        resolved = replace(resolved, reasons=(*resolved.reasons, *command.remembered))
-    decided = _decide_resolved(state, command, resolved)
+    if resolved.notes:
+        state.programs.effort.unfollowed = resolved.notes[0]
+        return None
+    if command.remembered or (resolved.is_delayed and command.is_in_body):
+        is_delayed = resolved.is_delayed and not command.is_in_body
+        reasons_ = (*resolved.reasons, *command.remembered)
+        resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
+        plan, shift = Plan(command.facts, resolved, state.objects), None
+    decided = _decide_resolved(state, command, Decided(resolved=resolved, plan=plan, shift=shift))
     if decided is not None:
         _remember(command, decided)
     return decided
@@ -82,19 +102,15 @@ def _remember(command: Command, decided: Decided) -> None:
         known.update(one.reason for one in verdict.unsafe)
 
 
-def _decide_resolved(
-    state: SessionState, command: Command, resolved: ResolvedStatement
-) -> Decided | None:
+def _decide_resolved(state: SessionState, command: Command, known: Decided) -> Decided | None:
     safety = state.safety if state.is_logging else None
     changes = None
     candidates = frozenset(state.each_logging())
     if safety is not None:
-        changes = safety.changes(
-            command.facts, resolved, state.objects, is_in_procedure=state.is_in_procedure
-        )
+        changes = _changes(state, safety, known.plan)
         candidates &= safety.candidates(changes)
     verdicts = {
-        name: decide_statement(resolved, circumstances(state, name, command, resolved))
+        name: known.verdict(circumstances(state, name, command, known.resolved))
         for name in state.each_logging()
         if name in candidates
     }
@@ -113,26 +129,48 @@ def _decide_resolved(
             )
             state.refuse(first, refusing)
             return None
-    decided = Decided(resolved=resolved, verdicts=verdicts, changes=changes)
-    return decided if changes is None else _decide_safety(state, decided, changes)
+    decided = replace(known, verdicts=verdicts, changes=changes)
+    return decided if changes is None else _decide_safety(state, command, decided, changes)
 
 
-def _decide_safety(state: SessionState, decided: Decided, changes: Changes) -> Decided | None:
+def _changes(state: SessionState, safety: ScopeSafety, plan: Plan) -> Changes:
+    """What statements of a plan change and need."""
+    found = plan.changes.get(state.is_in_procedure)
+    if found is None:
+        found = plan.changes[state.is_in_procedure] = safety.changes(
+            plan.facts, plan.resolved, state.objects, is_in_procedure=state.is_in_procedure
+        )
+    return found
+
+
+def _decide_safety(
+    state: SessionState, command: Command, decided: Decided, changes: Changes
+) -> Decided | None:
     safety = state.safety
     assert safety is not None
     modes = {name: state.mode(name) for name in state.binlogs}
+    formats = decided.formats
+    is_in_transaction = state.is_in_transaction
     refusal = safety.check(
-        changes,
-        modes=modes,
-        formats=decided.formats,
-        is_in_transaction=state.is_in_transaction,
+        changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
     )
+    if refusal is not None and decided.shift is not None:
+        # Say where it stands in this statement, not in the first one of its shape.
+        changes = safety.changes(
+            command.facts,
+            decided.resolved,
+            state.objects,
+            is_in_procedure=state.is_in_procedure,
+        )
+        refusal = safety.check(
+            changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
+        )
     if refusal is not None:
         state.fail(refusal)
         return None
-    recorders = safety.recorders(changes, modes=modes, formats=decided.formats)
+    recorders = safety.recorders(changes, modes=modes, formats=formats)
     verdicts = {name: one for name, one in decided.verdicts.items() if name in recorders}
-    return Decided(resolved=decided.resolved, verdicts=verdicts, changes=changes)
+    return replace(decided, verdicts=verdicts)
 
 
 def circumstances(
@@ -152,7 +190,8 @@ def circumstances(
         unlogged |= state.safety.stopped_temporary(name)
     return Circumstances(
         server=state.server,
-        logging_mode=_mode(state, name, command),
+        logging_mode=state.mode(name),
+        delayed_mode=state.delayed_mode(name),
         isolation=state.current_isolation,
         is_in_transaction=state.is_in_transaction,
         is_trx_cache_empty=binlog.transaction_cache.is_empty,
@@ -162,18 +201,9 @@ def circumstances(
         is_in_xa=state.xid is not None,
         unlogged_temporary=frozenset(unlogged),
         has_locked_tables=state.has_locked_tables,
-        autoinc_lock_mode=state.variables.number(
-            "innodb_autoinc_lock_mode", default=1 if state.server.is_mariadb else 2
-        ),
-        gtid_consistency=state.variables.text("enforce_gtid_consistency") or "OFF",
+        autoinc_lock_mode=state.variables.autoinc_lock_mode,
+        gtid_consistency=state.variables.gtid_consistency,
     )
-
-
-def _mode(state: SessionState, name: str, command: Command) -> LoggingMode:
-    """The binlog's mode; MariaDB's INSERT DELAYED is run by a thread with the server's."""
-    if state.server.is_mariadb and command.facts.is_delayed:
-        return state.variables.global_logging_mode
-    return state.mode(name)
 
 
 def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> None:

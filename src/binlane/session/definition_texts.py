@@ -232,6 +232,7 @@ _TRAITS: Final = (
     (("SQL", "SECURITY", "DEFINER"), 2, ""),
     (("SQL", "SECURITY", "INVOKER"), 2, "    SQL SECURITY INVOKER\n"),
     (("LANGUAGE", "SQL"), 3, ""),
+    (("LANGUAGE", "JAVASCRIPT"), 3, "    LANGUAGE JAVASCRIPT\n"),
 )
 """The words of a characteristic, its place among those that are printed, and how it is printed."""
 
@@ -260,5 +261,6 @@ _REWRITERS: Final[Mapping[StatementKind, Callable[[_Reader], str]]] = MappingPro
         StatementKind.CREATE_TRIGGER: _whole,
         StatementKind.CREATE_EVENT: _whole,
         StatementKind.CREATE_ROUTINE: _routine,
+        StatementKind.CREATE_PACKAGE: _routine,
     }
 )

@@ -7,6 +7,7 @@ sql/handler.cc, MySQL 9.7 sql/binlog.cc and sql/handler.cc.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from binlane.policy.access import ResolvedStatement, TableAccess
@@ -15,18 +16,22 @@ from binlane.session import log_events
 from binlane.session.binlog import Binlog, Frame
 from binlane.session.context_events import context_events, value_events
 from binlane.session.decision import Decided, decide, give_notes
+from binlane.session.delayed import is_delayed, log_delayed, text_without_delay
 from binlane.session.failures import fail_as_stated
 from binlane.session.load_data import load_text
+from binlane.session.null_ids import with_null_ids
 from binlane.session.programs.host import RowRun, Trace
-from binlane.session.report import LoggedEvent
+from binlane.session.proven_empty import condition, is_proven_empty
+from binlane.session.report import LoggedEvent, Outcome
 from binlane.session.row_events import write_rows
 from binlane.session.state import Command, SessionState
 from binlane.session.traces import trace_of
 from binlane.session.transaction import Work
-from binlane.session.work import work_of
+from binlane.session.work import note_tries, work_of
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingFormat
 
+_PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 
 
@@ -35,11 +40,23 @@ def execute_rows(state: SessionState, command: Command) -> None:
     decided = decide(state, command)
     if decided is None:
         return
-    trace = trace_of(state, command, decided.resolved)
-    work = work_of(state.server, decided.resolved, trace.runs)
+    if command.succeeds and is_proven_empty(command.facts, command.text):
+        command = replace(command, outcome=_PROVEN_EMPTY)
+    trace = trace_of(state, command, decided)
+    trace = with_null_ids(state, command, decided.resolved, trace)
+    if trace.error is not None and command.succeeds:
+        command = command.failing(trace.error)
+    is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
+    runs = () if is_left_to_others else trace.runs
+    work = work_of(state.server, decided.resolved, runs)
+    if command.succeeds and (_tries_rows(command) or _empties_table(state, command, decided)):
+        note_tries(state.server, decided.resolved, work)
     logged = _log(state, command, decided, trace, work)
     if command.facts.effects.kind is not StatementKind.LOAD_DATA:
-        give_notes(state, decided, logged)
+        # Functions of SELECT, DO and SET are logged, and noted, one by one.
+        times = len(trace.calls) if command.facts.effects.kind in _READING else 1
+        for _ in range(times):
+            give_notes(state, decided, logged)
     if not command.succeeds:
         fail_as_stated(state, command)
     if command.succeeds or work.changed_nontransactional:
@@ -47,6 +64,36 @@ def execute_rows(state: SessionState, command: Command) -> None:
     state.end_statement(work, succeeds=command.succeeds, formats=decided.formats)
     if not state.is_in_transaction:
         state.reset_isolation()
+
+
+def _tries_rows(command: Command) -> bool:
+    """Whether a statement gives its engine rows that need not all be kept."""
+    facts = command.facts
+    if command.outcome.is_proven_empty:
+        return False
+    if facts.effects.kind is StatementKind.UPDATE:
+        # Rows that are there, and keep their values, are tried; nothing says that there are none.
+        return not (facts.has_where or facts.is_multi_table or facts.limits)
+    kinds = (StatementKind.INSERT, StatementKind.REPLACE)
+    return facts.effects.kind in kinds and not facts.has_query
+
+
+def _empties_table(state: SessionState, command: Command, decided: Decided) -> bool:
+    """Whether a statement asks its engine to delete all rows at once, which counts as a change."""
+    facts = command.facts
+    if (
+        facts.effects.kind is not StatementKind.DELETE
+        or facts.is_multi_table
+        or not condition(facts, command.text)
+        or facts.has_returning
+        or facts.limits
+        or command.outcome.is_proven_empty
+    ):
+        return False
+    is_text = LoggingFormat.STATEMENT in decided.formats.values()
+    targets = [access.name for access in _own_targets(decided.resolved)]
+    triggers = [one for name in targets for one in state.objects.triggers(name)]
+    return is_text and not any("DELETE" in trigger.events for trigger in triggers)
 
 
 def _remember_writes(state: SessionState, decided: Decided) -> None:
@@ -85,6 +132,8 @@ def _log_in(
 ) -> bool:
     verdict = decided.verdicts[binlog.name]
     assert verdict.logging_format is not None
+    if is_delayed(state, binlog.name, decided.resolved):
+        return log_delayed(state, binlog, trace)
     frame = state.frame(binlog.name, work, verdict.logging_format)
     if verdict.logging_format is LoggingFormat.ROW:
         return _log_rows(state, binlog, command, decided, trace, frame)
@@ -95,10 +144,10 @@ def _log_in(
     if command.facts.effects.kind in _READING:
         return _log_calls(state, binlog, command, decided, trace, frame)
     is_transactional = verdict.is_mixed_unsafe or _is_transactional(state, decided.resolved)
-    _note_temporary(state, binlog, decided.resolved, trace, frame, is_transactional)
+    _note_temporary(state, binlog, decided.resolved, frame, is_transactional)
     if command.facts.effects.kind is StatementKind.LOAD_DATA:
         _log_file(state, binlog, frame, decided.resolved)
-    events = [*context_events(command, decided.resolved, trace), _text(state, command)]
+    events = [*context_events(state, command, decided.resolved, trace), _text(state, command)]
     binlog.write_statement(events, frame, is_transactional=is_transactional)
     state.run.log(binlog.name, LoggingFormat.STATEMENT)
     return True
@@ -182,16 +231,15 @@ def _note_temporary(
     state: SessionState,
     binlog: Binlog,
     resolved: ResolvedStatement,
-    trace: Trace,
     frame: Frame,
     is_transactional: bool,  # noqa: FBT001 - as the command counts
 ) -> None:
-    """Note rows of non-transactional temporary tables that wait in the transaction cache."""
-    changed = {run.table for run in trace.runs}
+    """Note statements on non-transactional temporary tables in the transaction cache.
+
+    MariaDB counts those that read them, and those that change no row.
+    """
     if any(
-        access.table.is_temporary
-        and access.name in changed
-        and not traits(access.table, state.server).has_rollback
+        access.table.is_temporary and not traits(access.table, state.server).has_rollback
         for access in resolved.accesses
     ) and binlog.is_logged_in_transaction(frame, is_transactional=is_transactional):
         frame.statement.changed_nontransactional_temporary = True
@@ -200,4 +248,4 @@ def _note_temporary(
 def _text(state: SessionState, command: Command) -> LoggedEvent:
     if command.facts.effects.kind is StatementKind.LOAD_DATA:
         return log_events.execute_load(load_text(state, command), command.database)
-    return log_events.query(command.text, command.database)
+    return log_events.query(text_without_delay(state, command), command.database)

@@ -7,7 +7,10 @@ from binlane.session.state import Command, SessionState
 
 
 def fail_as_stated(state: SessionState, command: Command) -> None:
-    """Report the error that the script states."""
+    """Report the error that the script states, or that is known without it."""
+    if command.failure is not None:
+        state.fail(command.failure)
+        return
     errno = command.outcome.error
     assert errno is not None
     state.fail(

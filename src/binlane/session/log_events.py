@@ -73,13 +73,12 @@ def rows(
     kind: str, server: Server, *, checks_foreign_keys: bool = True, checks_unique: bool = True
 ) -> LoggedEvent:
     """Rows of one kind, other rows following: `insert`, `update` or `delete`."""
-    name = _ROWS_EVENTS[kind]
-    if server.is_mariadb:
-        return LoggedEvent(f"{name}_v1", "table_id: #")
+    name = _ROWS_EVENTS[kind] + ("_v1" if server.is_mariadb else "")
+    if not server.has_server_foreign_keys:
+        return LoggedEvent(name, "table_id: #")  # of all flags, older servers show the end's alone
     flags = [] if checks_foreign_keys else ["NO_FOREIGN_KEY_CHECKS_F"]
     flags += [] if checks_unique else ["RELAXED_UNIQUE_CHECKS_F"]
-    flags.append("USE_SQL_FOREIGN_KEY_F")
-    return LoggedEvent(name, f"table_id: # flags: {' '.join(flags)}")
+    return LoggedEvent(name, f"table_id: # flags: {' '.join([*flags, 'USE_SQL_FOREIGN_KEY_F'])}")
 
 
 def ended(event: LoggedEvent) -> LoggedEvent:

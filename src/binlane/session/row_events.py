@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from binlane.names import TableName
 from binlane.policy.access import ResolvedStatement
 from binlane.policy.engines import NEITHER, traits
 from binlane.policy.server import Server
@@ -24,8 +25,20 @@ def write_rows(
     resolved: ResolvedStatement,
     trace: Trace,
     frame: Frame,
+    *,
+    definition: frozenset[TableName] = frozenset(),
 ) -> bool:
-    """Add a statement's rows to the caches; False if none of them is logged."""
+    """Add a statement's rows to the caches; False if none of them is logged.
+
+    Args:
+        state: The session.
+        binlog: Whose caches.
+        resolved: The statement's tables.
+        trace: What it does to them.
+        frame: In which it is logged.
+        definition: Tables whose rows MariaDB logs with the definition of a new table, as if they
+            were transactional.
+    """
     server = state.server
     mapped = [table for table in _mapped(state, resolved) if is_row_logged(table, server)]
     known = {table.name: table for table in mapped}
@@ -37,8 +50,8 @@ def write_rows(
         "binlog_annotate_row_events", default=True
     )
     if is_annotated:
-        _annotate(binlog, trace.annotation, mapped, server)
-    _write_runs(state, binlog, runs, mapped)
+        _annotate(binlog, trace.annotation, mapped, server, definition)
+    _write_runs(state, binlog, runs, mapped, definition)
     return True
 
 
@@ -48,12 +61,16 @@ def is_row_logged(table: Table, server: Server) -> bool:
 
 
 def _write_runs(
-    state: SessionState, binlog: Binlog, runs: Sequence[RowRun], mapped: Sequence[Table]
+    state: SessionState,
+    binlog: Binlog,
+    runs: Sequence[RowRun],
+    mapped: Sequence[Table],
+    definition: frozenset[TableName],
 ) -> None:
     server = state.server
     caches = {}
     for table in mapped:
-        cache = binlog.cache(is_transactional=traits(table, server).has_rollback)
+        cache = binlog.cache(is_transactional=_is_transactional(table, server, definition))
         caches[table.name] = cache
         cache.events.append(log_events.table_map(table.name))
     checks = state.variables.is_on("foreign_key_checks", default=True)
@@ -68,9 +85,19 @@ def _write_runs(
         caches[run.table].add_rows(run.table, run.kind, event)
 
 
-def _annotate(binlog: Binlog, text: str, mapped: Sequence[Table], server: Server) -> None:
+def _is_transactional(table: Table, server: Server, definition: frozenset[TableName]) -> bool:
+    return table.name in definition or traits(table, server).has_rollback
+
+
+def _annotate(
+    binlog: Binlog,
+    text: str,
+    mapped: Sequence[Table],
+    server: Server,
+    definition: frozenset[TableName],
+) -> None:
     """Put the text before the rows, once: into the cache that is written first."""
-    is_transactional = all(traits(table, server).has_rollback for table in mapped)
+    is_transactional = all(_is_transactional(table, server, definition) for table in mapped)
     cache = binlog.cache(is_transactional=is_transactional)
     cache.events.append(log_events.annotation(text))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -54,6 +55,24 @@ _DEFINES: Final = re.compile(r"\b(?:CREATE|ALTER|DROP)\s+BINLOG\b", re.IGNORECAS
 _DROPS: Final = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 
 
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """What is known of the changes that a statement makes.
+
+    Attributes:
+        changes: Which. They are told by their identity, so they must stay.
+        danger: Why the statement must not run.
+        recording: Names of the binlogs that would log it.
+    """
+
+    changes: Changes
+    danger: Danger | None
+    recording: frozenset[str]
+
+
+_JUDGEMENTS_MAX: Final = 1_024
+
+
 class ScopeSafety:
     """What a session remembers of its binlogs' scopes.
 
@@ -67,6 +86,8 @@ class ScopeSafety:
         self._transaction = TransactionWrites()
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
+        self._judgements: dict[tuple[object, ...], _Judgement] = {}
+        self._judged_with: tuple[object, object] = (self.definitions, self._temporary)
 
     def define(self, statement: str, objects: Objects, *, ansi_quotes: bool = False) -> bool:
         """Carry out CREATE, ALTER or DROP BINLOG; False if the statement is none of these.
@@ -119,11 +140,19 @@ class ScopeSafety:
 
     def candidates(self, changes: Changes) -> frozenset[str]:
         """Names of the binlogs that may log a statement, so that its format must be decided."""
-        return frozenset(
-            definition.name
-            for definition in self.definitions
-            if self._is_candidate(changes, definition)
-        )
+        known = self._known()
+        found = known.get((id(changes),))
+        if found is None:
+            found = known[(id(changes),)] = _Judgement(
+                changes=changes,
+                danger=None,
+                recording=frozenset(
+                    definition.name
+                    for definition in self.definitions
+                    if self._is_candidate(changes, definition)
+                ),
+            )
+        return found.recording
 
     def _is_candidate(self, changes: Changes, definition: Definition) -> bool:
         if not changes.writes:
@@ -167,16 +196,44 @@ class ScopeSafety:
             formats: The statement's format in those binlogs that may log it.
             is_in_transaction: It joins the open transaction; False if it commits that first.
         """
-        settings = [self._setting(one, modes, formats) for one in self.definitions]
-        danger = find_danger(changes, settings)
+        judgement = self._judge(changes, modes, formats)
+        danger = judgement.danger
         if danger is None and is_in_transaction:
-            recording = frozenset(
-                setting.definition.name for setting in settings if is_recorded(changes, setting)
-            )
             danger = find_partial_transaction(
-                self._transaction, changes.writes, recording, self.definitions
+                self._transaction, changes.writes, judgement.recording, self.definitions
             )
         return None if danger is None else _refusal(danger)
+
+    def _judge(
+        self,
+        changes: Changes,
+        modes: Mapping[str, LoggingMode],
+        formats: Mapping[str, LoggingFormat],
+    ) -> _Judgement:
+        """What the binlogs do with a statement; kept as long as they and its tables are as now."""
+        known = self._known()
+        key = (id(changes), *modes.values(), *formats.items())
+        found = known.get(key)
+        if found is None:
+            settings = [self._setting(one, modes, formats) for one in self.definitions]
+            found = known[key] = _Judgement(
+                changes=changes,
+                danger=find_danger(changes, settings),
+                recording=frozenset(
+                    setting.definition.name for setting in settings if is_recorded(changes, setting)
+                ),
+            )
+        return found
+
+    def _known(self) -> dict[tuple[object, ...], _Judgement]:
+        """The judgements that still hold."""
+        definitions, temporary = self._judged_with
+        if definitions is not self.definitions or temporary is not self._temporary:
+            self._judgements.clear()
+            self._judged_with = (self.definitions, self._temporary)
+        elif len(self._judgements) >= _JUDGEMENTS_MAX:
+            self._judgements.clear()
+        return self._judgements
 
     def recorders(
         self,
@@ -187,15 +244,9 @@ class ScopeSafety:
     ) -> frozenset[str]:
         """Names of the binlogs that log a statement which none refuses."""
         candidates = self.candidates(changes)
-        return frozenset(
-            one.name
-            for one in self.definitions
-            if one.name in candidates
-            and (
-                (changes.kind in _DROPS and changes.temporary_writes)
-                or is_recorded(changes, self._setting(one, modes, formats))
-            )
-        )
+        if changes.kind in _DROPS and changes.temporary_writes:
+            return candidates
+        return candidates & self._judge(changes, modes, formats).recording
 
     def executed(
         self,
@@ -213,11 +264,11 @@ class ScopeSafety:
         """
         if is_in_transaction:
             self._transaction = self._transaction.added(changes.writes, recorders)
-        if changes.kind in _DROPS:
+        names = [one.name for one in changes.temporary_writes]
+        if changes.kind in _DROPS or not names:
             return
         for definition in self.definitions:
             if definition.name not in recorders:
-                names = [one.name for one in changes.temporary_writes]
                 self._temporary = self._temporary.stopped(
                     definition.name, [name for name in names if isinstance(name, TableName)]
                 )

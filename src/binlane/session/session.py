@@ -7,20 +7,24 @@ does is told by its text, the objects and, where that is not enough, its stated 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.policy.reasons import Reason, symbol
+from binlane.policy.resolution import resolve
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, temporary, transactions, xa
 from binlane.session.binlog import Binlog
 from binlane.session.dml import execute_rows
 from binlane.session.failures import fail_as_stated
+from binlane.session.missing import missing
 from binlane.session.programs import runner
 from binlane.session.programs.host import InnerStatement, ProgramState
-from binlane.session.programs.values import UNKNOWN, Value
+from binlane.session.programs.values import Value
 from binlane.session.report import (
     BinlogResult,
     Note,
@@ -32,11 +36,14 @@ from binlane.session.report import (
 )
 from binlane.session.safety import ScopeSafety
 from binlane.session.state import Command, Handler, Run, SessionState
+from binlane.session.variable_values import system_value
 from binlane.session.variables import Variables
 from binlane.sql.analysis import read
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.comments import ServerText, server_text
 from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import Assignment, StatementFacts
+from binlane.sql.logging_mode import LoggingMode
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -53,6 +60,17 @@ _ROWS: Final = (
 )
 
 
+_DEFINITIONS: Final = frozenset(
+    (
+        StatementKind.CREATE_VIEW,
+        StatementKind.ALTER_VIEW,
+        StatementKind.CREATE_TRIGGER,
+        StatementKind.CREATE_ROUTINE,
+        StatementKind.CREATE_EVENT,
+        StatementKind.CREATE_PACKAGE,
+    )
+)
+"""What the server keeps, and logs, without executable comments."""
 _CHANGES_ROUTINES: Final = frozenset(
     (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
 )
@@ -101,6 +119,12 @@ class Session:
             isolation=variables.isolation,
         )
 
+    def follow(self, before: Session) -> None:
+        """Come after a session that ended: its prepared XA transactions are still there."""
+        left = before._state.left_xids
+        self._state.prepared_xids = dict(left)
+        self._state.left_xids = dict(left)
+
     @property
     def definitions(self) -> Sequence[Definition] | None:
         """The binlogs as they are now; None for one of the server's own."""
@@ -130,6 +154,8 @@ class Session:
     @property
     def collation(self) -> str:
         """collation_connection."""
+        if self._state.variables.connection is not None:
+            return self._state.variables.connection[1]
         return "utf8mb4_general_ci" if self.server.is_mariadb else "utf8mb4_0900_ai_ci"
 
     @property
@@ -139,8 +165,11 @@ class Session:
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
-        text = self._state.variables.text(name.rpartition(".")[2])
-        return int(text) if text.isdigit() else UNKNOWN
+        return system_value(self._state.variables, name)
+
+    def has_sql_mode(self, mode: str) -> bool:
+        """Whether a mode, in capitals, is one of sql_mode."""
+        return mode in self._state.variables.text("sql_mode").split(",")
 
     def execute(self, statement: str, outcome: Outcome = _NO_OUTCOME) -> StatementResult:
         """Run one statement.
@@ -151,22 +180,55 @@ class Session:
         """
         state = self._state
         state.run = Run()
+        state.programs.effort.reset()
+        state.is_in_procedure = False
         text = statement.strip().rstrip(";").rstrip()
         if self._defines(text):
             return self._result()
-        facts = self._read(text, state.database)
+        had = self._as_had(text)
+        facts = self._read(had.read, state.database)
         if facts.effects.stopped_at is not None:
             return self._result(unanalysed=_unanalysed(facts))
-        command = Command(
-            sql=text, text=text, facts=facts, database=state.database, outcome=outcome
+        sql, logged = had.read, had.logged
+        if had.stored != text and facts.effects.kind in _DEFINITIONS:
+            sql = logged = had.stored
+            facts = self._read(sql, state.database)
+        self._carry_out(
+            Command(sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome)
         )
-        self._carry_out(command)
-        return self._result()
+        unfollowed = state.programs.effort.unfollowed
+        result = self._result()
+        if not unfollowed:
+            return result
+        # What it may have logged is not told: nobody knows it.
+        return StatementResult(
+            binlogs={name: BinlogResult() for name in result.binlogs},
+            unanalysed=Unanalysed(reason=unfollowed, offset=0, length=0),
+        )
+
+    def evaluates(self, facts: StatementFacts, database: str) -> None:
+        """Note that a program evaluates expressions.
+
+        MySQL decides for them as for statements: one that is unsafe under MIXED leaves the program
+        in row format.
+        """
+        state = self._state
+        if state.server.is_mariadb:
+            return
+        mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
+        if not mixed:
+            return
+        resolved = resolve(facts, state.objects, server=state.server, database=database)
+        if resolved.reasons:
+            state.program_rows.update(mixed)
 
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""
         state = self._state
         facts = self._read(statement.sql, statement.database)
+        if facts.effects.stopped_at is not None:
+            state.programs.effort.unfollowed = _unanalysed(facts).reason
+            return None
         outer, state.run.error = state.run.error, None
         command = Command(
             sql=statement.sql,
@@ -205,6 +267,18 @@ class Session:
             database=database,
             ansi_quotes=variables.ansi_quotes,
             no_backslash_escapes=variables.no_backslash_escapes,
+            is_oracle=variables.is_oracle,
+        )
+
+    def _as_had(self, text: str) -> ServerText:
+        """A statement as the server has it, with respect to executable comments."""
+        variables = self._state.variables
+        return server_text(
+            text,
+            flavor=Flavor(self.server.flavor),
+            version=self.server.version,
+            ansi_quotes=variables.ansi_quotes,
+            no_backslash_escapes=variables.no_backslash_escapes,
         )
 
     def _defines(self, text: str) -> bool:
@@ -241,9 +315,11 @@ class Session:
         saved = state.variables.copy() if command.facts.statement_assignments else None
         if saved is not None and not settings.with_statement_settings(state, command):
             return
-        if state.server.is_mariadb:
-            for binlog in state.binlogs.values():
-                binlog.options = state.variables.shown_options
+        for name, binlog in state.binlogs.items():
+            binlog.options = state.variables.shown_options
+            state.is_row_now(name)
+        if command.succeeds and (failure := missing(state, command)) is not None:
+            command = command.failing(failure)
         if xa.is_forbidden(state, command):
             pass
         elif runner.is_program(command.facts):
@@ -260,7 +336,8 @@ class Session:
         state = self._state
         error = runner.run(command.facts, command.text, command.outcome, self)
         if error is not None:
-            state.fail(error)
+            is_stated = error.is_stated or error.errno == command.outcome.error
+            state.fail(replace(error, is_stated=is_stated))
         if not command.is_inner:
             state.program_rows.clear()
             state.run.notes = _merged(state.run.notes)
@@ -316,19 +393,30 @@ def _look_or_use(state: SessionState, command: Command) -> None:
 
 
 def _set(state: SessionState, command: Command) -> None:
-    if command.succeeds and not settings.assign_all(state, command.facts.assignments):
-        return
     facts = command.facts
+    assignments: tuple[Assignment, ...] | None = ()
+    if command.succeeds:
+        assignments = settings.checked(state, facts.assignments, command.environment)
+    if assignments is None:
+        return
+    # What is said first is done first: a variable's old value is kept in the same SET.
+    keeps_old = facts.assignments[:1] != () and _is_user_variable(facts.assignments[0])
+    if not keeps_old:
+        settings.carry_out(state, assignments)
     if facts.functions or facts.tables or facts.user_variables or _sets_user_variable(facts):
         execute_rows(state, command)
     elif not command.succeeds:
         fail_as_stated(state, command)
+    if keeps_old and state.run.error is None:
+        settings.carry_out(state, assignments)
 
 
 def _sets_user_variable(facts: StatementFacts) -> bool:
-    return any(
-        one.name.startswith("@") and not one.name.startswith("@@") for one in facts.assignments
-    )
+    return any(_is_user_variable(one) for one in facts.assignments)
+
+
+def _is_user_variable(assignment: Assignment) -> bool:
+    return assignment.name.startswith("@") and not assignment.name.startswith("@@")
 
 
 def _lock(state: SessionState, command: Command) -> None:

@@ -6,7 +6,7 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from binlane.names import TableName
@@ -15,6 +15,7 @@ from binlane.policy.procedure import Isolation
 from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Server
 from binlane.session.binlog import Binlog, Frame
+from binlane.session.programs.environment import RoutineEnvironment
 from binlane.session.programs.expressions import Environment
 from binlane.session.programs.host import Host, ProgramState
 from binlane.session.report import LoggedEvent, Note, Outcome, Refusal, Why
@@ -49,6 +50,7 @@ class Command:
         is_condition: It stands for the condition of an IF, CASE or loop there, or for a DEFAULT.
         remembered: Unsafe reasons of its earlier executions, to which those of this one are added.
         environment: What its expressions can refer to; None for the session itself.
+        failure: The error that `outcome` stands for, where the text or the objects tell it.
     """
 
     sql: str
@@ -60,6 +62,17 @@ class Command:
     is_condition: bool = False
     remembered: list[ReasonFound] = field(default_factory=list)
     environment: Environment | None = None
+    failure: Refusal | None = None
+
+    def failing(self, failure: Refusal) -> Command:
+        """The same statement, which the server cannot run."""
+        outcome = replace(self.outcome, error=failure.errno)
+        return replace(self, outcome=outcome, failure=failure)
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether it stands in a body itself; what is prepared there does not."""
+        return isinstance(self.environment, RoutineEnvironment)
 
     @property
     def succeeds(self) -> bool:
@@ -119,6 +132,7 @@ class SessionState:
         xid: Of an active XA transaction, as events print it; None without.
         xa_phase: How far that is.
         prepared_xids: XA transactions that are prepared, with the binlogs that hold them.
+        left_xids: Those that outlive the session, with the binlogs that will log their end.
         row_sticky: MariaDB: binlogs in which statements stay in row format as long as temporary
             tables are open.
         temporary_order: Temporary tables, the one that was made or altered last at the end.
@@ -131,6 +145,7 @@ class SessionState:
         host: The session, as its programs see it.
         run: What the current statement led to.
         is_in_procedure: The current statement stands in a procedure.
+        null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
     """
 
     server: Server
@@ -151,6 +166,7 @@ class SessionState:
     xid: str | None = None
     xa_phase: XaPhase | None = None
     prepared_xids: dict[str, frozenset[str]] = field(default_factory=dict)
+    left_xids: dict[str, frozenset[str]] = field(default_factory=dict)
     row_sticky: set[str] = field(default_factory=set)
     temporary_order: list[TableName] = field(default_factory=list)
     has_locked_tables: bool = False
@@ -160,6 +176,7 @@ class SessionState:
     programs: ProgramState = field(default_factory=ProgramState)
     run: Run = field(default_factory=Run)
     is_in_procedure: bool = False
+    null_is_insert_id: bool = False
 
     @property
     def is_in_transaction(self) -> bool:
@@ -181,6 +198,10 @@ class SessionState:
         if self.modes is None or self.variables.is_format_set:
             return self.variables.logging_mode
         return self.modes[name]
+
+    def delayed_mode(self, name: str) -> LoggingMode:
+        """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
+        return self.variables.global_logging_mode if self.modes is None else self.modes[name]
 
     def is_row_now(self, name: str) -> bool:
         """Whether a binlog has this session's statements in row format at their beginning.
@@ -223,11 +244,14 @@ class SessionState:
             binlog.commit(self.transaction)
         self.end_transaction()
 
-    def roll_back(self) -> None:
+    def roll_back(self, *, is_xa: bool = False) -> None:
         """Roll back the transaction."""
         nothing = Work()
         for name, binlog in self.binlogs.items():
-            binlog.roll_back(self.frame(name, nothing))
+            frame = self.frame(name, nothing)
+            if is_xa:
+                binlog.keep_unsafe(frame)
+            binlog.roll_back(frame)
         self.end_transaction()
 
     def end_transaction(self) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.access import ResolvedStatement
+from binlane.session.decision import Decided
 from binlane.session.programs.environment import SessionEnvironment
 from binlane.session.programs.host import RowRun, Trace
 from binlane.session.programs.trace import Traced, trace
@@ -20,8 +21,13 @@ from binlane.sql.schema import Table
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 
 
-def trace_of(state: SessionState, command: Command, resolved: ResolvedStatement) -> Trace:
+def trace_of(state: SessionState, command: Command, decided: Decided) -> Trace:
     """Follow a statement that runs; called once for it, as it assigns user variables."""
+    plan = decided.plan
+    known = plan.traces.get(command.outcome)
+    if known is not None:
+        return Trace(runs=known.runs, annotation=command.text)
+    resolved = decided.resolved
     traced = Traced(
         facts=command.facts,
         resolved=resolved,
@@ -35,7 +41,11 @@ def trace_of(state: SessionState, command: Command, resolved: ResolvedStatement)
     sequences = {
         access.name: access.table for access in resolved.accesses if access.table.is_sequence
     }
-    return _follow_sequences(state, command, resolved, found, sequences) if sequences else found
+    if sequences:
+        return _follow_sequences(state, command, resolved, found, sequences)
+    if plan.is_alone and found.error is None:
+        plan.traces[command.outcome] = found
+    return found
 
 
 def _follow_sequences(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -23,6 +24,10 @@ _FORMATS: Final = {
 }
 """By whether the server is MariaDB: the default, then what 0, 1 and 2 mean."""
 
+_ANSI_QUOTES: Final = frozenset(
+    ("ANSI", "ANSI_QUOTES", "ORACLE", "DB2", "MAXDB", "MSSQL", "POSTGRESQL")
+)
+"""Modes in which double quotes hold names."""
 _ON: Final = frozenset(("1", "ON", "TRUE"))
 _ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
 _DIRECT: Final = "binlog_direct_non_transactional_updates"
@@ -47,59 +52,89 @@ class Variables:
         values: Session values by name in lower case, as texts without quotes, in capitals.
         global_values: Global values that differ from the server's own defaults.
         is_format_set: The session said binlog_format itself.
+        connection: character_set_connection and collation_connection; None if not set.
     """
 
     server: Server
     values: dict[str, str] = field(default_factory=dict)
     global_values: dict[str, str] = field(default_factory=dict)
     is_format_set: bool = False
+    connection: tuple[str, str] | None = None
+
+    _settings: _Settings | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def settings(self) -> _Settings:
+        """What the values mean."""
+        found = self._settings
+        if found is None:
+            found = self._settings = _settings_of(self)
+        return found
 
     @property
     def logging_mode(self) -> LoggingMode:
         """binlog_format of the session."""
-        return self._mode(self.text("binlog_format"))
+        return self.settings.logging_mode
 
     @property
     def global_logging_mode(self) -> LoggingMode:
         """binlog_format of the server."""
-        return self._mode(self.global_values.get("binlog_format", ""))
+        return self.settings.global_logging_mode
 
     @property
     def isolation(self) -> Isolation:
         """Isolation level of the session's transactions."""
-        text = self.text("tx_isolation") or self.text("transaction_isolation")
-        return _ISOLATIONS.get(text, Isolation.REPEATABLE_READ)
+        return self.settings.isolation
 
     @property
     def is_autocommit(self) -> bool:
         """Whether a statement outside BEGIN is a transaction by itself."""
-        return self.is_on("autocommit", default=True)
+        return self.settings.is_autocommit
 
     @property
     def is_logged(self) -> bool:
         """sql_log_bin."""
-        return self.is_on("sql_log_bin", default=True)
+        return self.settings.is_logged
 
     @property
     def is_direct(self) -> bool:
         """binlog_direct_non_transactional_updates."""
-        return self.is_on(_DIRECT, default=False)
+        return self.settings.is_direct
 
     @property
     def ansi_quotes(self) -> bool:
         """Whether double quotes hold names."""
-        modes = self.text("sql_mode").split(",")
-        return any(mode in ("ANSI", "ANSI_QUOTES") for mode in modes)
+        return self.settings.ansi_quotes
+
+    @property
+    def is_oracle(self) -> bool:
+        """sql_mode ORACLE of MariaDB."""
+        return self.settings.is_oracle
 
     @property
     def no_backslash_escapes(self) -> bool:
         """Whether a backslash in a string is one."""
-        return "NO_BACKSLASH_ESCAPES" in self.text("sql_mode").split(",")
+        return self.settings.no_backslash_escapes
+
+    @property
+    def checks_foreign_keys(self) -> bool:
+        """foreign_key_checks."""
+        return self.settings.checks_foreign_keys
+
+    @property
+    def autoinc_lock_mode(self) -> int:
+        """innodb_autoinc_lock_mode."""
+        return self.settings.autoinc_lock_mode
+
+    @property
+    def gtid_consistency(self) -> str:
+        """enforce_gtid_consistency."""
+        return self.settings.gtid_consistency
 
     @property
     def shown_options(self) -> str:
         """What MariaDB's SHOW BINLOG EVENTS shows before the text of a statement."""
-        if self.values.keys().isdisjoint(_SHOWN_OPTIONS):
+        if not self.server.is_mariadb or self.values.keys().isdisjoint(_SHOWN_OPTIONS):
             return ""
         shown = [
             f"{'@@' if name == 'sql_if_exists' else ''}{name}={int(is_shown)}"
@@ -137,6 +172,7 @@ class Variables:
         self._store(name, value, assignment.scope)
 
     def _store(self, name: str, value: str, scope: VariableScope) -> None:
+        self._settings = None
         if scope in _GLOBAL_SCOPES:
             # A session keeps the value that it began with.
             self.values.setdefault(name, self.global_values.get(name, ""))
@@ -146,11 +182,54 @@ class Variables:
         if name == "binlog_format":
             self.is_format_set = True
 
-    def _mode(self, text: str) -> LoggingMode:
-        default, *numbered = _FORMATS[self.server.is_mariadb]
-        if text.isdigit() and int(text) < len(numbered):
-            return numbered[int(text)]
-        return LoggingMode[text] if text in LoggingMode.__members__ else default
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    """What the values of a session's variables mean; attributes as in `Variables`."""
+
+    logging_mode: LoggingMode
+    global_logging_mode: LoggingMode
+    isolation: Isolation
+    is_autocommit: bool
+    is_logged: bool
+    is_direct: bool
+    ansi_quotes: bool
+    is_oracle: bool
+    no_backslash_escapes: bool
+    checks_foreign_keys: bool
+    autoinc_lock_mode: int
+    gtid_consistency: str
+
+
+def _settings_of(variables: Variables) -> _Settings:
+    is_mariadb = variables.server.is_mariadb
+    isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
+    modes = variables.text("sql_mode").split(",")
+    return _Settings(
+        logging_mode=_mode(variables.text("binlog_format"), is_mariadb=is_mariadb),
+        global_logging_mode=_mode(
+            variables.global_values.get("binlog_format", ""), is_mariadb=is_mariadb
+        ),
+        isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
+        is_autocommit=variables.is_on("autocommit", default=True),
+        is_logged=variables.is_on("sql_log_bin", default=True),
+        is_direct=variables.is_on(_DIRECT, default=False),
+        ansi_quotes=not _ANSI_QUOTES.isdisjoint(modes),
+        is_oracle="ORACLE" in modes,
+        no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
+        checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
+        autoinc_lock_mode=variables.number(
+            "innodb_autoinc_lock_mode", default=1 if is_mariadb else 2
+        ),
+        gtid_consistency=variables.text("enforce_gtid_consistency") or "OFF",
+    )
+
+
+def _mode(text: str, *, is_mariadb: bool) -> LoggingMode:
+    default, *numbered = _FORMATS[is_mariadb]
+    if text.isdigit() and int(text) < len(numbered):
+        return numbered[int(text)]
+    return LoggingMode[text] if text in LoggingMode.__members__ else default
 
 
 def isolation_level(value: str) -> Isolation:
@@ -177,14 +256,12 @@ class Situation:
 
     Attributes:
         is_transaction_active: BEGIN, or a statement of a transaction under autocommit=0.
-        is_sub_statement: In a stored function or trigger.
         has_temporary_tables: Some are open.
         is_row_now: MariaDB: statements are logged as rows at the moment.
         may_switch_with_temporary: Several binlogs are defined, which have rules of their own.
     """
 
     is_transaction_active: bool
-    is_sub_statement: bool
     has_temporary_tables: bool
     is_row_now: bool
     may_switch_with_temporary: bool
@@ -204,9 +281,15 @@ def refusal(
         error = _temporary_refusal(assignment, variables, situation)
         if error is not None:
             return error
-    if situation.is_sub_statement:
-        return _IN_FUNCTION[name]
     return _IN_TRANSACTION[name] if situation.is_transaction_active else None
+
+
+def refusal_in_function(assignments: Iterable[Assignment]) -> LoggingError | None:
+    """Why a SET in a stored function or trigger is refused; None if it is not."""
+    for assignment in assignments:
+        if assignment.name in _LOGGED and assignment.scope not in _GLOBAL_SCOPES:
+            return _IN_FUNCTION[assignment.name]
+    return None
 
 
 def _temporary_refusal(

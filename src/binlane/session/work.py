@@ -36,3 +36,18 @@ def work_of(server: Server, resolved: ResolvedStatement, runs: Sequence[RowRun])
             # two phases.
             work.engines[table.engine.upper()].is_changed = True
     return work
+
+
+def note_tries(server: Server, resolved: ResolvedStatement, work: Work) -> None:
+    """Note that engines were given rows: they take part in the commit, kept or not."""
+    for access in resolved.accesses:
+        table = access.table
+        name = table.engine.upper()
+        if (
+            access.changes
+            and not access.is_prelocked
+            and not table.is_temporary
+            and name in work.engines
+            and traits(table, server).has_rollback
+        ):
+            work.engines[name].is_changed = True

@@ -59,6 +59,9 @@ def _start(state: SessionState, _: Command, xid: str) -> None:
     if state.is_begun or (state.is_active and state.is_in_transaction):
         _fail(state, 1400, "XAE09", "ER_XAER_OUTSIDE", _OUTSIDE)
         return
+    if xid in state.prepared_xids:
+        _fail(state, 1440, "XAE08", "ER_XAER_DUPID", "XAER_DUPID: The XID already exists")
+        return
     state.begin()
     state.xid, state.xa_phase = xid, XaPhase.ACTIVE
 
@@ -84,12 +87,25 @@ def _prepare(state: SessionState, _: Command, xid: str) -> None:
             end = LoggedEvent("XA_prepare", f"XA PREPARE {xid}")
             binlog.write_xa([*_framed(state, binlog.transaction_cache.events, xid), end])
     state.prepared_xids[xid] = frozenset(logged)
+    _leave(state, xid, frozenset(logged))
     state.end_transaction()
     if state.server.is_mariadb:
         state.is_begun = state.is_active = True
         state.xa_phase = XaPhase.PREPARED
     else:
         state.xid = state.xa_phase = None
+
+
+def _leave(state: SessionState, xid: str, logged: frozenset[str]) -> None:
+    """Note what other sessions can do with a prepared transaction.
+
+    In MariaDB they log its end even where it is not logged itself, and there is nothing left of
+    one that did nothing.
+    """
+    if not state.server.is_mariadb:
+        state.left_xids[xid] = logged
+    elif logged or state.transaction.engines:
+        state.left_xids[xid] = frozenset(state.binlogs)
 
 
 def _framed(state: SessionState, events: list[LoggedEvent], xid: str) -> list[LoggedEvent]:
@@ -99,15 +115,25 @@ def _framed(state: SessionState, events: list[LoggedEvent], xid: str) -> list[Lo
         if state.server.is_mariadb
         else log_events.query(f"XA START {xid}")
     )
-    return [start, *events, log_events.query(f"XA END {xid}")]
+    (end,) = log_events.with_options(
+        [log_events.query(f"XA END {xid}")], state.variables.shown_options
+    )
+    return [start, *events, end]
 
 
 def _commit(state: SessionState, command: Command, xid: str) -> None:
-    if "ONE PHASE" in command.facts.options:
+    if "ONE PHASE" not in command.facts.options:
+        _finish(state, xid, "XA COMMIT")
+    elif state.xid == xid:
         if _is_current(state, xid, XaPhase.IDLE):
             _commit_at_once(state, xid)
-        return
-    _finish(state, xid, "XA COMMIT")
+    elif _may_finish(state, xid):
+        if state.server.is_mariadb:
+            refuse_in_xa(state)
+            return
+        # MySQL commits what another session prepared, and does not log it.
+        del state.prepared_xids[xid]
+        state.left_xids.pop(xid, None)
 
 
 def _commit_at_once(state: SessionState, xid: str) -> None:
@@ -133,33 +159,41 @@ def _roll_back(state: SessionState, _: Command, xid: str) -> None:
                 end = log_events.query(f"XA ROLLBACK {xid}")
                 binlog.write_xa([*_framed(state, binlog.transaction_cache.events, xid), end])
     state.xid = state.xa_phase = None
-    state.roll_back()
+    state.roll_back(is_xa=True)
 
 
 def _finish(state: SessionState, xid: str, text: str) -> None:
     """Commit or roll back what was prepared."""
-    if state.xa_phase is not None and state.xid != xid:
-        if state.xa_phase is XaPhase.PREPARED:
-            _fail(state, 1400, "XAE09", "ER_XAER_OUTSIDE", _OUTSIDE)
-        else:
-            refuse_in_xa(state)
-        return
-    if xid not in state.prepared_xids or state.xa_phase in (XaPhase.ACTIVE, XaPhase.IDLE):
-        if state.is_begun or state.xa_phase is not None:
-            refuse_in_xa(state)
-        else:
-            _fail(state, 1397, "XAE04", "ER_XAER_NOTA", "XAER_NOTA: Unknown XID")
-        return
-    if state.xa_phase is None and state.is_begun:
-        refuse_in_xa(state)
+    if not _may_finish(state, xid):
         return
     logged = state.prepared_xids.pop(xid)
+    state.left_xids.pop(xid, None)
     if state.xa_phase is not None:
         state.xid = state.xa_phase = None
         state.end_transaction()
     for name, binlog in state.each_logging().items():
         if name in logged:
             binlog.write_directly([log_events.query(f"{text} {xid}")])
+
+
+def _may_finish(state: SessionState, xid: str) -> bool:
+    """Whether a prepared transaction can be ended now; else why not is told."""
+    if state.xid == xid:
+        if state.xa_phase is not XaPhase.PREPARED:
+            refuse_in_xa(state)
+            return False
+        return True
+    if state.server.is_mariadb:
+        if state.xa_phase is not None or state.is_in_transaction:
+            _fail(state, 1400, "XAE09", "ER_XAER_OUTSIDE", _OUTSIDE)
+            return False
+    elif state.xa_phase is not None or (state.is_active and state.is_in_transaction):
+        refuse_in_xa(state)
+        return False
+    if xid not in state.prepared_xids:
+        _fail(state, 1397, "XAE04", "ER_XAER_NOTA", "XAER_NOTA: Unknown XID")
+        return False
+    return True
 
 
 def _is_current(state: SessionState, xid: str, phase: XaPhase) -> bool:
@@ -183,7 +217,11 @@ def shown_xid(text: str) -> str:
     for token in tokenise(text):
         if token.kind is TokenKind.STRING:
             prefix = text[: token.offset].rstrip()[-1:].upper()
-            digits = token.value if prefix == "X" else token.value.encode().hex()
+            digits = (
+                token.value
+                if prefix == "X"
+                else token.value.encode("utf-8", "surrogateescape").hex()
+            )
             parts[place] = f"X'{digits.lower()}'"
         elif token.kind is TokenKind.NUMBER and token.text[:2].lower() == "0x" and place < 2:
             parts[place] = f"X'{token.text[2:].lower()}'"

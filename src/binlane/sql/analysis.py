@@ -21,6 +21,7 @@ from binlane.sql.draft import Draft
 from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.facts import StatementFacts
 from binlane.sql.queries import read_expressions
+from binlane.sql.shapes import read_by_shape
 from binlane.sql.statements import SIMPLE, read_simple_statement
 from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise, tokenise_long
 
@@ -38,6 +39,7 @@ def read(
     database: str,
     ansi_quotes: bool = False,
     no_backslash_escapes: bool = False,
+    is_oracle: bool = False,
 ) -> StatementFacts:
     """Find out all that a statement's text says about how it is logged.
 
@@ -46,13 +48,14 @@ def read(
         database: The default database; empty if there is none.
         ansi_quotes: sql_mode ANSI_QUOTES.
         no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
+        is_oracle: sql_mode ORACLE.
 
     Returns:
         Its facts. What is not understood raises nothing: `effects.stopped_at` says where it is,
         and the statement must then not be taken for safe.
     """
     reader = _read if len(statement) > LONG else _read_cached
-    return reader(statement, database, ansi_quotes, no_backslash_escapes)
+    return reader(statement, database, ansi_quotes, no_backslash_escapes, is_oracle)
 
 
 def analyse(
@@ -84,8 +87,10 @@ def _read(
     database: str,
     ansi_quotes: bool,  # noqa: FBT001 - for the cache's key
     no_backslash_escapes: bool,  # noqa: FBT001
+    is_oracle: bool,  # noqa: FBT001
 ) -> StatementFacts:
-    return _facts(statement, database, ansi_quotes, no_backslash_escapes, _read_statement)
+    draft = Draft(database, statement, is_oracle)
+    return _facts(draft, ansi_quotes, no_backslash_escapes, _read_statement)
 
 
 def _read_do(
@@ -94,21 +99,31 @@ def _read_do(
     ansi_quotes: bool,  # noqa: FBT001 - as `_read`
     no_backslash_escapes: bool,  # noqa: FBT001
 ) -> StatementFacts:
-    return _facts(text, database, ansi_quotes, no_backslash_escapes, _read_expression)
+    return _facts(Draft(database, text), ansi_quotes, no_backslash_escapes, _read_expression)
 
 
-_read_cached = lru_cache(maxsize=CACHED_MAX)(_read)
+def _read_short(
+    statement: str,
+    database: str,
+    ansi_quotes: bool,  # noqa: FBT001 - as `_read`
+    no_backslash_escapes: bool,  # noqa: FBT001
+    is_oracle: bool,  # noqa: FBT001
+) -> StatementFacts:
+    context = (database, ansi_quotes, no_backslash_escapes, is_oracle)
+    return read_by_shape(statement, context, lambda: _read(statement, *context))
+
+
+_read_cached = lru_cache(maxsize=CACHED_MAX)(_read_short)
 _read_do_cached = lru_cache(maxsize=CACHED_MAX)(_read_do)
 
 
 def _facts(
-    text: str,
-    database: str,
+    draft: Draft,
     ansi_quotes: bool,  # noqa: FBT001 - as `_read`
     no_backslash_escapes: bool,  # noqa: FBT001
     reader: Callable[[Cursor, Draft], None],
 ) -> StatementFacts:
-    draft = Draft(database, text)
+    text = draft.text
     tokenizer = tokenise_long if len(text) > LONG else tokenise
     try:
         tokens = _bounded(

@@ -24,6 +24,7 @@ from binlane.codec.types import Flavor, GtidExtraFlag
 from binlane.names import TableName
 from binlane.sql.analysis import analyse
 from binlane.sql.column_fit import fitted
+from binlane.sql.comments import Version, server_text
 from binlane.sql.cursor import Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.object_ddl import DATABASE_HANDLERS, OBJECT_HANDLERS
@@ -53,6 +54,11 @@ _TABLE_DDL: Final = re.compile(
 )
 _ANY_CHANGE: Final = re.compile(
     rf"{_GAP} (?:CREATE|ALTER|RENAME|DROP|SET)\b", re.VERBOSE | re.DOTALL | re.IGNORECASE
+)
+# What begins like a statement that changes no object is not read: a dump is full of it.
+_LOOKS_KNOWN: Final = re.compile(
+    rf"{_GAP} (?:INSERT|REPLACE|UPDATE|DELETE|SELECT|LOCK|UNLOCK|BEGIN|START|COMMIT)\b",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _MAY_BE_DDL: Final = re.compile(rb"CREATE|ALTER|RENAME|DROP", re.IGNORECASE)
 _USE: Final = re.compile(
@@ -135,6 +141,7 @@ class SchemaCatalog(StoredObjects):
         """Another catalog with the same objects, which changes by itself."""
         return type(self)(
             flavor=self.flavor,
+            version=self.version,
             default_database=self.default_database,
             problems=self.problems.copy(),
             _store=self._store.copy(),
@@ -194,12 +201,13 @@ class SchemaCatalog(StoredObjects):
             server_charset=_server_charset(body),
         )
 
-    def load(self, script: str, *, database: str = "") -> None:
+    def load(self, script: str, *, database: str = "", version: Version | None = None) -> None:
         """Run a script: a dump of tables' definitions, or any other; only its DDL counts.
 
         Args:
             script: As the command-line clients take it, with USE and DELIMITER.
             database: The default database before its first USE.
+            version: Of the server, which tells the executable comments that it runs; None for all.
         """
         self.default_database = database
         end = 0
@@ -209,9 +217,13 @@ class SchemaCatalog(StoredObjects):
             if used := _USE.match(statement):
                 self.default_database = used[1].replace("``", "`") if used[1] else used[2]
                 self._store.databases.setdefault(self.default_database, None)
+                self.version = object()
                 continue
             problems_before = len(self.problems)
-            self.apply(statement, database=self.default_database)
+            text = statement
+            if version is not None and self.flavor is not None:
+                text = server_text(statement, flavor=self.flavor, version=version).stored
+            self.apply(text, database=self.default_database)
             if len(self.problems) > problems_before:
                 found = self.problems.pop()
                 line = line_of(script, start) + found.line - 1
@@ -236,6 +248,8 @@ class SchemaCatalog(StoredObjects):
             Whether the catalog changed.
         """
         if not (_TABLE_DDL if self.flavor is None else _ANY_CHANGE).match(statement):
+            if self.flavor is not None and not _LOOKS_KNOWN.match(statement):
+                self._note_unread(statement, database)
             return False
         quotes = quoting(options.get("sql_mode", 0))
         effects = analyse(statement, database=database, **quotes)
@@ -263,6 +277,7 @@ class SchemaCatalog(StoredObjects):
             self._store.forget(*effects.writes)
             self._note(statement, stopped.token.offset, str(stopped))
         self._columns.clear()
+        self.version = object()
         return True
 
     def new_table(
@@ -329,6 +344,12 @@ class SchemaCatalog(StoredObjects):
             return replace(table, is_complete=False)
         return with_selected(table, selected)
 
+    def _note_unread(self, statement: str, database: str) -> None:
+        """Say it of a text that is no statement at all."""
+        stopped_at = analyse(statement, database=database).stopped_at
+        if stopped_at is not None:
+            self._note(statement, stopped_at.offset, _NOT_UNDERSTOOD)
+
     def _note(self, statement: str, offset: int, message: str) -> None:
         self.problems.append(CatalogProblem(line_of(statement, offset), message, statement))
 
@@ -346,6 +367,7 @@ class SchemaCatalog(StoredObjects):
 
     def _change_unknown_temporary(self, effects: StatementEffects) -> bool:
         """Note temporary tables of a log's sessions: without rows, but others may be LIKE them."""
+        self.version = object()
         if effects.kind is StatementKind.DROP_TABLE:
             for name in effects.drops:
                 self._store.temporary.pop(name, None)

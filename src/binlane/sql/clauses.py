@@ -59,9 +59,9 @@ def skip_create_options(cursor: Cursor, draft: Draft) -> None:
         elif cursor.accept("JSON"):
             cursor.accept("RELATIONAL")
             cursor.expect("DUALITY")
-        elif cursor.word == "SPATIAL" and cursor.ahead(1).word == "REFERENCE":
-            return
-        elif not cursor.accept_any(_KINDS_OF_OBJECTS):
+        elif (
+            cursor.word == "SPATIAL" and cursor.ahead(1).word == "REFERENCE"
+        ) or not cursor.accept_any(_KINDS_OF_OBJECTS):
             return
 
 

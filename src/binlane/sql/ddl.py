@@ -22,6 +22,7 @@ from binlane.sql.cursor import Cursor, split
 from binlane.sql.draft import Draft
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange
+from binlane.sql.keywords import ALTER_ACTIONS
 from binlane.sql.queries import read_query
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 
@@ -61,6 +62,19 @@ def read_tablespace(cursor: Cursor, draft: Draft) -> None:
 def read_unlogged(cursor: Cursor, draft: Draft) -> None:
     """ALTER INSTANCE and statements on resource groups, which no binlog holds."""
     draft.kind = StatementKind.SESSION
+    cursor.rest()
+
+
+def read_reference_system(cursor: Cursor, draft: Draft) -> None:
+    """CREATE and DROP SPATIAL REFERENCE SYSTEM: rows of a table in database `mysql`."""
+    cursor.expect("REFERENCE", "SYSTEM")
+    is_new = draft.verb.startswith("CREATE")
+    draft.verb += " REFERENCE SYSTEM"
+    draft.kind = (
+        StatementKind.CREATE_REFERENCE_SYSTEM if is_new else StatementKind.DROP_REFERENCE_SYSTEM
+    )
+    accept_if_exists(cursor, draft)
+    draft.databases[ACCOUNT_DATABASE] = None
     cursor.rest()
 
 
@@ -207,6 +221,7 @@ CREATE: Final[Mapping[str, Reader]] = MappingProxyType(
         "UNDO": read_tablespace,
         "LOGFILE": read_tablespace,
         "RESOURCE": read_unlogged,
+        "SPATIAL": read_reference_system,
     }
 )
 
@@ -238,8 +253,14 @@ def read_alter_table(cursor: Cursor, draft: Draft) -> None:
     table = name_table(cursor, draft)
     draft.write(table)
     skip_wait(cursor)
+    is_list = False
     for action in split(cursor.rest()):
         parts = Cursor(action)
+        is_action = parts.word in ALTER_ACTIONS or parts.ahead(1).text == "="
+        if action and not is_action and not is_list:
+            raise parts.stop("an action of ALTER TABLE")
+        # What follows may be more columns or partitions.
+        is_list = is_list or parts.word == "ORDER" or parts.ahead(1).word == "PARTITION"
         if parts.accept("RENAME") and parts.word not in ("COLUMN", "INDEX", "KEY"):
             if not parts.accept_any(("TO", "AS")):
                 parts.accept_operator("=")
@@ -284,8 +305,24 @@ def read_alter_database(cursor: Cursor, draft: Draft) -> None:
     cursor.rest()
 
 
+def read_event_changes(cursor: Cursor, draft: Draft) -> None:
+    """ALTER EVENT up to DO, which no other program may hold."""
+    draft.kind = StatementKind.ALTER_EVENT
+    _read_program_name(cursor, draft)
+    cursor.until(("RENAME", "DO"))
+    if cursor.accept("RENAME", "TO"):
+        draft.change_object(draft.resolve(cursor.qualified_name()))
+        cursor.until(("DO",))
+
+
+def _read_program_name(cursor: Cursor, draft: Draft) -> None:
+    accept_if_exists(cursor, draft)
+    draft.change_object(draft.resolve(cursor.qualified_name()))
+
+
 ALTER: Final[Mapping[str, Reader]] = MappingProxyType(
     {
+        "EVENT": read_event_changes,
         "TABLE": read_alter_table,
         "SEQUENCE": read_alter_sequence,
         "VIEW": read_alter_view,
@@ -370,8 +407,22 @@ def read_drop_database(cursor: Cursor, draft: Draft) -> None:
     draft.databases[cursor.identifier()] = None
 
 
+def read_drop_trigger(cursor: Cursor, draft: Draft) -> None:
+    """DROP TRIGGER; whose trigger it was the text does not say, so its database changes."""
+    draft.kind = StatementKind.DROP_TRIGGER
+    _read_program_name(cursor, draft)
+
+
+def read_drop_event(cursor: Cursor, draft: Draft) -> None:
+    """DROP EVENT."""
+    draft.kind = StatementKind.DROP_EVENT
+    _read_program_name(cursor, draft)
+
+
 DROP: Final[Mapping[str, Reader]] = MappingProxyType(
     {
+        "TRIGGER": read_drop_trigger,
+        "EVENT": read_drop_event,
         "TABLE": read_drop_tables,
         "TABLES": read_drop_tables,
         "SEQUENCE": read_drop_sequences,
@@ -386,6 +437,7 @@ DROP: Final[Mapping[str, Reader]] = MappingProxyType(
         "UNDO": read_tablespace,
         "LOGFILE": read_tablespace,
         "RESOURCE": read_unlogged,
+        "SPATIAL": read_reference_system,
     }
 )
 
@@ -405,6 +457,8 @@ def read_truncate(cursor: Cursor, draft: Draft) -> None:
     cursor.accept("TABLE")
     draft.write(name_table(cursor, draft))
     skip_wait(cursor)
+    if cursor.accept_any(("DROP", "REUSE")):  # of sql_mode ORACLE
+        cursor.expect("STORAGE")
 
 
 def _dropped_names(cursor: Cursor, draft: Draft) -> list[TableName]:

@@ -6,6 +6,7 @@ written, because which one has the column only the server knows.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from binlane.names import TableName
@@ -27,14 +28,10 @@ from binlane.sql.queries import (
 )
 from binlane.sql.tokens import Token, TokenKind
 
-MODIFIERS: Final = (
-    "LOW_PRIORITY",
-    "HIGH_PRIORITY",
-    "DELAYED",
-    "CONCURRENT",
-    "QUICK",
-    "IGNORE",
-)
+_INSERT_MODIFIERS: Final = ("LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE")
+_UPDATE_MODIFIERS: Final = ("LOW_PRIORITY", "IGNORE")
+_DELETE_MODIFIERS: Final = ("LOW_PRIORITY", "QUICK", "IGNORE")
+_LOAD_MODIFIERS: Final = ("LOW_PRIORITY", "CONCURRENT")
 _INSERTS: Final = {"INSERT": RowChange.INSERT, "REPLACE": RowChange.REPLACE}
 _NO_COMMON_TABLES: Final = CommonTables()
 
@@ -46,7 +43,7 @@ def read_insert(cursor: Cursor, draft: Draft) -> None:
     word = cursor.accept_any(_INSERTS)
     draft.kind, draft.verb = StatementKind[word], word
     draft.is_replace = word == "REPLACE"
-    _skip_modifiers(cursor, draft)
+    _read_modifiers(cursor, draft, _INSERT_MODIFIERS)
     cursor.accept("INTO")
     target = len(draft.tables)
     read_table(cursor, draft, frozenset((_INSERTS[word],)))
@@ -110,7 +107,12 @@ def _read_rows(cursor: Cursor, draft: Draft) -> None:
         if cursor.token.text != "(":
             raise cursor.stop("a row")
         draft.row_count += 1
+        start = cursor.index
         read_expression(cursor, draft)
+        if cursor.ahead(-1).text != ")":
+            # What stands behind the row is no expression, but an alias of it, or wrong.
+            cursor.index = start
+            cursor.group()
         if not cursor.accept_operator(","):
             return
 
@@ -163,7 +165,7 @@ def read_update(cursor: Cursor, draft: Draft, common: CommonTables = _NO_COMMON_
     """UPDATE of one or several tables."""
     draft.kind, draft.verb = StatementKind.UPDATE, "UPDATE"
     cursor.expect("UPDATE")
-    _skip_modifiers(cursor, draft)
+    _read_modifiers(cursor, draft, _UPDATE_MODIFIERS)
     before = len(draft.tables)
     draft.is_multi_table = read_references(cursor, draft, common)
     cursor.expect("SET")
@@ -176,7 +178,7 @@ def read_delete(cursor: Cursor, draft: Draft, common: CommonTables = _NO_COMMON_
     """DELETE of one or several tables, in all three spellings."""
     draft.kind, draft.verb = StatementKind.DELETE, "DELETE"
     cursor.expect("DELETE")
-    _skip_modifiers(cursor, draft)
+    _read_modifiers(cursor, draft, _DELETE_MODIFIERS)
     if cursor.accept("HISTORY"):
         draft.options.add("HISTORY")
     targets = [] if cursor.word == "FROM" else _targets(cursor)
@@ -286,12 +288,15 @@ def read_load_data(cursor: Cursor, draft: Draft) -> None:
         cursor.rest()
         return
     draft.kind, draft.verb = StatementKind.LOAD_DATA, f"LOAD {cursor.advance().word}"
-    _skip_modifiers(cursor, draft)
+    _read_modifiers(cursor, draft, _LOAD_MODIFIERS)
     draft.is_local = cursor.accept("LOCAL")
-    cursor.expect("INFILE")
+    cursor.accept("FROM")
+    if not cursor.accept_any(("INFILE", "URL", "S3")):
+        raise cursor.stop("INFILE")
     if cursor.token.kind is not TokenKind.STRING:
         raise cursor.stop("a string")
     draft.name = cursor.advance().value
+    cursor.until(("IGNORE", "REPLACE", "INTO"))  # COUNT 5 IN PRIMARY KEY ORDER
     draft.is_ignore |= cursor.accept("IGNORE")
     draft.is_replace = cursor.accept("REPLACE")
     cursor.expect("INTO", "TABLE")
@@ -324,12 +329,12 @@ def read_call(cursor: Cursor, draft: Draft) -> None:
     database, name = cursor.qualified_name()
     tokens = cursor.since(start)
     draft.calls[draft.resolve((database, name))] = None
-    arguments: list[str] = []
+    arguments: list[list[Token]] = []
     if cursor.accept_operator("("):
         while cursor.token.text != ")":
             argument = cursor.index
             read_expression(cursor, draft)
-            arguments.append(draft.slice(cursor.since(argument)))
+            arguments.append(cursor.since(argument))
             if not cursor.accept_operator(","):
                 break
         cursor.expect_operator(")")
@@ -337,7 +342,8 @@ def read_call(cursor: Cursor, draft: Draft) -> None:
         FunctionUse(
             name=name,
             database=database,
-            arguments=tuple(arguments),
+            arguments=tuple(draft.slice(argument) for argument in arguments),
+            argument_offsets=tuple(argument[0].offset for argument in arguments if argument),
             offset=tokens[0].offset,
             length=cursor.ahead(-1).end - tokens[0].offset,
         )
@@ -376,7 +382,7 @@ def read_table(cursor: Cursor, draft: Draft, changes: frozenset[RowChange]) -> N
     draft.use(table_use(name, cursor.since(start), changes=changes))
 
 
-def _skip_modifiers(cursor: Cursor, draft: Draft) -> None:
-    while word := cursor.accept_any(MODIFIERS):
+def _read_modifiers(cursor: Cursor, draft: Draft, modifiers: Collection[str]) -> None:
+    while word := cursor.accept_any(modifiers):
         draft.is_ignore |= word == "IGNORE"
         draft.is_delayed |= word == "DELAYED"

@@ -32,10 +32,12 @@ class Draft:
     Attributes:
         database: The default database.
         text: The whole statement.
+        is_oracle: sql_mode ORACLE: `s.NEXTVAL` is the next value of a sequence.
     """
 
     database: str
     text: str = ""
+    is_oracle: bool = False
     kind: StatementKind = StatementKind.UNKNOWN
     writes: dict[TableName, None] = field(default_factory=dict)
     reads: dict[TableName, None] = field(default_factory=dict)

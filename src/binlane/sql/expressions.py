@@ -203,11 +203,13 @@ class ExpressionReader(ABC):
             self._end_argument(group)
         end = cursor.advance().end
         first, last = group.first, group.last
+        arguments = self.draft.arguments(group.arguments)
         self.draft.call(
             FunctionUse(
                 name=last.value,
                 database=None if first is last else first.value,
-                arguments=self.draft.arguments(group.arguments),
+                arguments=arguments,
+                argument_offsets=tuple(start for start, _ in group.arguments[: len(arguments)]),
                 offset=first.offset,
                 length=end - first.offset,
                 is_quoted=last.kind is TokenKind.QUOTED_NAME,
@@ -287,6 +289,7 @@ class ExpressionReader(ABC):
     def _name(self, groups: list[_Group]) -> None:
         """Read a column, or the name of a function with its opening parenthesis."""
         cursor = self.cursor
+        start = cursor.index
         first = last = cursor.advance()
         while cursor.token.text == "." and cursor.ahead(1).kind in NAME_KINDS:
             cursor.advance()
@@ -294,7 +297,7 @@ class ExpressionReader(ABC):
         if cursor.token.text == "(" and cursor.token.kind is TokenKind.OPERATOR:
             self._call(groups, first, last)
         elif last is not first and last.text.upper() in ORACLE_SEQUENCE_MEMBERS:
-            raise cursor.stop("a function for the sequence")
+            self._sequence_member(start, last)
 
     # Variables and sequences ------------------------------------------------------------------
 
@@ -332,6 +335,7 @@ class ExpressionReader(ABC):
             FunctionUse(
                 name="NEXTVAL" if word == "NEXT" else "LASTVAL",
                 arguments=(self.draft.slice(argument),),
+                argument_offsets=(argument[0].offset,),
                 offset=first.offset,
                 length=argument[-1].end - first.offset,
             )
@@ -343,6 +347,32 @@ class ExpressionReader(ABC):
         start = cursor.index
         self._sequence(cursor.qualified_name(), start, advances=word != "LASTVAL")
         cursor.index = start
+
+    def _sequence_member(self, start: int, member: Token) -> None:
+        """`s.NEXTVAL` and `s.CURRVAL`; elsewhere than in sql_mode ORACLE they may be columns."""
+        if not self.draft.is_oracle:
+            raise self.cursor.stop("a function for the sequence")
+        tokens = self.cursor.since(start)[:-2]
+        names = [token.value for token in tokens if token.kind in NAME_KINDS]
+        name = (None, names[0]) if len(names) == 1 else (names[0], names[1])
+        advances = member.text.upper() == "NEXTVAL"
+        self.draft.use(
+            table_use(
+                self.draft.resolve(name),
+                tokens,
+                changes=frozenset((RowChange.SEQUENCE,) if advances else ()),
+                is_sequence=True,
+            )
+        )
+        self.draft.functions.append(
+            FunctionUse(
+                name="NEXTVAL" if advances else "LASTVAL",
+                arguments=(self.draft.slice(tokens),),
+                argument_offsets=(tokens[0].offset,),
+                offset=tokens[0].offset,
+                length=member.end - tokens[0].offset,
+            )
+        )
 
     def _sequence(self, name: tuple[str | None, str], start: int, *, advances: bool) -> None:
         self.draft.use(

@@ -6,7 +6,9 @@ what stands here beside it is what the servers look at when they decide between 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from binlane.names import TableName
@@ -77,6 +79,7 @@ class FunctionUse:
         database: If the text gives one.
         arguments: Texts of the arguments as they stand, without the white space around them; left
             out in a text that nests them so deeply that they would be much longer than itself.
+        argument_offsets: Where each of them begins.
         offset: Where it begins.
         length: Up to its closing parenthesis.
         is_quoted: The name stands in quotes: then no built-in function is meant.
@@ -85,6 +88,7 @@ class FunctionUse:
     name: str
     database: str | None = None
     arguments: tuple[str, ...] = ()
+    argument_offsets: tuple[int, ...] = field(default=(), compare=False, repr=False)
     offset: int
     length: int
     is_quoted: bool = False
@@ -200,6 +204,9 @@ class StatementFacts:
         engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
         query_offset: Where the query of INSERT or CREATE … SELECT begins; None without.
         body_offset: Where the body of a routine, trigger, event or view begins; None without.
+        shape: What it has in common with statements that differ from it only in literals; None
+            where that is not known.
+        shift: How its places differ from those of `shape.facts`; None: not at all.
     """
 
     effects: StatementEffects
@@ -238,3 +245,73 @@ class StatementFacts:
     engine: str | None = None
     query_offset: int | None = None
     body_offset: int | None = None
+    shape: Shape | None = field(default=None, compare=False, repr=False)
+    shift: Shift | None = field(default=None, compare=False, repr=False)
+
+
+class Shift:
+    """Moves places of one statement to those of another that differs from it only in literals."""
+
+    __slots__ = ("_ends", "_new_ends")
+
+    def __init__(self, ends: Sequence[int], new_ends: Sequence[int]) -> None:
+        """Take the places where the literals of both end."""
+        self._ends = ends
+        self._new_ends = new_ends
+
+    def __call__(self, place: int) -> int:
+        """Where a place that stands in no literal, or before one, is in the other statement."""
+        before = bisect_right(self._ends, place)
+        return place + self._new_ends[before - 1] - self._ends[before - 1] if before else place
+
+    def leaves(self, last: int) -> bool:
+        """Whether it moves nothing up to a place."""
+        before = bisect_right(self._ends, last)
+        return self._ends[:before] == self._new_ends[:before]
+
+
+class Shape:
+    """What statements have in common that differ only in their literals.
+
+    Attributes:
+        facts: Of the first of them.
+        values: The same, by their names.
+        ends: Where its literals end.
+        last: The last place that the facts name.
+        has_literal_arguments: Some function has a literal in its arguments.
+    """
+
+    __slots__ = ("ends", "facts", "has_literal_arguments", "last", "values")
+
+    def __init__(self, facts: StatementFacts, ends: Sequence[int]) -> None:
+        """Take facts of no shape yet, and where the literals of their statement end."""
+        names = (one.name for one in fields(facts))
+        self.values = {name: getattr(facts, name) for name in names} | {"shape": self}
+        self.facts = StatementFacts(**self.values)
+        self.ends = ends
+        uses: list[TableUse | FunctionUse | Limit | SystemVariableUse | UserVariableUse] = [
+            *facts.tables,
+            *facts.functions,
+            *facts.limits,
+            *facts.system_variables,
+            *facts.user_variables,
+        ]
+        places = (
+            facts.skip_locked,
+            facts.nowait,
+            facts.on_duplicate_offset,
+            facts.query_offset,
+            facts.body_offset,
+        )
+        self.last = max(
+            (
+                *(use.offset + use.length for use in uses),
+                *(place for place in places if place is not None),
+            ),
+            default=0,
+        )
+        self.has_literal_arguments = any(
+            bisect_right(ends, start) != bisect_right(ends, start + len(text))
+            for use in facts.functions
+            for start, text in zip(use.argument_offsets, use.arguments, strict=True)
+        )

@@ -72,7 +72,7 @@ NO_ALIASES: Final = frozenset(
         *("WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "FOR", "LOCK", "FETCH", "PROCEDURE", "ON"),
         *("USING", "RETURNING", "SET", "WITH", "SELECT", "JOIN", "INNER", "CROSS", "LEFT", "RIGHT"),
         *("STRAIGHT_JOIN", "NATURAL", "UNION", "EXCEPT", "INTERSECT", "VALUES", "INTO", "FROM"),
-        *("USE", "FORCE", "IGNORE", "PARTITION", "TABLESAMPLE", "AS", "AND", "OR", "FULL"),
+        *("USE", "FORCE", "IGNORE", "PARTITION", "TABLESAMPLE", "AS", "AND", "OR"),
         *("KEY", "INDEX", "CASCADE", "RESTRICT", "BEFORE"),
     )
 )
@@ -118,3 +118,20 @@ EXPORT_WORDS: Final = frozenset(
     )
 )
 """What stands behind INTO OUTFILE 'file'."""
+
+ALTER_ACTIONS: Final = frozenset(
+    (
+        *("ADD", "ALTER", "CHANGE", "MODIFY", "DROP", "RENAME", "DISABLE", "ENABLE", "ORDER"),
+        *("CONVERT", "DISCARD", "IMPORT", "FORCE", "LOCK", "ALGORITHM", "WITH", "WITHOUT"),
+        *("PARTITION", "REMOVE", "REORGANIZE", "COALESCE", "ANALYZE", "CHECK", "OPTIMIZE"),
+        *("REBUILD", "REPAIR", "TRUNCATE", "EXCHANGE", "SECONDARY_LOAD", "SECONDARY_UNLOAD"),
+        *("UPGRADE", "AUTOEXTEND_SIZE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHARACTER", "CHARSET"),
+        *("CHECKSUM", "COLLATE", "COMMENT", "COMPRESSION", "CONNECTION", "DATA", "DEFAULT"),
+        *("DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE", "ENGINE_ATTRIBUTE", "INDEX", "INSERT_METHOD"),
+        *("KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "PACK_KEYS", "PAGE_CHECKSUM", "PASSWORD"),
+        *("ROW_FORMAT", "SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE", "SEQUENCE", "START"),
+        *("STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "STORAGE", "TABLESPACE"),
+        *("TABLE_CHECKSUM", "TRANSACTIONAL", "TYPE", "UNION", "CHAR"),
+    )
+)
+"""What an action of ALTER TABLE begins with, options of the table among them."""

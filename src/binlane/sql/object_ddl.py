@@ -183,7 +183,7 @@ def _change_accounts(store: ObjectStore, statement: CatalogStatement) -> None:
             store.accounts.update(accounts[:1])
         elif verb == "DROP":
             store.accounts.difference_update(accounts[:1])
-        elif accounts[:1] and accounts[0] in store.accounts:
+        elif accounts[:1] and accounts[0] in store.accounts and accounts[-1] not in store.accounts:
             store.accounts.discard(accounts[0])
             store.accounts.update(accounts[1:2])
 

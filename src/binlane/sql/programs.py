@@ -12,7 +12,7 @@ from typing import Final
 from binlane.sql.clauses import accept_if_exists, name_table
 from binlane.sql.compound import read_body
 from binlane.sql.cursor import Cursor
-from binlane.sql.ddl import Reader
+from binlane.sql.ddl import Reader, read_event_changes
 from binlane.sql.draft import Draft
 from binlane.sql.effects import StatementKind
 from binlane.sql.tokens import TokenKind
@@ -24,9 +24,10 @@ def read_create_procedure(cursor: Cursor, draft: Draft) -> None:
     """CREATE PROCEDURE."""
     draft.kind = StatementKind.CREATE_ROUTINE
     _read_name(cursor, draft)
-    cursor.group()
+    if cursor.token.text == "(":
+        cursor.group()
     _skip_characteristics(cursor)
-    _read_named_body(cursor, draft)
+    _read_routine_body(cursor, draft)
 
 
 def read_create_function(cursor: Cursor, draft: Draft) -> None:
@@ -35,14 +36,15 @@ def read_create_function(cursor: Cursor, draft: Draft) -> None:
     _read_name(cursor, draft)
     if cursor.token.text == "(":
         cursor.group()
-    cursor.expect("RETURNS")
+    if not cursor.accept("RETURN"):  # of sql_mode ORACLE
+        cursor.expect("RETURNS")
     _skip_type(cursor)
     if cursor.accept("SONAME"):
         draft.options.add("SONAME")
         cursor.advance()
         return
     _skip_characteristics(cursor)
-    _read_named_body(cursor, draft)
+    _read_routine_body(cursor, draft)
 
 
 def read_create_trigger(cursor: Cursor, draft: Draft) -> None:
@@ -70,12 +72,7 @@ def read_create_event(cursor: Cursor, draft: Draft) -> None:
 
 def read_alter_event(cursor: Cursor, draft: Draft) -> None:
     """ALTER EVENT."""
-    draft.kind = StatementKind.ALTER_EVENT
-    _read_name(cursor, draft)
-    cursor.until(("RENAME", "DO"))
-    if cursor.accept("RENAME", "TO"):
-        draft.change_object(draft.resolve(cursor.qualified_name()))
-        cursor.until(("DO",))
+    read_event_changes(cursor, draft)
     if cursor.accept("DO"):
         _read_named_body(cursor, draft)
 
@@ -93,15 +90,42 @@ def read_drop_routine(cursor: Cursor, draft: Draft) -> None:
     _read_name(cursor, draft)
 
 
-def read_drop_trigger(cursor: Cursor, draft: Draft) -> None:
-    """DROP TRIGGER; whose trigger it was the text does not say, so its database changes."""
-    draft.kind = StatementKind.DROP_TRIGGER
+def read_create_package(cursor: Cursor, draft: Draft) -> None:
+    """CREATE PACKAGE and CREATE PACKAGE BODY of MariaDB; the routines in it are left alone."""
+    draft.kind = StatementKind.CREATE_PACKAGE
+    _read_package_name(cursor, draft)
+    cursor.rest()
+
+
+def read_drop_package(cursor: Cursor, draft: Draft) -> None:
+    """DROP PACKAGE and DROP PACKAGE BODY."""
+    draft.kind = StatementKind.DROP_PACKAGE
+    _read_package_name(cursor, draft)
+
+
+def _read_package_name(cursor: Cursor, draft: Draft) -> None:
+    if cursor.accept("BODY"):
+        draft.verb += " BODY"
     _read_name(cursor, draft)
 
 
-def read_drop_event(cursor: Cursor, draft: Draft) -> None:
-    """DROP EVENT."""
-    draft.kind = StatementKind.DROP_EVENT
+def read_create_library(cursor: Cursor, draft: Draft) -> None:
+    """CREATE LIBRARY of MySQL."""
+    draft.kind = StatementKind.CREATE_LIBRARY
+    _read_name(cursor, draft)
+    cursor.rest()
+
+
+def read_alter_library(cursor: Cursor, draft: Draft) -> None:
+    """ALTER LIBRARY."""
+    draft.kind = StatementKind.ALTER_LIBRARY
+    _read_name(cursor, draft)
+    cursor.rest()
+
+
+def read_drop_library(cursor: Cursor, draft: Draft) -> None:
+    """DROP LIBRARY."""
+    draft.kind = StatementKind.DROP_LIBRARY
     _read_name(cursor, draft)
 
 
@@ -111,6 +135,8 @@ CREATE: Final[Mapping[str, Reader]] = MappingProxyType(
         "FUNCTION": read_create_function,
         "TRIGGER": read_create_trigger,
         "EVENT": read_create_event,
+        "PACKAGE": read_create_package,
+        "LIBRARY": read_create_library,
     }
 )
 ALTER: Final[Mapping[str, Reader]] = MappingProxyType(
@@ -118,14 +144,15 @@ ALTER: Final[Mapping[str, Reader]] = MappingProxyType(
         "PROCEDURE": read_alter_routine,
         "FUNCTION": read_alter_routine,
         "EVENT": read_alter_event,
+        "LIBRARY": read_alter_library,
     }
 )
 DROP: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "PROCEDURE": read_drop_routine,
         "FUNCTION": read_drop_routine,
-        "TRIGGER": read_drop_trigger,
-        "EVENT": read_drop_event,
+        "PACKAGE": read_drop_package,
+        "LIBRARY": read_drop_library,
     }
 )
 
@@ -142,6 +169,17 @@ def _read_named_body(cursor: Cursor, draft: Draft) -> None:
         read_body(cursor, body)
     finally:
         draft.refer_to(body)
+
+
+def _read_routine_body(cursor: Cursor, draft: Draft) -> None:
+    """A body of SQL; one of JavaScript, or of sql_mode ORACLE, is only gone behind."""
+    if cursor.accept("USING"):
+        cursor.group()
+    if cursor.word in ("AS", "IS"):
+        draft.body_offset = cursor.token.offset
+        cursor.rest()
+    else:
+        _read_named_body(cursor, draft)
 
 
 def _skip_type(cursor: Cursor) -> None:

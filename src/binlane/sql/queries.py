@@ -24,7 +24,7 @@ from binlane.sql.keywords import (
 )
 from binlane.sql.query_clauses import ClauseReader
 from binlane.sql.steps import Steps, run
-from binlane.sql.tokens import NAME_KINDS, TokenKind
+from binlane.sql.tokens import NAME_KINDS, Token, TokenKind
 
 _NO_COMMON_TABLES: Final = CommonTables()
 
@@ -132,7 +132,7 @@ class QueryReader(ClauseReader):
         cursor = self.cursor
         while True:
             yield self.clauses(common, is_outermost=is_outermost)
-            if not cursor.accept_any(SET_OPERATIONS):
+            if not cursor.accept_any((*SET_OPERATIONS, "MINUS")):  # EXCEPT of sql_mode ORACLE
                 return
             cursor.accept_any(("ALL", "DISTINCT"))
             if cursor.accept_operator("("):
@@ -354,7 +354,23 @@ class QueryReader(ClauseReader):
             cursor.word == "WINDOW" and following == "AS"
         ):
             return None
+        if cursor.word == "FULL" and cursor.ahead(1).word in ("JOIN", "OUTER"):
+            return None
+        if cursor.word == "MINUS" and cursor.ahead(1).word == "SELECT":
+            return None
+        if cursor.word == "QUALIFY" and not self._ends_table(cursor.ahead(1)):
+            return None
         return cursor.identifier()
+
+    @staticmethod
+    def _ends_table(token: Token) -> bool:
+        """Whether a token cannot begin the expression of a clause, but may follow a table."""
+        return (
+            token.kind is TokenKind.END
+            or token.text in (",", ")", ";", "}")
+            or token.word in NO_ALIASES
+            or token.word in JOIN_WORDS
+        )
 
     def _index_hints(self) -> None:
         cursor = self.cursor

@@ -41,7 +41,7 @@ class ClauseReader(ExpressionReader):
             if word == "FROM":
                 cursor.advance()
                 yield self.references(common, is_outermost=is_outermost)
-            elif word in ("WHERE", "HAVING"):
+            elif word in ("WHERE", "HAVING", "QUALIFY"):
                 cursor.advance()
                 if word == "WHERE" and is_outermost and self.draft.kind in _CHANGE_KINDS:
                     self.draft.has_where = True

@@ -22,9 +22,11 @@ class StoredObjects:
 
     Attributes:
         flavor: Of the server; None for the tables of a log, of which not all are known.
+        version: Another object after every change; copies share it until one of them changes.
     """
 
     flavor: Flavor | None = None
+    version: object = field(default_factory=object)
     _store: ObjectStore = field(default_factory=ObjectStore)
 
     @property
@@ -59,7 +61,9 @@ class StoredObjects:
 
     def drop_temporary_tables(self) -> None:
         """Have no temporary table any more: the session ends."""
-        self._store.temporary.clear()
+        if self._store.temporary:
+            self._store.temporary.clear()
+            self.version = object()
 
     def view(self, name: TableName) -> View | None:
         """A view; none that a temporary table hides."""
@@ -100,6 +104,16 @@ class StoredObjects:
     def event(self, name: TableName) -> bool:
         """Whether there is such an event."""
         return small(name) in self._store.events
+
+    @property
+    def accounts(self) -> frozenset[str]:
+        """All users and roles, as `user@host`."""
+        return frozenset(self._store.accounts)
+
+    def names_in(self, database: str) -> tuple[TableName, ...]:
+        """The tables and views of a database, in the order of their names."""
+        found = (name for name in (*self._store.tables, *self._store.views))
+        return tuple(sorted(name for name in found if name.database == database))
 
     def has_account(self, account: str) -> bool:
         """Whether there is a user or role, as `user@host`."""

@@ -75,6 +75,8 @@ def read_key(tokens: Sequence[Token], statement: str) -> Key | None:
             given = cursor.identifier()
             name = name if is_primary else given
         algorithm = _algorithm(cursor)
+        if algorithm:
+            cursor.advance()
     key = key_of(cursor, statement, name=PRIMARY if is_primary else name)
     return replace(
         key,

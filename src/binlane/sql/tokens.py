@@ -159,6 +159,7 @@ PATTERNS: Final = {
 }
 WORD_PATTERN: Final = re.compile(rf"{WORD}++")
 KINDS: Final = {kind.name: kind for kind in TokenKind}
+QUOTED: Final = ("QUOTED_NAME", "STRING")
 SKIPPED: Final = ("GAP", "OPEN", "COMMENT")
 UNENDED: Final = {
     "UNENDED_COMMENT": "the comment to end with */",
@@ -223,9 +224,10 @@ def _tokens(
         else:
             if previous_end == offset and previous is not None:
                 kind, text = _beside_dot(kind, text, previous)
-            value = text
-            if kind in ("QUOTED_NAME", "STRING"):
-                value = _value(kind, text, has_escapes=has_escapes)
+            value = _value(kind, text, has_escapes=has_escapes) if kind in QUOTED else text
+            body = _dollar_quoted(statement, offset, previous) if text[0] == "$" else None
+            if body is not None:
+                kind, text, value = "STRING", body.group(), body["text"]
             previous = Token(KINDS[kind], text, offset, value)
             yield previous
             offset = previous_end = offset + len(text)
@@ -293,6 +295,17 @@ def _run(
         if run is not None:
             return Token(TokenKind.LITERALS, run.group(), offset, run.group())
     return None
+
+
+_DOLLAR_QUOTED: Final = re.compile(r"(?P<tag>\$[^\s$]*+\$)(?P<text>.*?)(?P=tag)", re.DOTALL)
+_LANGUAGE: Final = re.compile(r"\bLANGUAGE\s", re.IGNORECASE)
+
+
+def _dollar_quoted(statement: str, offset: int, previous: Token | None) -> re.Match[str] | None:
+    """The body of a MySQL routine in another language, `AS $$ … $$`; elsewhere `$$` is a name."""
+    if previous is None or previous.word != "AS" or not _LANGUAGE.search(statement, 0, offset):
+        return None
+    return _DOLLAR_QUOTED.match(statement, offset)
 
 
 def _beside_dot(kind: str, text: str, previous: Token) -> tuple[str, str]:

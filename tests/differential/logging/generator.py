@@ -467,7 +467,7 @@ class Generator:
     def _upsert(self) -> str:
         key = self._new_key()
         return self._pick(
-            f"insert into {self._table()} values(1,'d') on duplicate key update b='d{key}'",
+            f"insert into {self._plain_table()} values(1,'d') on duplicate key update b='d{key}'",
             f"insert into {self._pick('tu', 'nu')} values(1,1,5) on duplicate key update c=c+1",
             f"insert into {self._pick('tu', 'nu')} values({key},{key},5)"
             " on duplicate key update c=c+1",

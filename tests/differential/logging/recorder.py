@@ -79,7 +79,7 @@ class Recorder:
     def run(self, statements: Sequence[str], database: str = "d") -> Iterator[Recorded]:
         """Run one session; the last value is the end of the session."""
         connection = self.server.connect(database)
-        thread_id = connection.thread_id()
+        thread_id: int = _raw(connection).server_thread_id[0]
         self._skip()
         try:
             for statement in statements:
@@ -112,11 +112,9 @@ class Recorder:
 
     def _reasons(self, connection: Connection[Cursor]) -> tuple[str, ...]:
         connection.query("show warnings")
-        result = connection._result
-        assert result is not None
         return tuple(
             symbol(self.server.flavor, str(text))
-            for _, errno, text in result.rows or ()
+            for _, errno, text in _result(connection).rows or ()
             if errno == _UNSAFE
         )
 
@@ -147,15 +145,22 @@ class Recorder:
 
 def _warned(connection: Connection[Cursor]) -> bool:
     # Some statements leave the warnings of the one before: the count is of the last one only.
-    result = connection._result
-    return result is not None and result.warning_count > 0
+    return bool(_result(connection).warning_count)
 
 
 def _has_next(connection: Connection[Cursor]) -> bool:
-    result = connection._result
-    return result is not None and bool(result.has_next)
+    return bool(_result(connection).has_next)
 
 
 def _has_result(connection: Connection[Cursor]) -> bool:
-    result = connection._result
-    return result is not None and result.field_count > 0
+    return bool(_result(connection).field_count)
+
+
+def _result(connection: Connection[Cursor]) -> Any:
+    # What the last packet said; the library has no other way to its flags and counts.
+    return _raw(connection)._result
+
+
+def _raw(connection: Any) -> Any:
+    """The connection, without the library's incomplete types."""
+    return connection

@@ -65,7 +65,7 @@ class LoggingServer:
             user="root",
             database=database,
             charset="utf8mb4",
-            autocommit=None,  # type: ignore[arg-type]  # as the server has it
+            autocommit=None,  # as the server has it
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -292,3 +294,52 @@ def test_completion(words: str, expected: list[str]) -> None:
     completion = ShellComplete(binlane, {}, "binlane", "_BINLANE_COMPLETE")
     found = [item.value for item in completion.get_completions(["check", *before], incomplete)]
     assert set(expected) <= set(found)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("script", ["safe.sql", "empty.sql"])
+def test_a_full_disk_is_told(folder: Path, script: str) -> None:
+    (folder / "empty.sql").write_text("")
+    command = [sys.executable, "-m", "binlane", "check", "--server", "mysql"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "--schema", "schema.sql", script],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 3
+    assert done.stderr.startswith("binlane: the result cannot be written: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("schema", "line"),
+    [
+        (f"{SCHEMA}CREAT TABLE x (a INT);", 6),
+        (f"{SCHEMA}\n/* open CREATE TABLE x (a INT);", 7),
+        (f"{SCHEMA}ALTER TABLE t FROBNICATE a;", 6),
+        (f"{SCHEMA}CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW FROBNICATE;", 6),
+    ],
+)
+def test_where_a_schema_is_not_understood(
+    folder: Path, capsys: pytest.CaptureFixture[str], schema: str, line: int
+) -> None:
+    (folder / "schema.sql").write_text(schema)
+    assert check("safe.sql") == 2
+    assert f"(schema.sql:{line})" in capsys.readouterr().err
+
+
+def test_a_dump_with_rows_is_understood(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = """
+    /*!40101 SET NAMES utf8mb4 */;
+    LOCK TABLES `t` WRITE;
+    /*!40000 ALTER TABLE `t` DISABLE KEYS */;
+    INSERT INTO `t` VALUES (1,'a');
+    UNLOCK TABLES;
+    -- the end
+    """
+    (folder / "schema.sql").write_text(SCHEMA + rows)
+    assert check("safe.sql") == 0
+    assert capsys.readouterr().err == ""

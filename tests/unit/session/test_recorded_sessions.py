@@ -21,7 +21,9 @@ VECTORS: Final = Path(__file__).parents[2] / "vectors" / "sessions"
 def session_of(flavor: str, schema: list[str]) -> Session:
     objects = SchemaCatalog(Flavor(flavor))
     for statement in schema:
-        objects.load(statement, database=objects.default_database)
+        has_delimiter = statement.startswith("delimiter")
+        script = statement if has_delimiter else f"DELIMITER $$\n{statement}$$\n"
+        objects.load(script, database=objects.default_database)
     return Session(server=Server.parse(flavor), objects=objects, database="d")
 
 

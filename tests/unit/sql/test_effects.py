@@ -138,7 +138,7 @@ def test_facts(
         ("CREATE PROCEDURE p() BEGIN SELECT 1;", "END"),
         ("CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR (1) BEGIN END; END", "("),
         ("CREATE PROCEDURE p() COMMENT 1 SELECT 1", "1"),
-        ("CREATE SPATIAL REFERENCE SYSTEM 4120 NAME 'x'", "REFERENCE"),
+        ("CREATE SPATIAL t", "t"),
         ("INSERT INTO t VALUES (1", "("),
         ("INSERT INTO t VALUES (1))", ")"),
         ("SELECT ((a FROM t", "("),

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from binlane.session.report import Refusal
+
+_SYMBOLS: Final = {
+    1326: "ER_SP_CURSOR_NOT_OPEN",
+    1329: "ER_SP_FETCH_NO_DATA",
+    1339: "ER_SP_CASE_NOT_FOUND",
+    1424: "ER_SP_NO_RECURSION",
+    1456: "ER_SP_RECURSION_LIMIT",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +25,14 @@ class Raised:
         sqlstate: Five characters.
         message: The server's text.
         refusal: Of the session that refused the statement; None if the program raised it itself.
+        is_certain: No condition that could not be known leads there.
     """
 
     errno: int
     sqlstate: str
     message: str
     refusal: Refusal | None = None
+    is_certain: bool = True
 
     @classmethod
     def by(cls, refusal: Refusal) -> Raised:
@@ -36,9 +47,9 @@ class Raised:
         return Refusal(
             errno=self.errno,
             sqlstate=self.sqlstate,
-            symbol="",
+            symbol=_SYMBOLS.get(self.errno, "ER_SIGNAL_EXCEPTION"),
             message=self.message,
-            is_stated=True,
+            is_stated=not self.is_certain,
         )
 
 

@@ -160,6 +160,20 @@ class RoutineEnvironment(SessionEnvironment):
             return "latin1_swedish_ci" if self.is_mariadb else "utf8mb4_0900_ai_ci"
         return default_collation(charset, is_mariadb=self.is_mariadb)
 
+    def state(self) -> object:
+        """All that a loop can change here; where it stays the same the loop has no end."""
+        return (
+            [
+                (
+                    [variable.value for variable in scope.variables.values()],
+                    [(cursor.is_open, cursor.fetched) for cursor in scope.cursors.values()],
+                )
+                for scope in self.scopes
+            ],
+            dict(self._row_values),
+            dict(self.host.programs.user_variables),
+        )
+
     def find(self, name: str) -> Variable | None:
         """The variable of a name, in the innermost scope that has one."""
         key = name.lower()

@@ -12,6 +12,10 @@ from binlane.session.programs.expressions import Environment
 from binlane.session.programs.values import Value
 from binlane.session.report import Outcome, Refusal
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts
+
+STEPS_MAX: Final = 40_000
+"""After so many statements and rounds a program is not followed any longer."""
 
 
 @dataclass(slots=True)
@@ -28,6 +32,34 @@ class Prepared:
 
 
 @dataclass(slots=True)
+class Effort:
+    """How much is run for one statement of the client; shared by all programs in it.
+
+    Attributes:
+        steps: Statements and rounds of loops so far.
+        unfollowed: What could not be followed, and so is not known; empty if nothing.
+    """
+
+    steps: int = 0
+    unfollowed: str = ""
+
+    def spend(self) -> bool:
+        """Take one step; whether there may be more."""
+        self.steps += 1
+        if self.steps > STEPS_MAX and not self.unfollowed:
+            self.unfollowed = f"it runs more than {STEPS_MAX:,} statements, which are not followed"
+        return self.steps <= STEPS_MAX
+
+    def give_up(self, reason: str) -> None:
+        """Take no more steps."""
+        self.steps, self.unfollowed = STEPS_MAX, reason
+
+    def reset(self) -> None:
+        """A new statement of the client begins."""
+        self.steps, self.unfollowed = 0, ""
+
+
+@dataclass(slots=True)
 class ProgramState:
     """What a session keeps for its programs.
 
@@ -37,11 +69,13 @@ class ProgramState:
         remembered: Unsafe reasons that statements of procedures showed when they ran, by the
             procedure's name and the statement's place in its body. Both servers keep them until a
             routine is created, altered or dropped: `forget_routines`.
+        effort: Of the current statement of the client.
     """
 
     user_variables: dict[str, Value] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
     remembered: dict[tuple[TableName, int], list[ReasonFound]] = field(default_factory=dict)
+    effort: Effort = field(default_factory=Effort)
 
     def remembered_of(self, routine: TableName | None, offset: int) -> list[ReasonFound]:
         """Where the reasons of a procedure's statement are kept; outside of one they are not."""
@@ -104,6 +138,15 @@ class Host(Protocol):
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name`; `name` in lower case, with its scope if one is given."""
+
+    def has_sql_mode(self, mode: str) -> bool:
+        """Whether a mode, in capitals, is one of sql_mode."""
+
+    def evaluates(self, facts: StatementFacts, database: str) -> None:
+        """Note that a program evaluates expressions: arguments of CALL, SET, a condition.
+
+        One that is unsafe has MySQL log all that follows in the program as rows under MIXED.
+        """
 
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:
         """Run one statement of a program; the error if it fails.
@@ -175,6 +218,7 @@ class Trace:
         calls: Of SELECT, DO and SET: function calls that are logged in statement format.
         user_variables: Infos of `User var` events for a statement that is logged as its text.
         values: What its functions and triggers depend on, to be logged before its text.
+        error: With which a function or trigger stopped it.
     """
 
     runs: tuple[RowRun, ...] = ()
@@ -182,3 +226,4 @@ class Trace:
     calls: tuple[FunctionCall, ...] = ()
     user_variables: tuple[str, ...] = ()
     values: SessionValues = NO_VALUES
+    error: Refusal | None = None

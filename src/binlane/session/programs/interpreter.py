@@ -7,7 +7,7 @@ be false, one round of a loop, one row of a cursor. What statements do is left t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -44,10 +44,9 @@ from binlane.sql.body import (
 )
 from binlane.sql.compound import read_program
 from binlane.sql.cursor import Stopped
+from binlane.sql.effects import StatementKind
 from binlane.sql.tokens import SqlSyntaxError
 
-STATEMENTS_MAX: Final = 100_000
-"""After so many statements a program is taken to end."""
 _CACHE_SIZE: Final = 1024
 _NO_DATA: Final = Raised(1329, "02000", "No data - zero rows fetched, selected, or processed")
 _NO_CASE: Final = Raised(1339, "20000", "Case not found for CASE statement")
@@ -98,12 +97,11 @@ def read_body(text: str) -> BodyStatement | None:
 
 
 class Interpreter:
-    """Runs programs; one for an outermost statement, so that its statements can be counted."""
+    """Runs programs."""
 
     def __init__(self, actions: Actions) -> None:
         """Start with nothing run."""
         self._actions = actions
-        self._statements = 0
         self._handled: list[Raised] = []
         self._runners: Mapping[type, Callable[[Any, RoutineEnvironment], Jump | None]] = {
             PlainStatement: self._plain,
@@ -126,8 +124,7 @@ class Interpreter:
 
     def run(self, statement: BodyStatement, environment: RoutineEnvironment) -> Jump | None:
         """Run a statement of a body; where it jumps to, if it does not end normally."""
-        self._statements += 1
-        if self._statements > STATEMENTS_MAX:
+        if not environment.host.programs.effort.spend():
             return Exhausted()
         jump = self._runners[type(statement)](statement, environment)
         if isinstance(jump, Raised) and not isinstance(statement, _COMPOUND):
@@ -188,7 +185,7 @@ class Interpreter:
     ) -> None:
         match declaration:
             case VariableDeclaration(names=names, type_text=type_text, default=default):
-                value = None if default is None else self._actions.value(default, environment)
+                value = self._actions.value(default or _NULL, environment)
                 for name in names:
                     environment.declare(name, type_text, value)
             case CursorDeclaration(name=name):
@@ -200,7 +197,10 @@ class Interpreter:
 
     def _if(self, statement: If, environment: RoutineEnvironment) -> Jump | None:
         for branch in statement.branches:
-            if self._holds(branch.condition, environment):
+            holds = truth(self._actions.value(branch.condition, environment))
+            if isinstance(holds, Unknown):
+                return _doubtful(self._run_all(branch.statements, environment))
+            if holds == 1:
                 return self._run_all(branch.statements, environment)
         return self._run_all(statement.otherwise, environment)
 
@@ -210,24 +210,29 @@ class Interpreter:
         return isinstance(holds, Unknown) or holds == 1
 
     def _case(self, statement: Case, environment: RoutineEnvironment) -> Jump | None:
-        branch = self._branch(statement, environment)
+        branch, is_certain = self._branch(statement, environment)
         if branch is not None:
-            return self._run_all(branch.statements, environment)
+            jump = self._run_all(branch.statements, environment)
+            return jump if is_certain else _doubtful(jump)
         if statement.otherwise is None:
             return self._handle(_NO_CASE, environment)
         return self._run_all(statement.otherwise, environment)
 
-    def _branch(self, statement: Case, environment: RoutineEnvironment) -> Branch | None:
-        if statement.operand is None:
-            holds = (b for b in statement.branches if self._holds(b.condition, environment))
-            return next(holds, None)
-        operand = self._actions.value(statement.operand, environment)
+    def _branch(
+        self, statement: Case, environment: RoutineEnvironment
+    ) -> tuple[Branch | None, bool]:
+        """The branch that is taken, and whether that is certain."""
+        operand: Value = None
+        if statement.operand is not None:
+            operand = self._actions.value(statement.operand, environment)
         for branch in statement.branches:
             value = self._actions.value(branch.condition, environment)
-            equal = truth(BINARY_OPERATORS["="](operand, value, environment))
-            if isinstance(equal, Unknown) or equal == 1:
-                return branch
-        return None
+            if statement.operand is not None:
+                value = BINARY_OPERATORS["="](operand, value, environment)
+            holds = truth(value)
+            if isinstance(holds, Unknown) or holds == 1:
+                return branch, holds == 1
+        return None, True
 
     def _loop(self, statement: Loop, environment: RoutineEnvironment) -> Jump | None:
         return self._rounds(statement.statements, statement.label, environment, lambda: True)
@@ -262,9 +267,14 @@ class Interpreter:
         environment: RoutineEnvironment,
         goes_on: Callable[[], bool],
     ) -> Jump | None:
+        before: object = None
+        effort = environment.host.programs.effort
         while goes_on():
-            self._statements += 1
-            if self._statements > STATEMENTS_MAX:
+            state = environment.state()
+            if state == before:
+                effort.give_up("a loop in it does not end")
+            before = state
+            if not effort.spend():
                 return Exhausted()
             jump = self._run_all(statements, environment)
             if isinstance(jump, Leave) and _is_same(jump.label, label):
@@ -322,6 +332,12 @@ class Interpreter:
     def _open(self, statement: Open, environment: RoutineEnvironment) -> Jump | None:
         if (cursor := environment.cursor(statement.cursor)) is not None:
             cursor.is_open, cursor.fetched = True, 0
+            query = cursor.declaration.query
+            if "(" in query.text:
+                # Functions that it calls do something now.
+                return self._actions.statement(
+                    PlainStatement(sql=query, kind=StatementKind.SELECT), environment
+                )
         return None
 
     def _close(self, statement: Close, environment: RoutineEnvironment) -> Jump | None:
@@ -356,6 +372,8 @@ class Interpreter:
         return Raised(errno, sqlstate or "45000", message or _SIGNALLED[errno])
 
 
+_NULL: Final = Span("NULL", 0)
+"""DECLARE without DEFAULT is an instruction of a program, too."""
 _SIGNALLED: Final = {
     1642: "Unhandled user-defined warning condition",
     1643: "Unhandled user-defined not found condition",
@@ -374,6 +392,11 @@ def _handler(
             if rank and (best is None or rank > best[0]):
                 best = (rank, handler)
     return None if best is None else best[1]
+
+
+def _doubtful(jump: Jump | None) -> Jump | None:
+    """What is raised where a condition is only taken to hold."""
+    return replace(jump, is_certain=False) if isinstance(jump, Raised) else jump
 
 
 def _is_same(label: str, other: str) -> bool:

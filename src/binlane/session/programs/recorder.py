@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.session.programs.conditions import Raised
 from binlane.session.programs.host import NO_VALUES, FunctionCall, RowRun, SessionValues, Trace
 from binlane.session.programs.user_variables import event_info
 from binlane.session.programs.values import Value
+
+_SECOND: Final = 2
 
 
 @dataclass(slots=True)
@@ -35,17 +39,21 @@ class Recorder:
 
     Attributes:
         calls: Finished function calls of SELECT, DO or SET.
+        raised: What stopped the statement.
     """
 
     def __init__(self, *, is_mariadb: bool) -> None:
         """Start with nothing."""
         self.calls: list[FunctionCall] = []
+        self.raised: Raised | None = None
         self._is_mariadb = is_mariadb
         self._runs: list[RowRun] = []
         self._annotation: str | None = None
         self._user_variables: list[str] = []
         self._values = NO_VALUES
+        self._is_random = False
         self._read: set[str] = set()
+        self._started = 0
         self._call: CallRecord | None = None
 
     def trace(self, logged: str) -> Trace:
@@ -56,14 +64,18 @@ class Recorder:
             calls=tuple(self.calls),
             user_variables=tuple(self._user_variables),
             values=self._values,
+            error=None if self.raised is None else self.raised.as_refusal,
         )
 
     @contextmanager
     def call(self) -> Iterator[CallRecord]:
         """A function call of SELECT, DO or SET."""
-        self._call = CallRecord()
+        # The servers forget that RAND() was called only at the end of the whole statement.
+        self._call = CallRecord(values=SessionValues(random=self._is_random))
         self._read.clear()
+        self._started = 0
         yield self._call
+        self._is_random = self._call.values.random
         self._call = None
 
     def changes(self, run: RowRun, text: str) -> None:
@@ -80,8 +92,13 @@ class Recorder:
             self._call.writes.add(table)
 
     def starts_statement(self) -> None:
-        """A statement of a function or trigger begins: MariaDB logs its variables anew."""
-        if self._is_mariadb:
+        """A statement or expression of a function or trigger begins.
+
+        MariaDB logs a variable once, but does not count what the first statement of a function
+        that SELECT, DO or SET call read.
+        """
+        self._started += 1
+        if self._is_mariadb and self._call is not None and self._started == _SECOND:
             self._read.clear()
 
     def reads_variable(self, name: str, value: Value, server: Server) -> None:

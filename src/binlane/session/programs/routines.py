@@ -16,6 +16,7 @@ from binlane.session.programs.rows_of_values import value_rows
 from binlane.session.programs.selects import selected_expressions, selected_into
 from binlane.session.programs.types import VariableType
 from binlane.session.programs.values import UNKNOWN, Value
+from binlane.session.report import Refusal
 from binlane.sql.analysis import read
 from binlane.sql.body import PlainStatement
 from binlane.sql.facts import Assignment, StatementFacts, VariableScope
@@ -24,14 +25,6 @@ from binlane.sql.tokens import TokenKind, tokenise
 
 _CACHE_SIZE: Final = 4096
 NO_PROCEDURE: Final = 1305
-_RECURSIVE: Final = {
-    True: Raised(1424, "HY000", "Recursive stored functions and triggers are not allowed."),
-    False: Raised(
-        1456,
-        "HY000",
-        "Recursive limit 0 (as set by the max_sp_recursion_depth variable) was exceeded",
-    ),
-}
 
 
 def run_routine(
@@ -54,6 +47,8 @@ def run_routine(
     declare_parameters(routine, arguments, environment)
     body = read_body(routine.body)
     if body is None:
+        what = "function" if routine.is_function else "procedure"
+        environment.host.programs.effort.unfollowed = not_understood(what, routine.name)
         return UNKNOWN
     jump = Interpreter(actions).run(body, environment)
     if isinstance(jump, Raised):
@@ -68,6 +63,33 @@ def run_routine(
     return kind.store(jump.value)
 
 
+def not_understood(kind: str, name: TableName) -> str:
+    """What is said of a routine or trigger whose body is beyond the grammar."""
+    return f"the body of {kind} {name.plain} is not understood"
+
+
+def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Raised | None:
+    """Why a procedure cannot be called; None if it can.
+
+    Args:
+        routine: The procedure; None if there is none.
+        name: As CALL gives it.
+        facts: Of the CALL.
+    """
+    if routine is None:
+        message = f"PROCEDURE {name.plain} does not exist"
+        errno, symbol = NO_PROCEDURE, "ER_SP_DOES_NOT_EXIST"
+    elif len(routine.parameters) != len(facts.functions[0].arguments):
+        message = (
+            f"Incorrect number of arguments for PROCEDURE {routine.name.plain}; expected "
+            f"{len(routine.parameters)}, got {len(facts.functions[0].arguments)}"
+        )
+        errno, symbol = 1318, "ER_SP_WRONG_NO_OF_ARGS"
+    else:
+        return None
+    return Raised.by(Refusal(errno=errno, sqlstate="42000", symbol=symbol, message=message))
+
+
 def declare_parameters(
     routine: Routine, arguments: Mapping[str, Value], environment: RoutineEnvironment
 ) -> None:
@@ -78,9 +100,17 @@ def declare_parameters(
         environment.declare(parameter.name, parameter.type_text, value)
 
 
-def recursion(*, is_function: bool) -> Raised:
+def recursion(routine: Routine, *, is_mariadb: bool) -> Raised:
     """The error of a routine that comes to itself again."""
-    return _RECURSIVE[is_function]
+    if routine.is_function:
+        end = "" if is_mariadb else "."
+        message = f"Recursive stored functions and triggers are not allowed{end}"
+        return Raised(1424, "HY000", message)
+    message = (
+        "Recursive limit 0 (as set by the max_sp_recursion_depth variable) was exceeded for "
+        f"routine {routine.name.table}"
+    )
+    return Raised(1456, "HY000", message)
 
 
 class Assignments:

@@ -42,7 +42,9 @@ def _rows(statement: str) -> tuple[ValueRow, ...]:
     found: list[ValueRow] = []
     try:
         cursor = Cursor(list(tokenise(statement)))
-        cursor.until(("VALUES", "VALUE"))
+        cursor.until(("VALUES", "VALUE", "SET"))
+        if cursor.accept("SET"):
+            return (_of_set(cursor, statement),)
         cursor.advance()
         while True:
             cursor.accept("ROW")
@@ -54,3 +56,16 @@ def _rows(statement: str) -> tuple[ValueRow, ...]:
                 return tuple(found)
     except (Stopped, SqlSyntaxError):
         return tuple(found)
+
+
+def _of_set(cursor: Cursor, statement: str) -> ValueRow:
+    """The row of INSERT … SET."""
+    start = cursor.token.offset
+    parts = split(cursor.until(("ON", "RETURNING", "AS")))
+    texts = []
+    for part in parts:
+        one = Cursor(part)
+        one.until((), operators=("=", ":="))
+        value = one.rest()[1:]
+        texts.append(statement[value[0].offset : value[-1].end] if value else "")
+    return ValueRow(tuple(texts), start, cursor.token.offset)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.policy.access import ReasonFound
 from binlane.session.programs.conditions import Raised
@@ -12,10 +13,10 @@ from binlane.session.programs.expressions import evaluate, user_variable_name
 from binlane.session.programs.host import Host, InnerStatement, Prepared
 from binlane.session.programs.interpreter import Interpreter, read_body
 from binlane.session.programs.name_const import with_constants
-from binlane.session.programs.prepared import trimmed, with_values
+from binlane.session.programs.prepared import parameter_places, trimmed, with_values
 from binlane.session.programs.routines import (
-    NO_PROCEDURE,
     Assignments,
+    call_error,
     facts_of,
     procedure_name,
     recursion,
@@ -26,6 +27,7 @@ from binlane.session.programs.silent import ShadowHost, silent
 from binlane.session.programs.values import Text, Value
 from binlane.session.report import Outcome, Refusal
 from binlane.sql.body import PlainStatement, Span
+from binlane.sql.comments import server_text
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import StatementFacts
 
@@ -33,8 +35,14 @@ _VERBS: Final = frozenset(
     ("CALL", "PREPARE", "EXECUTE", "EXECUTE IMMEDIATE", "DEALLOCATE", "BEGIN NOT ATOMIC")
 )
 _STATED: Final = "the script states that the server fails with error {}"
-_NO_STATEMENT: Final = 1243
-_DEPTH_MAX: Final = 60
+_WRONG_ARGUMENTS: Final = Raised.by(
+    Refusal(
+        errno=1210,
+        sqlstate="HY000",
+        symbol="ER_WRONG_ARGUMENTS",
+        message="Incorrect arguments to EXECUTE",
+    )
+)
 
 
 def is_program(facts: StatementFacts) -> bool:
@@ -59,11 +67,14 @@ def run(
     """
     outcomes = _Outcomes(outcome)
     if outcome != Outcome():
+        effort = host.programs.effort
+        steps = effort.steps
         counting = _CountingHost(host)
         rehearsal = _Runner(counting, _Outcomes(Outcome()))
         raised = rehearsal.run(facts, statement, SessionEnvironment(counting))
         outcomes.fails_by_itself = raised is not None
         outcomes.count = counting.count
+        effort.steps = steps
     raised = _Runner(host, outcomes).run(facts, statement, SessionEnvironment(host))
     if raised is None and outcome.error is not None:
         raised = Raised(outcome.error, "HY000", _STATED.format(outcome.error))
@@ -133,14 +144,15 @@ class _Runner:
             text = self._text(facts.prepared, environment)
             return None if text is None else self._execute_text(Prepared(text), facts, environment)
         if verb == "DEALLOCATE":
-            self._host.programs.prepared.pop(facts.name.lower(), None)
-            return None
+            known = self._host.programs.prepared.pop(facts.name.lower(), None)
+            return _no_statement(facts.name, "DEALLOCATE PREPARE") if known is None else None
         return self._compound(statement)
 
     def _compound(self, statement: str) -> Raised | None:
         """BEGIN NOT ATOMIC and other compound statements outside of routines."""
         body = read_body(statement)
         if body is None:
+            self._host.programs.effort.unfollowed = "the compound statement is not understood"
             return None
         inside = RoutineEnvironment(self._host, self._host.database)
         jump = Interpreter(_InProcedure(self, statement, None)).run(body, inside)
@@ -151,18 +163,15 @@ class _Runner:
     def _call(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
         name = procedure_name(facts, environment.database)
         routine = self._host.objects.procedure(name)
-        if routine is None:
-            message = f"PROCEDURE {name.database}.{name.table} does not exist"
-            refusal = Refusal(
-                errno=NO_PROCEDURE,
-                sqlstate="42000",
-                symbol="ER_SP_DOES_NOT_EXIST",
-                message=message,
-            )
-            return Raised.by(refusal)
-        if routine.name in self._running or len(self._running) > _DEPTH_MAX:
-            return recursion(is_function=False)
+        error = call_error(routine, name, facts)
+        if routine is None or error is not None:
+            return error
+        depth = environment.system_variable("max_sp_recursion_depth")
+        allowed = depth if isinstance(depth, int) else 0
+        if self._running.count(routine.name) > allowed:
+            return recursion(routine, is_mariadb=environment.is_mariadb)
         texts = facts.functions[0].arguments
+        self._host.evaluates(facts, environment.database)
         self._functions_of(facts, environment, skip=1)
         with silent(environment):
             values = [evaluate(text, environment) for text in texts]
@@ -196,9 +205,12 @@ class _Runner:
         ]
         if not stored:
             return
-        for text in facts.functions[0].arguments:
-            if any(use.name in text for use in stored):
-                self._inner(f"DO {text}", f"DO {text}", environment, [])
+        called = [
+            text for text in facts.functions[0].arguments if any(use.name in text for use in stored)
+        ]
+        if called:
+            text = f"DO {', '.join(called)}"
+            self._inner(text, text, environment, [])
 
     # Prepared statements -------------------------------------------------------------------------
 
@@ -210,24 +222,24 @@ class _Runner:
         text = self._text(facts.prepared, environment)
         if text is not None:
             self._host.programs.prepared[name] = Prepared(trimmed(text))
+            if facts_of(trimmed(text), environment.database).effects.stopped_at is not None:
+                self._host.programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
 
     def _text(self, source: str, environment: SessionEnvironment) -> str | None:
         """The text of a statement that a string or variable gives."""
         value = evaluate(source, environment)
-        return value.content if isinstance(value, Text) else None
+        if not isinstance(value, Text):
+            reason = f"the text to be prepared is not known: {source}"
+            self._host.programs.effort.unfollowed = reason
+            return None
+        server = self._host.server
+        return server_text(value.content, flavor=Flavor(server.flavor), version=server.version).read
 
     def _execute(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
         prepared = self._host.programs.prepared.get(facts.name.lower())
         if prepared is None:
-            message = f"Unknown prepared statement handler ({facts.name}) given to EXECUTE"
-            refusal = Refusal(
-                errno=_NO_STATEMENT,
-                sqlstate="HY000",
-                symbol="ER_UNKNOWN_STMT_HANDLER",
-                message=message,
-            )
-            return Raised.by(refusal)
+            return _no_statement(facts.name, "EXECUTE")
         return self._execute_text(prepared, facts, environment)
 
     def _execute_text(
@@ -235,9 +247,15 @@ class _Runner:
     ) -> Raised | None:
         values = [evaluate(text, environment) for text in facts.using]
         statement, is_mariadb = trimmed(prepared.statement), self._host.server.is_mariadb
+        if len(parameter_places(statement)) != len(values):
+            return _WRONG_ARGUMENTS
         logged = with_values(statement, values, is_mariadb=is_mariadb)
         sql = with_values(statement, values, is_mariadb=is_mariadb, unknown="NULL")
         inner = facts_of(sql, environment.database)
+        if inner.effects.stopped_at is not None:
+            # No NULL may stand there, as in LIMIT.
+            sql = with_values(statement, values, is_mariadb=is_mariadb, unknown="1")
+            inner = facts_of(sql, environment.database)
         own = SessionEnvironment(self._host)
         if is_program(inner):
             return self.run(inner, sql, own)
@@ -292,10 +310,11 @@ class _Runner:
         self, expression: str, environment: RoutineEnvironment, *, is_condition: bool = False
     ) -> Raised | None:
         """Run the stored functions of an expression, whose changes are logged by themselves."""
-        if "(" not in expression:
+        if "(" not in expression and "@@" not in expression:
             return None
         sql = f"DO {expression}"
         facts = facts_of(sql, environment.database)
+        self._host.evaluates(facts, environment.database)
         if not any(
             self._host.objects.function(TableName(use.database or environment.database, use.name))
             for use in facts.functions
@@ -347,6 +366,13 @@ class _InProcedure:
             value = evaluate(expression.text, environment)
         self._runner.functions_in(expression.text, environment, is_condition=True)
         return value
+
+
+def _no_statement(name: str, verb: str) -> Raised:
+    message = f"Unknown prepared statement handler ({name}) given to {verb}"
+    return Raised.by(
+        Refusal(errno=1243, sqlstate="HY000", symbol="ER_UNKNOWN_STMT_HANDLER", message=message)
+    )
 
 
 def _give_back(text: str, value: Value, environment: SessionEnvironment) -> None:

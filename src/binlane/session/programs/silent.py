@@ -18,6 +18,7 @@ from binlane.session.report import Refusal
 from binlane.sql.body import PlainStatement, Span
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementFacts
 
 
 class ShadowHost:
@@ -60,6 +61,13 @@ class ShadowHost:
     def system_variable(self, name: str) -> Value:
         """The value of `@@name`."""
         return self._host.system_variable(name)
+
+    def has_sql_mode(self, mode: str) -> bool:
+        """Whether a mode is one of sql_mode."""
+        return self._host.has_sql_mode(mode)
+
+    def evaluates(self, facts: StatementFacts, database: str) -> None:
+        """Note nothing."""
 
     def execute_inner(self, _: InnerStatement) -> Refusal | None:
         """Do nothing."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
 from binlane.policy.access import ResolvedStatement, TableAccess
-from binlane.policy.resolution import resolve
-from binlane.session.context_events import session_values
+from binlane.policy.refusals import LoggingError
+from binlane.session.context_events import random_values, session_values
+from binlane.session.plans import resolved_of
 from binlane.session.programs.conditions import Raised
 from binlane.session.programs.environment import RoutineEnvironment, SessionEnvironment
 from binlane.session.programs.expressions import evaluate
@@ -26,25 +27,29 @@ from binlane.session.programs.name_const import with_constants
 from binlane.session.programs.recorder import Recorder
 from binlane.session.programs.routines import (
     Assignments,
+    call_error,
     declare_parameters,
     facts_of,
+    not_understood,
     procedure_name,
     recursion,
     run_routine,
     text_of,
 )
-from binlane.session.programs.rows_of_values import value_rows
+from binlane.session.programs.rows_of_values import ValueRow, value_rows
 from binlane.session.programs.silent import silent
 from binlane.session.programs.user_variables import names_read
 from binlane.session.programs.values import UNKNOWN, Value, constant
-from binlane.session.report import Outcome
+from binlane.session.report import Outcome, Refusal
 from binlane.session.rows import changed_rows, plain_changes
+from binlane.session.variables import refusal_in_function
 from binlane.sql.body import PlainStatement, Span
-from binlane.sql.effects import StatementKind
+from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.facts import FunctionUse, RowChange, StatementFacts
 from binlane.sql.schema import Routine, Trigger, TriggerTime
 
 _LAST_INSERT_ID: Final = re.compile(r"\blast_insert_id\s*\(\s*\)", re.IGNORECASE)
+_RANDOM: Final = re.compile(r"\brand\s*\(\s*\)", re.IGNORECASE)
 _ROWS_MAX: Final = 1000
 """More rows of one statement are not followed one by one."""
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
@@ -57,8 +62,6 @@ _WRITING: Final = frozenset(
         StatementKind.LOAD_DATA,
     )
 )
-_LOGS_CASCADES: Final = (9, 6, 0)
-"""The first MySQL that logs the rows that foreign keys change."""
 _CASCADES: Final = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 _EVENTS: Final = frozenset(("insert", "update", "delete"))
 _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": TriggerTime.AFTER})
@@ -135,22 +138,29 @@ class _Tracer:
         self._recorder = recorder
         self._running: list[TableName] = []
         self._assignments = Assignments(host)
+        self._raised: Raised | None = None
+        self._in_use: list[frozenset[TableName]] = []
+        self._made: set[TableName] = set()
 
     def outermost(self, statement: Traced, environment: SessionEnvironment) -> None:
         """Follow the statement that the client sent, or that stands in a procedure."""
         facts = statement.facts
+        self._in_use.append(_own_tables(statement.resolved))
         if facts.effects.kind in _READING:
             self._read(statement, environment)
         else:
             self._record_variables(statement, environment)
             self._change(statement, environment)
         self._assign(statement, environment)
+        self._recorder.raised = self._raised
 
     # Statements ----------------------------------------------------------------------------------
 
     def _read(self, statement: Traced, environment: SessionEnvironment) -> None:
         """SELECT, DO, SET: each call of a function that changes something is logged."""
         count = changed_rows(statement.outcome)
+        if statement.outcome.error is not None and not count:
+            return
         is_by_row = bool(statement.facts.tables) and count is not None
         for _ in range(min(count or 0, _ROWS_MAX) if is_by_row else 1):
             self._read_row(statement, environment)
@@ -159,6 +169,8 @@ class _Tracer:
         for use in self._stored(statement.facts, environment):
             arguments = self._arguments(use, environment)
             with self._recorder.call() as call:
+                for text in use.arguments:
+                    self._recorder.depends_on(_values_of(text))
                 name, routine, values = self._call(use, arguments, environment)
             if routine is not None and call.is_logged:
                 text = self._call_text(name, routine, values, environment)
@@ -170,6 +182,8 @@ class _Tracer:
                         values=call.values,
                     )
                 )
+            if self._raised is not None:
+                return
 
     def _call_text(
         self,
@@ -220,10 +234,36 @@ class _Tracer:
             for use in functions:
                 if row is None or row.holds(use.offset):
                     self._call(use, self._arguments(use, environment), environment)
+            if self._raised is not None:
+                return
             new = {} if row is None else self._given(row.values, facts, statement, environment)
             for table, kinds in steps:
-                if index < len(kinds):
+                if index < len(kinds) and self._raised is None:
                     self._row(table, kinds[index], new, statement.logged)
+        if (
+            statement.outcome.error is not None
+            and rounds
+            and (facts.row_count or _ROWS_MAX) > rounds
+        ):
+            self._fail(steps, rows[rounds] if rounds < len(rows) else None, statement, environment)
+
+    def _fail(
+        self,
+        steps: Sequence[tuple[TableName, tuple[_Step, ...]]],
+        row: ValueRow | None,
+        statement: Traced,
+        environment: SessionEnvironment,
+    ) -> None:
+        """The row that the statement fails with: all that comes before its change."""
+        for use in self._stored(statement.facts, environment):
+            if row is None or row.holds(use.offset):
+                self._call(use, self._arguments(use, environment), environment)
+        new = (
+            {} if row is None else self._given(row.values, statement.facts, statement, environment)
+        )
+        for table, kinds in steps:
+            for kind in kinds[:1]:
+                self._fire_all(table, kind.value[0], new)
 
     def _steps(
         self, access: TableAccess, given: int, count: int | None
@@ -276,21 +316,25 @@ class _Tracer:
 
     def _row(self, table: TableName, step: _Step, new: Mapping[str, Value], text: str) -> None:
         """One row of a table, with its triggers."""
-        triggers = self._host.objects.triggers(table)
         for part in step.value:
             if part in _EVENTS:
                 self._cascade(table, part, text)
                 self._recorder.changes(RowRun(table, part), text)
                 continue
-            time, _, event = part.partition(" ")
-            for trigger in triggers:
-                if event in trigger.events and trigger.time is _TIMES[time]:
-                    self._fire(trigger, new)
+            self._fire_all(table, part, new)
+            if self._raised is not None:
+                return
+
+    def _fire_all(self, table: TableName, part: str, new: Mapping[str, Value]) -> None:
+        """The triggers of one time and event: BEFORE INSERT."""
+        time, _, event = part.partition(" ")
+        for trigger in self._host.objects.triggers(table):
+            if event in trigger.events and trigger.time is _TIMES[time]:
+                self._fire(trigger, new)
 
     def _cascade(self, parent: TableName, kind: str, text: str) -> None:
         """Rows that foreign keys change before a row of their parent; MariaDB logs none."""
-        server = self._host.server
-        if kind == "insert" or server.is_mariadb or server.version < _LOGS_CASCADES:
+        if kind == "insert" or not self._host.server.has_server_foreign_keys:
             return
         for key in self._host.objects.children(parent):
             action = key.on_delete if kind == "delete" else key.on_update
@@ -304,15 +348,26 @@ class _Tracer:
 
     def _fire(self, trigger: Trigger, given: Mapping[str, Value]) -> None:
         body = read_body(trigger.body)
-        if body is None or trigger.name in self._running:
+        if body is None:
+            reason = not_understood("trigger", trigger.name)
+            self._host.programs.effort.unfollowed = reason
             return
         environment = RoutineEnvironment(
             self._host, trigger.name.database, call_stored=self._value_of, rows=True
         )
         environment.set_row(given)
         self._running.append(trigger.name)
-        Interpreter(_InFunction(self, trigger.body)).run(body, environment)
+        self._stops(Interpreter(_InFunction(self, trigger.body)).run(body, environment))
         self._running.pop()
+
+    def _stops(self, jump: object) -> None:
+        """Remember what ends the statement, if that is certain."""
+        if isinstance(jump, Raised) and jump.is_certain and self._raised is None:
+            self._raised = jump
+
+    def _take_raised(self) -> Raised | None:
+        raised, self._raised = self._raised, None
+        return raised
 
     # Functions -----------------------------------------------------------------------------------
 
@@ -323,7 +378,22 @@ class _Tracer:
             for use in facts.functions
             if self._host.objects.function(_name(use, environment)) is not None
         ]
-        return sorted(uses, key=lambda use: use.offset + use.length)
+        uses.sort(key=lambda use: use.offset + use.length)
+        return [*uses, *self._in_views(facts, ())]
+
+    def _in_views(
+        self, facts: StatementFacts, through: tuple[TableName, ...]
+    ) -> Iterator[FunctionUse]:
+        """The stored functions that a statement's views call."""
+        for table in facts.tables:
+            view = self._host.objects.view(table.name)
+            if view is None or table.name in through:
+                continue
+            for use in view.facts.functions:
+                database = use.database or view.database or view.name.database
+                if self._host.objects.function(TableName(database, use.name)) is not None:
+                    yield replace(use, database=database, offset=table.offset)
+            yield from self._in_views(view.facts, (*through, table.name))
 
     def _arguments(self, use: FunctionUse, environment: SessionEnvironment) -> list[Value]:
         with silent(environment):
@@ -343,7 +413,10 @@ class _Tracer:
     def _value_of(self, name: TableName, arguments: Sequence[Value]) -> Value:
         """Run a stored function."""
         routine = self._host.objects.function(name)
-        if routine is None or routine.name in self._running:
+        if routine is None:
+            return UNKNOWN
+        if routine.name in self._running:
+            self._stops(recursion(routine, is_mariadb=self._host.server.is_mariadb))
             return UNKNOWN
         self._running.append(routine.name)
         environment = RoutineEnvironment(
@@ -354,11 +427,16 @@ class _Tracer:
         given = dict(zip(names, arguments, strict=False))
         value = run_routine(routine, given, environment, _InFunction(self, routine.body))
         self._running.pop()
+        self._stops(value)
         return UNKNOWN if isinstance(value, Raised) else value
 
     def depends_on(self, values: SessionValues) -> None:
         """An expression of a function depends on values of the session."""
         self._recorder.depends_on(values)
+
+    def starts_statement(self) -> None:
+        """A statement or expression of a function or trigger begins."""
+        self._recorder.starts_statement()
 
     def _reads(self, name: str, value: Value) -> None:
         self._recorder.reads_variable(name, value, self._host.server)
@@ -373,23 +451,41 @@ class _Tracer:
         facts = facts_of(sql, environment.database)
         kind = facts.effects.kind
         self._recorder.starts_statement()
+        if kind in DDL_KINDS:
+            self._made.update(facts.effects.writes)
+        raised = self._refused(facts, environment)
+        if raised is not None:
+            return raised
         if kind is StatementKind.CALL:
             return self._call_procedure(facts, environment)
-        if kind is StatementKind.SET:
-            self._assignments.of_set(facts, environment)
-            return None
         if kind in _READING:
-            for use in self._stored(facts, environment):
-                self._call(use, self._arguments(use, environment), environment)
-            if facts.has_into:
-                with silent(environment):
-                    self._assignments.of_select(sql, environment)
-            return None
-        if kind not in _WRITING:
-            return None
-        resolved = resolve(
-            facts, self._host.objects, server=self._host.server, database=environment.database
-        )
+            self._recorder.depends_on(random_values(facts))
+            self._read_in_body(facts, sql, environment)
+        elif kind in _WRITING:
+            self._write_in_body(statement, facts, body, environment)
+        return self._take_raised()
+
+    def _read_in_body(
+        self, facts: StatementFacts, sql: str, environment: RoutineEnvironment
+    ) -> None:
+        if facts.effects.kind is StatementKind.SET:
+            self._assignments.of_set(facts, environment)
+            return
+        for use in self._stored(facts, environment):
+            self._call(use, self._arguments(use, environment), environment)
+        if facts.has_into:
+            with silent(environment):
+                self._assignments.of_select(sql, environment)
+
+    def _write_in_body(
+        self,
+        statement: PlainStatement,
+        facts: StatementFacts,
+        body: str,
+        environment: RoutineEnvironment,
+    ) -> None:
+        sql = statement.sql.text
+        resolved = self._resolved(facts, environment)
         logged = with_constants(
             text_of(statement, body, is_mariadb=environment.is_mariadb),
             environment.names(),
@@ -398,21 +494,56 @@ class _Tracer:
         )
         traced = Traced(facts=facts, resolved=resolved, sql=sql, logged=logged)
         self._record_variables(traced, environment)
-        self._recorder.depends_on(session_values(facts, resolved))
+        self._recorder.depends_on(session_values(facts, resolved, sql, environment))
         for change in plain_changes(facts, resolved, Outcome()):
             self._recorder.logs(change.table)
+        self._in_use.append(_own_tables(resolved))
         self._change(traced, environment)
+        self._in_use.pop()
+
+    def _resolved(
+        self, facts: StatementFacts, environment: SessionEnvironment
+    ) -> ResolvedStatement:
+        return resolved_of(
+            facts, self._host.objects, server=self._host.server, database=environment.database
+        )
+
+    def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
+        """The error of a statement that names what is not there, or writes what is in use.
+
+        So is that of a SET which no function may do.
+        """
+        forbidden = refusal_in_function(facts.assignments)
+        if forbidden is not None:
+            return _raised_by(forbidden)
+        if not facts.tables and not facts.functions:
+            return None
+        resolved = self._resolved(facts, environment)
+        unknown = {name for name, _ in resolved.unknown_tables}
+        if resolved.errors and not unknown & self._made:
+            return _raised_by(resolved.errors[0])
+        for access in resolved.accesses:
+            is_written = access.changes and not access.is_prelocked
+            if is_written and any(access.name in names for names in self._in_use):
+                return _in_use(access.name, is_mariadb=environment.is_mariadb)
         return None
+
+    def check_expression(self, text: str, environment: RoutineEnvironment) -> None:
+        """Find what an expression names and is not there."""
+        if "(" in text:
+            raised = self._refused(facts_of(f"DO {text}", environment.database), environment)
+            self._stops(raised)
 
     def _call_procedure(
         self, facts: StatementFacts, environment: RoutineEnvironment
     ) -> Raised | None:
         name = procedure_name(facts, environment.database)
         routine = self._host.objects.procedure(name)
-        if routine is None:
-            return None
+        error = call_error(routine, name, facts)
+        if routine is None or error is not None:
+            return error
         if routine.name in self._running:
-            return recursion(is_function=False)
+            return recursion(routine, is_mariadb=environment.is_mariadb)
         self._running.append(routine.name)
         inside = RoutineEnvironment(self._host, routine.name.database, call_stored=self._value_of)
         inside.on_read, inside.on_assign = self._reads, self._recorder.assigns_variable
@@ -440,9 +571,49 @@ class _InFunction:
 
     def value(self, expression: Span, environment: RoutineEnvironment) -> Value:
         """The value of an expression."""
-        if _LAST_INSERT_ID.search(expression.text):
-            self._tracer.depends_on(SessionValues(last_insert_id=True))
+        self._tracer.starts_statement()
+        self._tracer.depends_on(_values_of(expression.text))
+        self._tracer.check_expression(expression.text, environment)
         return evaluate(expression.text, environment)
+
+
+def _raised_by(error: LoggingError) -> Raised:
+    return Raised.by(
+        Refusal(
+            errno=error.errno,
+            sqlstate=error.sqlstate,
+            symbol=error.symbol,
+            message=error.message,
+        )
+    )
+
+
+def _own_tables(resolved: ResolvedStatement) -> frozenset[TableName]:
+    """The tables that a statement itself uses, through views too; they stay open while it runs."""
+    return frozenset(access.name for access in resolved.accesses if not access.is_prelocked)
+
+
+def _in_use(name: TableName, *, is_mariadb: bool) -> Raised:
+    message = (
+        f"Can't update table '{name.table}' in stored function/trigger because it is already used "
+        "by statement which invoked this stored function/trigger"
+    )
+    return Raised.by(
+        Refusal(
+            errno=1442,
+            sqlstate="HY000",
+            symbol="ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG",
+            message=message if is_mariadb else f"{message}.",
+        )
+    )
+
+
+def _values_of(expression: str) -> SessionValues:
+    """What an expression depends on."""
+    return SessionValues(
+        last_insert_id=_LAST_INSERT_ID.search(expression) is not None,
+        random=_RANDOM.search(expression) is not None,
+    )
 
 
 def _name(use: FunctionUse, environment: SessionEnvironment) -> TableName:

@@ -1,0 +1,110 @@
+"""What is found out about a statement before it runs, kept for all statements of its shape.
+
+Which tables a statement opens depends on its text, the objects and the server; how it is logged,
+on that and on the session. Both are found once, as long as none of it changes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from binlane.policy.access import ResolvedStatement
+from binlane.policy.procedure import Circumstances, Verdict, decide_statement
+from binlane.policy.resolution import Opening, resolve
+from binlane.policy.server import Server
+from binlane.scope.changes import Changes
+from binlane.session.programs.host import Trace
+from binlane.session.report import Outcome
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts
+
+PLANS_MAX: Final = 4_096
+"""Plans that are kept."""
+VERDICTS_MAX: Final = 64
+"""Verdicts that a plan keeps."""
+
+_USUAL: Final = Opening()
+
+
+class Plan:
+    """A statement with its tables; places are those of the facts of the shape.
+
+    Attributes:
+        facts: What it says.
+        resolved: Its tables.
+        is_alone: No trigger, stored function or user variable takes part in it.
+        traces: What it did to rows, by what happened; kept only where it is alone, when the values
+            in it cannot matter.
+        changes: What it changes and needs, by whether it stands in a procedure.
+    """
+
+    __slots__ = ("_verdicts", "changes", "facts", "is_alone", "resolved", "traces")
+
+    def __init__(
+        self, facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog
+    ) -> None:
+        self.facts = facts
+        self.resolved = resolved
+        self.is_alone = _is_alone(facts, resolved, objects)
+        self.traces: dict[Outcome, Trace] = {}
+        self.changes: dict[bool, Changes] = {}
+        self._verdicts: dict[Circumstances, Verdict] = {}
+
+    def verdict(self, circumstances: Circumstances) -> Verdict:
+        """How the statement is logged."""
+        found = self._verdicts.get(circumstances)
+        if found is None:
+            if len(self._verdicts) >= VERDICTS_MAX:
+                self._verdicts.clear()
+            found = decide_statement(self.resolved, circumstances)
+            self._verdicts[circumstances] = found
+        return found
+
+
+def plan_of(
+    facts: StatementFacts,
+    objects: SchemaCatalog,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening = _USUAL,
+) -> Plan:
+    """The plan of a statement: see `resolve`."""
+    shape = facts.shape
+    if shape is None or opening.created is not None:
+        resolved = resolve(facts, objects, server=server, database=database, opening=opening)
+        return Plan(facts, resolved, objects)
+    key = (
+        shape,
+        objects.version,
+        *(server.flavor, server.version, database),
+        *(opening.assume_engine, opening.checks_foreign_keys),
+    )
+    found = _plans.get(key)
+    if found is None:
+        if len(_plans) >= PLANS_MAX:
+            _plans.clear()
+        facts = shape.facts
+        resolved = resolve(facts, objects, server=server, database=database, opening=opening)
+        found = _plans[key] = Plan(facts, resolved, objects)
+    return found
+
+
+def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog) -> bool:
+    return not (
+        facts.user_variables
+        or facts.has_into
+        or resolved.functions
+        or any(access.changes and objects.triggers(access.name) for access in resolved.accesses)
+    )
+
+
+def resolved_of(
+    facts: StatementFacts, objects: SchemaCatalog, *, server: Server, database: str
+) -> ResolvedStatement:
+    """The tables of a statement, its own places with them."""
+    resolved = plan_of(facts, objects, server=server, database=database).resolved
+    return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+
+_plans: Final[dict[tuple[object, ...], Plan]] = {}

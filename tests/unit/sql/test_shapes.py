@@ -1,0 +1,136 @@
+"""Facts by shape: what they say is what the statement says that is read alone."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from binlane.sql import analysis
+from binlane.sql.analysis import read
+from binlane.sql.facts import Shift, StatementFacts
+from binlane.sql.shapes import cut
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+STRINGS = ("", "a", "it''s", "long text (with, things)", r"x\'y", "#", "--", "`", "/*", "LIMIT 0")
+LITERAL = re.compile(
+    r"(?<![\w.`@'\"])(?:\d+(?![\w.])|'[\w ,;:.%-]*'(?!')|\"[\w ,;:.%-]*\"(?!\"))(?!\w)"
+)
+
+
+def _alone(statement: str, *, ansi_quotes: bool = False) -> StatementFacts:
+    """The facts of a statement, with no others known."""
+    return analysis._read(statement, "d", ansi_quotes, False, False)
+
+
+def _statements() -> Iterator[str]:
+    for path in sorted((VECTORS / "statements").glob("*.txt")):
+        yield from path.read_text().splitlines()[1:]
+    for path in sorted((VECTORS / "effects").glob("*.txt")):
+        for line in path.read_text().splitlines():
+            if not line.startswith("#"):
+                yield line.split("|", 4)[-1].strip()
+
+
+def _with_others(statement: str, choice: random.Random) -> str:
+    """The statement with other literals; what is none may change too, if it looks like one."""
+
+    def other(found: re.Match[str]) -> str:
+        if found[0][0] in "'\"":
+            return f"'{choice.choice(STRINGS)}'"
+        return "0" if found[0] == "0" else str(choice.randrange(1, 10 ** choice.randrange(1, 7)))
+
+    return LITERAL.sub(other, statement)
+
+
+def _has_places_of(facts: StatementFacts, other: StatementFacts) -> bool:
+    return [use.argument_offsets for use in facts.functions] == [
+        use.argument_offsets for use in other.functions
+    ]
+
+
+def test_facts_by_shape_are_those_of_the_statement() -> None:
+    choice = random.Random(5)
+    moved = 0
+    for statement in _statements():
+        for _ in range(3):
+            text = _with_others(statement, choice)
+            alone, found = _alone(text), read(text, database="d")
+            assert found == alone, text
+            assert _has_places_of(found, alone), text
+            moved += found.shift is not None
+    assert moved > 100
+
+
+def test_facts_are_shared_where_nothing_moves() -> None:
+    first = read("UPDATE t SET a = 5 WHERE b = 'x'", database="d")
+    second = read("UPDATE t SET a = 77 WHERE b = 'a longer one'", database="d")
+    assert first is second
+
+
+def test_places_and_arguments_follow_the_literals() -> None:
+    read("INSERT INTO t VALUES (1, f(2, 'a'), @b) ON DUPLICATE KEY UPDATE c = 1", database="d")
+    text = "INSERT INTO t VALUES (100, f(2345, 'abc'), @b) ON DUPLICATE KEY UPDATE c = 1"
+    facts = read(text, database="d")
+    assert facts.shift is not None
+    (function,) = facts.functions
+    assert function.arguments == ("2345", "'abc'")
+    assert text[function.offset :][: function.length] == "f(2345, 'abc')"
+    assert facts.on_duplicate_offset == text.index("ON DUPLICATE")
+    (variable,) = facts.user_variables
+    assert text[variable.offset :].startswith("@b")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("SELECT * FROM t LIMIT 1", "SELECT * FROM t LIMIT 0"),
+        ("SELECT * FROM t AS 'x'", "SELECT * FROM t AS 'y'"),
+        ("SET STATEMENT sort_buffer_size = 1 FOR SELECT 1", "SET STATEMENT sort_buffer_size = 2 FOR SELECT 1"),
+        ("SELECT t1.5 FROM t", "SELECT t1.6 FROM t"),
+        ("SELECT 1 FROM t1", "SELECT 1 FROM t2"),
+        ("SELECT '1' FROM `t 1`", "SELECT '1' FROM `t 2`"),
+        ("SELECT 1 /* '5' */ FROM t", "SELECT 1 /* '5 */ FROM t"),
+        ("LOAD DATA INFILE 'a' INTO TABLE t", "LOAD DATA INFILE 'b' INTO TABLE t"),
+        ("SELECT /*!50000 1 */ FROM t", "SELECT /*!80000 1 */ FROM t"),
+        ("XA START 'a'", "XA START 'b'"),
+    ],
+)  # fmt: skip
+def test_what_is_no_shape_is_read_alone(first: str, second: str) -> None:
+    read(first, database="d")
+    assert read(second, database="d") == _alone(second)
+
+
+def test_the_session_is_part_of_the_shape() -> None:
+    statement = 'SELECT "a" FROM t WHERE b = 1'
+    read(statement, database="d")
+    assert read(statement, database="e").tables[0].name.database == "e"
+    other = 'SELECT "a" FROM "u" WHERE b = 2'
+    assert read(other, database="d").effects.stopped_at is not None
+    assert read(other, database="d", ansi_quotes=True).tables[0].name.table == "u"
+
+
+@pytest.mark.parametrize(
+    "statement", ["SELECT 'a", "SELECT /* a", "SELECT t.1", "SELECT @'a'", "SELECT 1 /*! + 1 */"]
+)
+def test_what_is_not_understood_is_not_cut(statement: str) -> None:
+    assert cut(statement, ansi_quotes=False, no_backslash_escapes=False) is None
+
+
+def test_strings_end_as_the_session_says() -> None:
+    statement = r"SELECT 'a\', 'b'"
+    found = cut(statement, ansi_quotes=False, no_backslash_escapes=True)
+    assert found is not None
+    assert found.ends == (11, 16)
+    assert cut(statement, ansi_quotes=False, no_backslash_escapes=False) is None
+
+
+def test_a_shift_moves_what_stands_behind_literals() -> None:
+    shift = Shift((5, 10), (7, 11))
+    assert [shift(place) for place in (0, 4, 5, 9, 10, 20)] == [0, 4, 7, 11, 11, 21]
+    assert shift.leaves(4)
+    assert not shift.leaves(5)
+    assert Shift((5, 10), (5, 11)).leaves(9)
