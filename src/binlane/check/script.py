@@ -26,6 +26,8 @@ _SPACE: Final = re.compile(rb"[\s\x00]+")
 _LINE_COMMENT: Final = re.compile(rb"(?:\#|--(?=\s|\Z))[^\n]*+")
 # Executable comments and hints are code.
 _BLOCK_COMMENT: Final = re.compile(rb"/\*(?!M?!|\+).*?\*/", re.DOTALL)
+# What a comment or a DELIMITER line begins with; empty at the end.
+_GAP_STARTS: Final = frozenset((b"#", b"-", b"/", b"d", b"D", b"\\"))
 _DELIMITER: Final = re.compile(
     rb"(?:delimiter[ \t]+|\\d[ \t]*)([^\s'\"]+|'[^'\n]+'|\"[^\"\n]+\")[^\n]*+", re.IGNORECASE
 )
@@ -66,6 +68,7 @@ _REFUSED: Final = {
 }
 
 
+_NO_DIRECTIVES: Final = Directives()
 _COMMANDS: Final = frozenset((*_SILENT, *_QUIT, *_REFUSED, b"use", b"charset"))
 
 
@@ -123,7 +126,7 @@ class _Reader:
         self._counted = self._offset
         self._line_start = self._offset
         self._number = 0
-        self._directives = Directives()
+        self._directives = _NO_DIRECTIVES
 
     def statements(self) -> Iterator[ScriptStatement]:
         data = self._data
@@ -164,7 +167,10 @@ class _Reader:
             if found := _SPACE.match(data, offset):
                 if b"\n" in found[0]:
                     kept = None
-            elif data[offset : offset + len(self._delimiter)] == self._delimiter:
+            elif (
+                data[offset : offset + len(self._delimiter)] == self._delimiter
+                or data[offset : offset + 1] not in _GAP_STARTS
+            ):
                 break
             elif found := _LINE_COMMENT.match(data, offset):
                 kept = None
@@ -222,7 +228,7 @@ class _Reader:
     def _statement(
         self, start: int, sql: str, problem: Unanalysed | None = None
     ) -> ScriptStatement:
-        directives, self._directives = self._directives, Directives()
+        directives, self._directives = self._directives, _NO_DIRECTIVES
         self._number += 1
         lines = bytes(self._data[self._counted : start])
         if newlines := lines.count(b"\n"):

@@ -1,9 +1,7 @@
-"""In which logging format a statement is logged: engines, the decision, and its table.
+"""In which logging format a statement is logged, or why it is refused.
+
+`resolution` finds a statement's tables through views, routines, triggers and foreign keys,
+`procedure` decides, `reasons` and `refusals` have the servers' texts and numbers.
 
 Pure. Which binlogs a statement concerns is decided in `scope`.
 """
-
-from binlane.policy.decision import Decision, Problem, decide
-from binlane.policy.engines import Capability, capability
-
-__all__ = ["Capability", "Decision", "Problem", "capability", "decide"]

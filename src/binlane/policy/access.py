@@ -124,8 +124,7 @@ class ResolvedStatement:
         is_temporary: It creates, drops or truncates a temporary table.
         is_on_duplicate: INSERT of VALUES … ON DUPLICATE KEY UPDATE.
         is_delayed: MariaDB's INSERT or REPLACE DELAYED, and nothing in it forbids the delay.
-        uses_sequence_next: NEXTVAL, NEXT VALUE FOR or SETVAL.
-        notes: What could not be told.
+        notes: Why the answer is not known, such as a body that is not understood; empty if it is.
     """
 
     kind: StatementKind = StatementKind.UNKNOWN
@@ -138,7 +137,6 @@ class ResolvedStatement:
     is_temporary: bool = False
     is_on_duplicate: bool = False
     is_delayed: bool = False
-    uses_sequence_next: bool = False
     notes: tuple[str, ...] = ()
 
     def moved(self, shift: Shift) -> ResolvedStatement:

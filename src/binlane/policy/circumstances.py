@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from binlane.sql.logging_mode import LoggingMode
 
@@ -21,8 +20,7 @@ class Isolation(IntEnum):
     SERIALIZABLE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """The session in which a statement is decided.
 
     Attributes:

@@ -1,8 +1,8 @@
 """What storage engines can: how their tables can be logged, and in which cache their changes wait.
 
-Seed 002's table of engines stands here as data beside what today's servers answer. The servers ask
-the handler of each table at the moment of the statement, so what depends on the session
-(isolation level, logging mode) is an argument of `capability_now`.
+The servers ask the handler of each table at the moment of the statement, so what depends on the
+session (isolation level, logging mode) is an argument of `capability_now`. Where seed 002's table
+of engines is older than the servers (BLACKHOLE, EXAMPLE), the servers are followed.
 
 Source: the `table_flags()` of the engines of MariaDB 10.11/11.8 and MySQL 9.7.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -56,40 +57,6 @@ ROW_ONLY: Final = Capability(is_row_capable=True, is_statement_capable=False)
 STATEMENT_ONLY: Final = Capability(is_row_capable=False, is_statement_capable=True)
 NEITHER: Final = Capability(is_row_capable=False, is_statement_capable=False)
 
-# By the engine's name in SQL, in capitals; the comment is the handler's name in the seed.
-ENGINES: Final[Mapping[str, Capability]] = MappingProxyType(
-    {
-        "NDBCLUSTER": ROW_ONLY,  # ha_ndbcluster
-        "ARCHIVE": BOTH,  # ha_archive
-        "BLACKHOLE": STATEMENT_ONLY,  # ha_blackhole
-        "CSV": BOTH,  # ha_tina
-        "EXAMPLE": ROW_ONLY,  # ha_example
-        "FEDERATED": BOTH,  # ha_federated
-        "MEMORY": BOTH,  # ha_heap
-        "MYISAM": BOTH,  # ha_myisam
-        "MRG_MYISAM": BOTH,  # ha_myisammrg
-    }
-)
-
-
-def capability(engines: Iterable[str]) -> Capability:
-    """How a set of tables can be logged by seed 002: what all of their engines can.
-
-    Args:
-        engines: Names as in information_schema, in any case. No table at all can be logged as
-            either.
-
-    Raises:
-        NotLoggableError: If an engine is not known.
-    """
-    result = BOTH
-    for engine in engines:
-        known = ENGINES.get(engine.upper())
-        if known is None:
-            raise _unknown(engine, ENGINES)
-        result &= known
-    return result
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTraits:
@@ -116,12 +83,15 @@ class EngineTraits:
     is_ndb: bool = False
 
 
+_SPELLINGS_MAX: Final = 256
 _TRANSACTIONAL: Final = EngineTraits(is_transactional=True, has_rollback=True)
 _NONTRANSACTIONAL: Final = EngineTraits()
 _TWO_PHASES: Final = replace(_TRANSACTIONAL, takes_part=True, has_two_phases=True)
 _INNODB: Final = replace(_TWO_PHASES, needs_repeatable_read=True)
 _NOT_LOGGED: Final = EngineTraits(capability=NEITHER)
 _EXAMPLE: Final = replace(_TRANSACTIONAL, capability=STATEMENT_ONLY)
+# Crash-safe tables (TRANSACTIONAL=1) too: measured, they count as non-transactional.
+_ARIA: Final = EngineTraits(takes_part=True)
 _COMMON: Final = {
     "INNODB": _INNODB,
     "MYISAM": _NONTRANSACTIONAL,
@@ -137,8 +107,7 @@ _COMMON: Final = {
 MARIADB_ENGINES: Final[Mapping[str, EngineTraits]] = MappingProxyType(
     {
         **_COMMON,
-        # Crash-safe tables (TRANSACTIONAL=1) too: measured, they count as non-transactional.
-        "ARIA": EngineTraits(takes_part=True),
+        "ARIA": _ARIA,
         "SEQUENCE": _TRANSACTIONAL,
         "S3": _NOT_LOGGED,
         "FEDERATEDX": _TRANSACTIONAL,
@@ -184,7 +153,7 @@ def traits(table: Table, server: Server) -> EngineTraits:
         NotLoggableError: If the server has no such engine that is known.
     """
     known = engine_traits(table.engine, server)
-    if table.engine.upper() == "ARIA" and (table.is_temporary or not table.is_transactional_option):
+    if known is _ARIA and (table.is_temporary or not table.is_transactional_option):
         known = _NONTRANSACTIONAL
     if table.is_sequence:
         # A sequence's row is not rolled back, whatever engine keeps it, nor logged as statement.
@@ -198,7 +167,12 @@ def engine_traits(engine: str, server: Server) -> EngineTraits:
     Raises:
         NotLoggableError: If the server has no such engine that is known.
     """
-    engines = MARIADB_ENGINES if server.is_mariadb else MYSQL_ENGINES
+    return _engine_traits(engine, is_mariadb=server.is_mariadb)
+
+
+@lru_cache(_SPELLINGS_MAX)
+def _engine_traits(engine: str, *, is_mariadb: bool) -> EngineTraits:
+    engines = MARIADB_ENGINES if is_mariadb else MYSQL_ENGINES
     name = engine.upper()
     known = engines.get(_ALIASES.get(name, name))
     if known is None:

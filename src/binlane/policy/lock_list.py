@@ -30,6 +30,7 @@ from binlane.policy.routine_tables import in_server_order
 from binlane.policy.targets import updated_uses
 from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons
 from binlane.policy.view_columns import columns_behind
+from binlane.policy.view_merging import is_merged
 from binlane.sql.built_in_functions import is_built_in
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange
@@ -205,6 +206,9 @@ class LockList:
             columns = columns_behind(view, self._set_columns)
             uses = updated_uses(uses, columns, self.objects)
         members = [_member(use, entry, place, is_narrowed=is_narrowed) for use in uses]
+        if not entry.changes and not is_merged(view, self.server):
+            for member in members:
+                member.is_locked_for_write = False
         if is_narrowed and not self.server.is_mariadb:
             fire_all(members)
         self.tables[index + 1 : index + 1] = members

@@ -1,7 +1,7 @@
 """The servers' decision: in which logging format a statement is logged, or why it is refused.
 
-Seed 002's table (`decision`) is the last step of it; before, the tables are looked at one by one,
-and what depends on the session makes further statements unsafe.
+The tables are looked at one by one, what depends on the session makes further statements unsafe,
+and the last step is the table of seed 002: mode, safety and capability in, logging format out.
 
 Source: sql_class.cc (MariaDB 10.11) and binlog.cc (MySQL 9.7), `decide_logging_format`.
 """

@@ -56,8 +56,6 @@ class Reason(Enum):
         return _POSITIONS[self]
 
 
-NOTE_ERRNO: Final = 1592
-"""ER_BINLOG_UNSAFE_STATEMENT."""
 UNSAFE_STATEMENT: Final = (
     "Unsafe statement written to the binary log using statement format since "
     "BINLOG_FORMAT = STATEMENT. "

@@ -191,26 +191,6 @@ def temporary_table_and_gtid() -> LoggingError:
     )
 
 
-def unsafe_default_of_new_column(server: Server) -> LoggingError:
-    """1674: MySQL's ALTER TABLE would fill a new column from a default that varies."""
-    reason = reasons.Reason.SYSTEM_FUNCTION
-    return LoggingError(
-        errno=reasons.errno(reason, server),
-        symbol=reasons.symbol(reason),
-        message=reasons.text(reason, server),
-    )
-
-
-def generated_key_in_statement_mode(server: Server) -> LoggingError:
-    """4112: CREATE … SELECT under mode STATEMENT would make an invisible primary key."""
-    reason = reasons.Reason.CREATE_SELECT_WITH_GIPK
-    return LoggingError(
-        errno=reasons.errno(reason, server),
-        symbol=reasons.symbol(reason),
-        message=reasons.text(reason, server),
-    )
-
-
 def no_such_table(name: TableName) -> LoggingError:
     """1146: no such table or view."""
     return LoggingError(

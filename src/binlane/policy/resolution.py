@@ -56,7 +56,6 @@ _ACL_TABLES: Final = frozenset(
         *("role_edges", "default_roles", "global_grants", "password_history"),
     }
 )
-_SEQUENCE_CHANGES: Final = frozenset({RowChange.SEQUENCE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +129,6 @@ def resolve(
             kind is StatementKind.INSERT and facts.is_on_duplicate and not facts.has_query
         ),
         is_delayed=_is_delayed(facts, list_, server),
-        uses_sequence_next=any(entry.changes & _SEQUENCE_CHANGES for entry in list_.tables),
         notes=tuple(list_.notes),
     )
 

@@ -6,6 +6,7 @@ The outcome is decided in `procedure`. Source: sql_class.cc (MariaDB 10.11) and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -49,7 +50,6 @@ class Survey:
     steps: list[str] = field(default_factory=list)
     access: Access = NOTHING
     written_by_all: Capability = BOTH
-    written_by_some: Capability = NEITHER
     is_written: bool = False
     writes_only_temporary: bool = True
     written_engines: list[str] = field(default_factory=list)
@@ -172,7 +172,6 @@ class Survey:
         self.is_written = True
         self.writes_only_temporary &= access.table.is_temporary
         self.written_by_all &= can
-        self.written_by_some |= can
         self.writes_self_logging |= is_self_logging
         self.written_engines.append(access.table.engine)
         self.access |= _class(access, known, is_written=True)
@@ -196,13 +195,7 @@ class Survey:
             for each in self.statement.accesses
             if not each.is_foreign_key and not is_unreplicated(each.name, self.server)
         ]
-        written = [each for each in accesses if each.is_written]
-        counting = [each for each in written if each.table.auto_increment is not None]
-        if counting and len(written) < len(accesses):
-            self.blame(Reason.WRITE_AUTOINC_SELECT, counting[0])
-        for each in counting:
-            if not each.table.is_auto_increment_first:
-                self.blame(Reason.AUTOINC_NOT_FIRST, each)
+        counting = self._look_at_counting(accesses)
         if self.statement.has_row_statement and self.statement.kind not in CREATES:
             for each in self.statement.accesses:
                 if each.is_written and (each.has_unsafe_default or each.table.is_sequence):
@@ -215,15 +208,10 @@ class Survey:
 
     def _look_at_mysql_columns(self) -> None:
         accesses = [each for each in self.statement.accesses if self._is_opened(each)]
-        written = [each for each in accesses if each.is_written]
-        counting = [each for each in written if each.table.auto_increment is not None]
-        if counting and len(written) < len(accesses):
-            self.blame(Reason.WRITE_AUTOINC_SELECT, counting[0])
-        for each in counting:
-            if not each.table.is_auto_increment_first:
-                self.blame(Reason.AUTOINC_NOT_FIRST, each)
+        for each in self._look_at_counting(accesses):
             if each.is_prelocked:
                 self.blame(Reason.AUTOINC_COLUMNS, each)
+        written = [each for each in accesses if each.is_written]
         for each in written:
             if each.is_prelocked and each.has_unsafe_default:
                 self.blame(Reason.DEFAULT_EXPRESSION_IN_SUBSTATEMENT, each)
@@ -231,6 +219,17 @@ class Survey:
             for each in accesses:
                 if each.is_acl and not each.is_written:
                     self.blame(Reason.ACL_TABLE_READ_IN_DML_DDL, each)
+
+    def _look_at_counting(self, accesses: Sequence[TableAccess]) -> list[TableAccess]:
+        """Blame what may count otherwise on a replica; gives the written tables that count."""
+        written = [each for each in accesses if each.is_written]
+        counting = [each for each in written if each.table.auto_increment is not None]
+        if counting and len(written) < len(accesses):
+            self.blame(Reason.WRITE_AUTOINC_SELECT, counting[0])
+        for each in counting:
+            if not each.table.is_auto_increment_first:
+                self.blame(Reason.AUTOINC_NOT_FIRST, each)
+        return counting
 
     # -- The mixture of engines
 

@@ -1,7 +1,7 @@
 """What one statement changes and needs, as far as scopes ask: the input of `safety`.
 
-Values, and how they are made from a statement's text alone (`of_effects`). Who knows the server's
-objects too puts in what views, triggers, functions and foreign keys add.
+Values, and what a statement's text alone gives of them. Who knows the server's objects too makes
+them whole: with what views, triggers, functions and foreign keys add.
 """
 
 from __future__ import annotations
@@ -117,23 +117,6 @@ NAMED_ONLY: Final = frozenset(
     )
 )
 """These name objects in bodies that no replay runs: making the routine needs none of them."""
-
-
-def of_effects(effects: StatementEffects) -> Changes:
-    """What a statement changes and needs, by its text alone."""
-    stopped = effects.stopped_at
-    return Changes(
-        kind=effects.kind,
-        writes=(
-            *(
-                Touched(name=table, is_temporary=effects.is_temporary)
-                for table in written_tables(effects)
-            ),
-            *changed_databases(effects),
-        ),
-        needs=tuple(Touched(name=table) for table in needed_tables(effects)),
-        stopped_near="" if stopped is None else stopped.text[:80] or "the end",
-    )
 
 
 def written_tables(effects: StatementEffects) -> tuple[TableName, ...]:

@@ -17,14 +17,7 @@ from binlane.sql.tokens import tokenise
 
 def account_text(state: SessionState, command: Command) -> str:
     """The text of an account statement in the log."""
-    variables = state.variables
-    tokens = list(
-        tokenise(
-            command.text,
-            ansi_quotes=variables.ansi_quotes,
-            no_backslash_escapes=variables.no_backslash_escapes,
-        )
-    )
+    tokens = list(tokenise(command.text, **state.variables.quoting))
     rewrite = _mariadb if state.server.is_mariadb else mysql_text
     try:
         return rewrite(Cursor(tokens), command.database) or command.text
@@ -61,7 +54,7 @@ def _hash(password: str) -> str:
 
 def alters_no_account(state: SessionState, command: Command) -> bool:
     """Whether it is ALTER USER IF EXISTS and none of the accounts exists."""
-    cursor = Cursor(list(tokenise(command.text)))
+    cursor = Cursor(list(tokenise(command.text, **state.variables.quoting)))
     if not cursor.accept("ALTER", "USER", "IF", "EXISTS"):
         return False
     parts = [account_parts(Cursor(part)) for part in split(cursor.rest()) if part]

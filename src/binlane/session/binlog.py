@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
@@ -20,8 +21,7 @@ from binlane.session.transaction import Work
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(NamedTuple):
     """In which a statement writes to a binlog.
 
     Attributes:

@@ -13,8 +13,9 @@ from binlane.policy.access import ResolvedStatement
 from binlane.policy.defaults import prepared_defaults
 from binlane.session import log_events
 from binlane.session.auto_increment import generates_for_created, generates_insert_id
+from binlane.session.plans import Plan
 from binlane.session.programs.environment import SessionEnvironment
-from binlane.session.programs.host import SessionValues, Trace
+from binlane.session.programs.host import NO_VALUES, SessionValues, Trace
 from binlane.session.report import LoggedEvent
 from binlane.session.state import Command, SessionState
 from binlane.sql.cursor import Cursor
@@ -35,6 +36,7 @@ def context_events(
     trace: Trace,
     *,
     created: Table | None = None,
+    plan: Plan | None = None,
 ) -> list[LoggedEvent]:
     """What stands in the log before a statement's text.
 
@@ -44,19 +46,52 @@ def context_events(
         resolved: Its tables.
         trace: What it did.
         created: The table that CREATE … SELECT makes.
+        plan: What is known of all statements like it.
     """
+    values = _own_values(state, command, resolved, trace, created, plan)
+    events = value_events(values.with_those(trace.values))
+    events.extend(log_events.user_variable(info) for info in trace.user_variables)
+    return events
+
+
+def _own_values(
+    state: SessionState,
+    command: Command,
+    resolved: ResolvedStatement,
+    trace: Trace,
+    created: Table | None,
+    plan: Plan | None,
+) -> SessionValues:
+    if plan is not None and plan.can_depend is False:
+        return NO_VALUES
     environment = command.environment
     if environment is None:
         environment = SessionEnvironment(state.host, command.database)
     assert isinstance(environment, SessionEnvironment)
     facts = command.facts
+    if plan is not None and plan.can_depend is None:
+        plan.can_depend = _can_depend(facts, resolved, environment)
     own = session_values(facts, resolved, command.sql, environment, trace)
     if created is not None:
         generates = generates_for_created(facts, resolved, created, command.sql, environment)
         own = own._replace(insert_id=generates and bool(trace.runs))
-    events = value_events(own.with_those(trace.values))
-    events.extend(log_events.user_variable(info) for info in trace.user_variables)
-    return events
+    return own
+
+
+def _can_depend(
+    facts: StatementFacts, resolved: ResolvedStatement, environment: SessionEnvironment
+) -> bool:
+    """Whether some statement that differs only in its literals depends on the session."""
+    functions = (*facts.functions, *_in_views(facts, environment))
+    return (
+        any(_is_random(use) or _is_last_insert_id(use) for use in functions)
+        or any(use.name in _LAST_INSERT_ID for use in facts.system_variables)
+        or any(
+            access.changes and access.table.auto_increment is not None
+            for access in resolved.accesses
+        )
+        or _has_random_default(facts, resolved, environment)
+    )
 
 
 def value_events(values: SessionValues) -> list[LoggedEvent]:

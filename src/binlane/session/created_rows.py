@@ -8,8 +8,6 @@ Source: seed 004, R-log-create-select-row-format; MariaDB 10.11 sql/sql_insert.c
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from binlane.names import TableName
 from binlane.policy.access import ResolvedStatement
 from binlane.policy.engines import traits
@@ -85,4 +83,4 @@ def _with_definition(state: SessionState, resolved: ResolvedStatement) -> frozen
 def _frame(state: SessionState, binlog: Binlog, work: Work) -> Frame:
     """It is a transaction by itself, whatever autocommit says."""
     frame = state.frame(binlog.name, work, LoggingFormat.ROW)
-    return replace(frame, is_in_transaction=False)
+    return frame._replace(is_in_transaction=False)

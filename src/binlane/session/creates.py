@@ -188,6 +188,8 @@ def _log_temporary(
 ) -> None:
     """CREATE TEMPORARY TABLE without a query."""
     work = Work(changed_temporary_tables=True)
+    if created is not None and not exists:
+        state.made_temporary(created.name)
     # MySQL looks at the engine of a table that it makes; of one that is there it knows none.
     has_engine = state.server.is_mariadb or not exists
     is_transactional = (
@@ -209,8 +211,6 @@ def _log_temporary_in(
     extra: dict[str, list[LoggedEvent]],
 ) -> frozenset[str]:
     """Log a temporary table's creation; `recorders` say if they count it as transactional."""
-    if created is not None:
-        state.made_temporary(created.name)
     logged = set()
     for name, binlog in state.binlogs.items():
         if state.is_in_transaction:
@@ -310,6 +310,7 @@ def _select_into_temporary(
         frame = state.frame(name, work, LoggingFormat.ROW)
         if write_rows(state, state.binlogs[name], decided.resolved, trace, frame):
             state.run.log(name, LoggingFormat.ROW)
+    state.made_temporary(created.name)
     logged = _log_temporary_in(state, command, created, recorders, work, extra)
     give_notes(state, decided, logged | forced)
     if state.safety is not None:

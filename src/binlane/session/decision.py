@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from binlane.names import TableName
 from binlane.policy import reasons
 from binlane.policy.access import ReasonFound, ResolvedStatement
 from binlane.policy.procedure import Circumstances, Verdict
@@ -129,7 +128,13 @@ def _decide_resolved(state: SessionState, command: Command, known: Decided) -> D
             )
             state.refuse(first, refusing)
             return None
-    decided = replace(known, verdicts=verdicts, changes=changes)
+    decided = Decided(
+        resolved=known.resolved,
+        plan=known.plan,
+        shift=known.shift,
+        verdicts=verdicts,
+        changes=changes,
+    )
     return decided if changes is None else _decide_safety(state, command, decided, changes)
 
 
@@ -188,6 +193,7 @@ def circumstances(
     }
     if state.safety is not None:
         unlogged |= state.safety.stopped_temporary(name)
+    settings = state.variables.settings
     return Circumstances(
         server=state.server,
         logging_mode=state.mode(name),
@@ -195,14 +201,14 @@ def circumstances(
         isolation=state.current_isolation,
         is_in_transaction=state.is_in_transaction,
         is_trx_cache_empty=binlog.transaction_cache.is_empty,
-        is_direct=state.variables.is_direct,
+        is_direct=settings.is_direct,
         is_row_forced=name in state.program_rows
         or (state.server.is_mariadb and state.is_row_now(name)),
         is_in_xa=state.xid is not None,
         unlogged_temporary=frozenset(unlogged),
         has_locked_tables=state.has_locked_tables,
-        autoinc_lock_mode=state.variables.autoinc_lock_mode,
-        gtid_consistency=state.variables.gtid_consistency,
+        autoinc_lock_mode=settings.autoinc_lock_mode,
+        gtid_consistency=settings.gtid_consistency,
     )
 
 
@@ -230,9 +236,3 @@ def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> 
                 ),
             )
         )
-
-
-def is_open_temporary(state: SessionState, name: TableName) -> bool:
-    """Whether a name is that of a temporary table of the session."""
-    table = state.objects.table(name)
-    return table is not None and table.is_temporary

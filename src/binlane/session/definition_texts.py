@@ -18,7 +18,6 @@ from binlane.sql.collations import default_collation
 from binlane.sql.cursor import Cursor, Stopped
 from binlane.sql.effects import StatementKind
 from binlane.sql.show_create import column_type
-from binlane.sql.sql_mode import Quoting
 from binlane.sql.table_definitions import create_table
 from binlane.sql.tokens import SqlSyntaxError, TokenKind, tokenise
 
@@ -64,11 +63,7 @@ class _Reader:
         self.state = state
         self.statement = command.text
         self.database = command.database
-        variables = state.variables
-        self.quoting = Quoting(
-            ansi_quotes=variables.ansi_quotes,
-            no_backslash_escapes=variables.no_backslash_escapes,
-        )
+        self.quoting = state.variables.quoting
         tokens = list(tokenise(self.statement, **self.quoting))
         self.end = next(
             (token.end for token in reversed(tokens) if token.kind is not TokenKind.END), 0

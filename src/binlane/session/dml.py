@@ -20,24 +20,27 @@ from binlane.session.delayed import is_delayed, log_delayed, text_without_delay
 from binlane.session.failures import fail_as_stated
 from binlane.session.load_data import load_text
 from binlane.session.null_ids import with_null_ids
+from binlane.session.opening import fails_at_once, is_not_locked
 from binlane.session.programs.host import RowRun, Trace
 from binlane.session.proven_empty import condition, is_proven_empty
 from binlane.session.report import LoggedEvent, Outcome
-from binlane.session.row_events import write_rows
+from binlane.session.row_events import is_row_logged, write_rows
 from binlane.session.state import Command, SessionState
 from binlane.session.traces import trace_of
 from binlane.session.transaction import Work
 from binlane.session.work import note_tries, work_of
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.schema import TriggerTime
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
+_DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 
 
 def execute_rows(state: SessionState, command: Command) -> None:
     """Carry out a statement that reads or changes rows."""
-    decided = decide(state, command)
+    decided = _open(state, command)
     if decided is None:
         return
     if command.succeeds and is_proven_empty(command.facts, command.text):
@@ -64,6 +67,17 @@ def execute_rows(state: SessionState, command: Command) -> None:
     state.end_statement(work, succeeds=command.succeeds, formats=decided.formats)
     if not state.is_in_transaction:
         state.reset_isolation()
+
+
+def _open(state: SessionState, command: Command) -> Decided | None:
+    """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
+    if is_not_locked(state, command):
+        return None
+    decided = decide(state, command)
+    if decided is not None and fails_at_once(command, decided.resolved):
+        fail_as_stated(state, command)
+        return None
+    return decided
 
 
 def _tries_rows(command: Command) -> bool:
@@ -113,6 +127,7 @@ def _log(
     state: SessionState, command: Command, decided: Decided, trace: Trace, work: Work
 ) -> frozenset[str]:
     """Log a statement in all binlogs that take it; the names of those that did."""
+    _stay_in_rows(state, command, decided)
     return frozenset(
         name
         for name, binlog in state.each_logging().items()
@@ -120,6 +135,17 @@ def _log(
         and not decided.is_filtered(name)
         and _log_in(state, binlog, command, decided, trace, work)
     )
+
+
+def _stay_in_rows(state: SessionState, command: Command, decided: Decided) -> None:
+    """Stay in row format as long as the server does, also where nothing is logged."""
+    for name, logging_format in decided.formats.items():
+        if logging_format is not LoggingFormat.ROW:
+            continue
+        if state.objects.temporary_tables() and decided.resolved.accesses:
+            state.row_sticky.add(name)
+        if command.is_inner:
+            state.program_rows.add(name)
 
 
 def _log_in(
@@ -143,11 +169,14 @@ def _log_in(
         return False
     if command.facts.effects.kind in _READING:
         return _log_calls(state, binlog, command, decided, trace, frame)
-    is_transactional = verdict.is_mixed_unsafe or _is_transactional(state, decided.resolved)
+    is_transactional = verdict.is_mixed_unsafe or (
+        _is_transactional(state, decided.resolved) and not _updates_nothing(state, command)
+    )
     _note_temporary(state, binlog, decided.resolved, frame, is_transactional)
     if command.facts.effects.kind is StatementKind.LOAD_DATA:
         _log_file(state, binlog, frame, decided.resolved)
-    events = [*context_events(state, command, decided.resolved, trace), _text(state, command)]
+    before = context_events(state, command, decided.resolved, trace, plan=decided.plan)
+    events = [*before, _text(state, command)]
     binlog.write_statement(events, frame, is_transactional=is_transactional)
     state.run.log(binlog.name, LoggingFormat.STATEMENT)
     return True
@@ -161,16 +190,31 @@ def _log_rows(
     trace: Trace,
     frame: Frame,
 ) -> bool:
-    """Log a statement as rows, and stay in row format as long as the server does."""
-    if state.objects.temporary_tables() and decided.resolved.accesses:
-        state.row_sticky.add(binlog.name)
-    if command.is_inner:
-        state.program_rows.add(binlog.name)
+    """Log a statement as rows."""
     if not write_rows(state, binlog, decided.resolved, trace, frame):
+        if command.outcome.error in _DUPLICATE_KEYS and _fires_before(state, decided.resolved):
+            binlog.start(frame)  # rows were there, and went with the statement
         return command.succeeds and not command.outcome.is_proven_empty
     if command.succeeds or frame.statement.changed_nontransactional:
         state.run.log(binlog.name, LoggingFormat.ROW)
     return True
+
+
+def _fires_before(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether rows of transactional tables are written before those of the statement's target."""
+    fired = {
+        step.name
+        for access in _own_targets(resolved)
+        for step in state.objects.triggers(access.name)
+        if step.time is TriggerTime.BEFORE
+    }
+    return any(
+        access.changes
+        and is_row_logged(access.table, state.server)
+        and traits(access.table, state.server).has_rollback
+        and not fired.isdisjoint(step.name for step in access.via)
+        for access in resolved.accesses
+    )
 
 
 def _log_file(
@@ -221,6 +265,20 @@ def _log_calls(
 def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
     """Whether the command itself counts as one of a transactional table."""
     return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
+
+
+def _updates_nothing(state: SessionState, command: Command) -> bool:
+    """Whether it is an UPDATE of several tables to which MariaDB found no row to change.
+
+    Only with the first row that it changes does it learn whether its tables are transactional.
+    """
+    facts = command.facts
+    return (
+        state.server.is_mariadb
+        and facts.effects.kind is StatementKind.UPDATE
+        and facts.is_multi_table
+        and command.outcome.rows == 0
+    )
 
 
 def _own_targets(resolved: ResolvedStatement) -> Iterable[TableAccess]:

@@ -251,7 +251,8 @@ def _log_temporary(
         event = log_events.query(text, database)
         state.run.log(binlog.name, LoggingFormat.STATEMENT)
         if state.is_in_transaction and command.facts.effects.is_temporary:
-            frame = state.frame(binlog.name, work)
+            logging_format = LoggingFormat.ROW if is_row else LoggingFormat.STATEMENT
+            frame = state.frame(binlog.name, work, logging_format)
             binlog.write_statement([event], frame, is_transactional=has_rollback)
         else:
             binlog.write_directly([event])

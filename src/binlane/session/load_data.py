@@ -42,14 +42,7 @@ class _Load:
 
 def load_text(state: SessionState, command: Command) -> str:
     """The statement as `Execute_load_query` prints it."""
-    variables = state.variables
-    tokens = list(
-        tokenise(
-            command.text,
-            ansi_quotes=variables.ansi_quotes,
-            no_backslash_escapes=variables.no_backslash_escapes,
-        )
-    )
+    tokens = list(tokenise(command.text, **state.variables.quoting))
     try:
         load = _read(Cursor(tokens), command.text)
     except Stopped:

@@ -36,9 +36,11 @@ class Plan:
         traces: What it did to rows, by what happened; kept only where it is alone, when the values
             in it cannot matter.
         changes: What it changes and needs, by whether it stands in a procedure.
+        can_depend: Values of the session may have to be logged before its text; None: not found
+            out yet.
     """
 
-    __slots__ = ("_verdicts", "changes", "facts", "is_alone", "resolved", "traces")
+    __slots__ = ("_verdicts", "can_depend", "changes", "facts", "is_alone", "resolved", "traces")
 
     def __init__(
         self, facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog
@@ -48,6 +50,7 @@ class Plan:
         self.is_alone = _is_alone(facts, resolved, objects)
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
+        self.can_depend: bool | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:

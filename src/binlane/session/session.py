@@ -6,9 +6,8 @@ does is told by its text, the objects and, where that is not enough, its stated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
@@ -17,10 +16,9 @@ from binlane.policy.reasons import Reason, symbol
 from binlane.policy.resolution import resolve
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
-from binlane.session import creates, ddl, drops, settings, temporary, transactions, xa
+from binlane.session import settings, temporary, xa
 from binlane.session.binlog import Binlog
-from binlane.session.dml import execute_rows
-from binlane.session.failures import fail_as_stated
+from binlane.session.handlers import handler_of
 from binlane.session.missing import missing
 from binlane.session.programs import runner
 from binlane.session.programs.host import InnerStatement, ProgramState
@@ -35,31 +33,19 @@ from binlane.session.report import (
     Why,
 )
 from binlane.session.safety import ScopeSafety
-from binlane.session.state import Command, Handler, Run, SessionState
+from binlane.session.state import Command, Run, SessionState
 from binlane.session.variable_values import system_value
 from binlane.session.variables import Variables
 from binlane.sql.analysis import read
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.comments import ServerText, server_text
 from binlane.sql.effects import StatementKind
-from binlane.sql.facts import Assignment, StatementFacts
+from binlane.sql.facts import StatementFacts
 from binlane.sql.logging_mode import LoggingMode
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
-_KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 _NO_OUTCOME: Final = Outcome()
-_ROWS: Final = (
-    StatementKind.INSERT,
-    StatementKind.REPLACE,
-    StatementKind.UPDATE,
-    StatementKind.DELETE,
-    StatementKind.LOAD_DATA,
-    StatementKind.SELECT,
-    StatementKind.DO,
-)
-
-
 _DEFINITIONS: Final = frozenset(
     (
         StatementKind.CREATE_VIEW,
@@ -262,23 +248,15 @@ class Session:
 
     def _read(self, text: str, database: str) -> StatementFacts:
         variables = self._state.variables
-        return read(
-            text,
-            database=database,
-            ansi_quotes=variables.ansi_quotes,
-            no_backslash_escapes=variables.no_backslash_escapes,
-            is_oracle=variables.is_oracle,
-        )
+        return read(text, database=database, is_oracle=variables.is_oracle, **variables.quoting)
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
-        variables = self._state.variables
         return server_text(
             text,
             flavor=Flavor(self.server.flavor),
             version=self.server.version,
-            ansi_quotes=variables.ansi_quotes,
-            no_backslash_escapes=variables.no_backslash_escapes,
+            **self._state.variables.quoting,
         )
 
     def _defines(self, text: str) -> bool:
@@ -325,12 +303,11 @@ class Session:
         elif runner.is_program(command.facts):
             self._run_program(command)
         else:
-            handler = _HANDLERS.get(command.facts.effects.kind, _do_nothing)
-            handler(state, command)
+            handler_of(command.facts.effects.kind)(state, command)
             if command.facts.effects.kind in _CHANGES_ROUTINES:
                 state.programs.forget_routines()
         if saved is not None:
-            state.variables = saved
+            settings.restore(state, command, saved)
 
     def _run_program(self, command: Command) -> None:
         state = self._state
@@ -380,85 +357,3 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
     """The notes of a program's statements: each reason once, in the order of the server."""
     first = {note.reason: note for note in reversed(notes)}
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
-
-
-def _look_or_use(state: SessionState, command: Command) -> None:
-    verb = command.facts.verb
-    if verb.startswith(_KEY_CACHE) and not state.server.is_mariadb:
-        state.implicit_commit()
-    if not command.succeeds:
-        fail_as_stated(state, command)
-    elif verb == "USE":
-        state.database = command.facts.name
-
-
-def _set(state: SessionState, command: Command) -> None:
-    facts = command.facts
-    assignments: tuple[Assignment, ...] | None = ()
-    if command.succeeds:
-        assignments = settings.checked(state, facts.assignments, command.environment)
-    if assignments is None:
-        return
-    # What is said first is done first: a variable's old value is kept in the same SET.
-    keeps_old = facts.assignments[:1] != () and _is_user_variable(facts.assignments[0])
-    if not keeps_old:
-        settings.carry_out(state, assignments)
-    if facts.functions or facts.tables or facts.user_variables or _sets_user_variable(facts):
-        execute_rows(state, command)
-    elif not command.succeeds:
-        fail_as_stated(state, command)
-    if keeps_old and state.run.error is None:
-        settings.carry_out(state, assignments)
-
-
-def _sets_user_variable(facts: StatementFacts) -> bool:
-    return any(_is_user_variable(one) for one in facts.assignments)
-
-
-def _is_user_variable(assignment: Assignment) -> bool:
-    return assignment.name.startswith("@") and not assignment.name.startswith("@@")
-
-
-def _lock(state: SessionState, command: Command) -> None:
-    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked."""
-    if command.facts.verb.startswith("LOCK"):
-        state.implicit_commit()
-        state.has_locked_tables = command.succeeds
-        state.locked_tables = tuple(
-            use.name
-            for use in command.facts.tables
-            if command.succeeds and use.lock.upper().endswith("WRITE")
-        )
-    elif command.facts.verb.startswith("UNLOCK"):
-        if state.has_locked_tables:
-            state.implicit_commit()
-        state.has_locked_tables = False
-        state.locked_tables = ()
-    if not command.succeeds:
-        fail_as_stated(state, command)
-
-
-def _do_nothing(state: SessionState, command: Command) -> None:
-    """What changes nothing that is logged."""
-    if not command.succeeds:
-        fail_as_stated(state, command)
-
-
-_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
-    {
-        **dict.fromkeys(_ROWS, execute_rows),
-        **dict.fromkeys(ddl.KINDS, ddl.execute_ddl),
-        **dict.fromkeys(creates.KINDS, creates.execute_create),
-        **dict.fromkeys(drops.KINDS, drops.execute_drop),
-        StatementKind.SET: _set,
-        StatementKind.BEGIN: transactions.begin,
-        StatementKind.COMMIT: transactions.commit,
-        StatementKind.ROLLBACK: transactions.roll_back,
-        StatementKind.SAVEPOINT: transactions.set_savepoint,
-        StatementKind.ROLLBACK_TO: transactions.roll_back_to,
-        StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
-        StatementKind.XA: xa.execute_xa,
-        StatementKind.LOCK: _lock,
-        StatementKind.SESSION: _look_or_use,
-    }
-)

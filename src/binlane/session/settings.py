@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from binlane.session.connection import CONNECTION_NAMES, connection_after
-from binlane.session.programs.expressions import Environment
+from binlane.session.programs.expression_environment import Environment
 from binlane.session.state import Command, SessionState
 from binlane.session.transactions import refuse_in_xa
 from binlane.session.variable_values import with_value
-from binlane.session.variables import Situation, isolation_level, plain, refusal
+from binlane.session.variables import Situation, Variables, isolation_level, plain, refusal
 from binlane.sql.facts import Assignment, VariableScope
 
 _GLOBAL = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
@@ -105,8 +106,18 @@ def _switch_autocommit(state: SessionState) -> None:
 
 
 def with_statement_settings(state: SessionState, command: Command) -> bool:
-    """Carry out SET STATEMENT's assignments; the caller restores the variables."""
+    """Carry out SET STATEMENT's assignments; `restore` takes them back."""
     return assign_all(state, command.facts.statement_assignments, command.environment)
+
+
+def restore(state: SessionState, command: Command, saved: Variables) -> None:
+    """Take SET STATEMENT's assignments back as SET would: what a transaction forbids all stay."""
+    now = situation(state)
+    for assignment in command.facts.statement_assignments:
+        value = saved.logging_mode.value if assignment.name == "binlog_format" else assignment.value
+        if refusal(replace(assignment, value=value), state.variables, now) is not None:
+            return
+    state.variables = saved
 
 
 def names_charset(assignment: Assignment) -> bool:

@@ -16,7 +16,7 @@ from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Server
 from binlane.session.binlog import Binlog, Frame
 from binlane.session.programs.environment import RoutineEnvironment
-from binlane.session.programs.expressions import Environment
+from binlane.session.programs.expression_environment import Environment
 from binlane.session.programs.host import Host, ProgramState
 from binlane.session.report import LoggedEvent, Note, Outcome, Refusal, Why
 from binlane.session.safety import ScopeSafety
@@ -228,15 +228,18 @@ class SessionState:
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
-        self.implicit_commit()
+        if self.is_in_transaction or self.is_active:
+            self.commit()
         self.has_locked_tables, self.locked_tables = False, ()
         self.is_begun = True
         self.is_active = True
 
     def implicit_commit(self) -> None:
-        """Commit what is open, as most DDL does first."""
+        """Commit what is open, as most DDL does first; SET TRANSACTION ends with it in any case."""
         if self.is_in_transaction or self.is_active:
             self.commit()
+        else:
+            self.reset_isolation()
 
     def commit(self) -> None:
         """Commit the transaction."""

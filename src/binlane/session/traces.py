@@ -10,7 +10,8 @@ from binlane.policy.access import ResolvedStatement
 from binlane.session.decision import Decided
 from binlane.session.programs.environment import SessionEnvironment
 from binlane.session.programs.host import RowRun, Trace
-from binlane.session.programs.trace import Traced, trace
+from binlane.session.programs.trace import trace
+from binlane.session.programs.traced import Traced
 from binlane.session.rows import changed_rows
 from binlane.session.sequences import written_runs
 from binlane.session.state import Command, SessionState

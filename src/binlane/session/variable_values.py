@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.session.programs.environment import SessionEnvironment
-from binlane.session.programs.expressions import Environment, evaluate
+from binlane.session.programs.expression_environment import Environment
+from binlane.session.programs.expressions import evaluate
 from binlane.session.programs.host import Host
 from binlane.session.programs.values import UNKNOWN, Text, Value, plain_text
 from binlane.session.variables import Variables

@@ -11,6 +11,7 @@ from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Server
 from binlane.sql.facts import Assignment, VariableScope
 from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.sql_mode import Quoting
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
@@ -102,9 +103,14 @@ class Variables:
         return self.settings.is_direct
 
     @property
+    def quoting(self) -> Quoting:
+        """How the session's statements are quoted."""
+        return self.settings.quoting
+
+    @property
     def ansi_quotes(self) -> bool:
         """Whether double quotes hold names."""
-        return self.settings.ansi_quotes
+        return self.settings.quoting["ansi_quotes"]
 
     @property
     def is_oracle(self) -> bool:
@@ -114,7 +120,7 @@ class Variables:
     @property
     def no_backslash_escapes(self) -> bool:
         """Whether a backslash in a string is one."""
-        return self.settings.no_backslash_escapes
+        return self.settings.quoting["no_backslash_escapes"]
 
     @property
     def checks_foreign_keys(self) -> bool:
@@ -193,9 +199,8 @@ class _Settings:
     is_autocommit: bool
     is_logged: bool
     is_direct: bool
-    ansi_quotes: bool
+    quoting: Quoting
     is_oracle: bool
-    no_backslash_escapes: bool
     checks_foreign_keys: bool
     autoinc_lock_mode: int
     gtid_consistency: str
@@ -214,9 +219,11 @@ def _settings_of(variables: Variables) -> _Settings:
         is_autocommit=variables.is_on("autocommit", default=True),
         is_logged=variables.is_on("sql_log_bin", default=True),
         is_direct=variables.is_on(_DIRECT, default=False),
-        ansi_quotes=not _ANSI_QUOTES.isdisjoint(modes),
+        quoting=Quoting(
+            ansi_quotes=not _ANSI_QUOTES.isdisjoint(modes),
+            no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
+        ),
         is_oracle="ORACLE" in modes,
-        no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
         checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
         autoinc_lock_mode=variables.number(
             "innodb_autoinc_lock_mode", default=1 if is_mariadb else 2

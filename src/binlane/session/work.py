@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.access import ResolvedStatement
@@ -12,9 +11,6 @@ from binlane.policy.server import Server
 from binlane.session.programs.host import RowRun
 from binlane.session.transaction import Work
 from binlane.sql.schema import Table
-
-_ENGINES_OUTSIDE: Final = frozenset(("BLACKHOLE", "EXAMPLE", "SEQUENCE"))
-"""They count as transactional, but take no part in transactions."""
 
 
 def work_of(server: Server, resolved: ResolvedStatement, runs: Sequence[RowRun]) -> Work:

@@ -1,7 +1,8 @@
-"""SQL texts: what a statement reads, writes, renames and drops.
+"""SQL texts: what a statement reads, writes, calls and changes; and the objects that DDL makes.
 
-Pure analysis of text. What a binlog does with the answer lives in `scope` and `routing`; what the
-server knows and the text does not (views, triggers, routines) is not known here.
+`analysis.read` gives the facts of one statement by its text alone. `catalog` keeps the tables,
+views, triggers, routines and databases that a script of DDL makes; what a statement does through
+them is asked in `policy`, what a binlog does with the answer in `scope`, `session` and `routing`.
 """
 
 from binlane.sql.analysis import analyse

@@ -47,7 +47,7 @@ from binlane.sql.table_definitions import TableDefinition
 from binlane.sql.table_options import engine_name
 from binlane.sql.tokens import SqlSyntaxError, line_of
 
-_GAP: Final = r"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!).*?\*/)*+"
+_GAP: Final = r"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
 _TABLE_DDL: Final = re.compile(
     rf"{_GAP} (?:CREATE|ALTER|RENAME|DROP|SET{_GAP}STATEMENT)\b",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
@@ -279,30 +279,6 @@ class SchemaCatalog(StoredObjects):
         self._columns.clear()
         self.version = object()
         return True
-
-    def new_table(
-        self, statement: str, *, database: str, **options: Unpack[SessionOptions]
-    ) -> Table | None:
-        """The table that a CREATE TABLE would make; nothing changes.
-
-        Args:
-            statement: Any one statement.
-            database: Its default database.
-            options: See `SessionOptions`.
-
-        Returns:
-            Its `is_complete` says whether all columns of a SELECT could be told; None if the
-            statement is not understood, or no CREATE TABLE with columns or a query.
-        """
-        quotes = quoting(options.get("sql_mode", 0))
-        effects = analyse(statement, database=database, **quotes)
-        kinds = {StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT}
-        if effects.stopped_at is not None or effects.kind not in kinds:
-            return None
-        try:
-            return self._selected(self._statement(statement, effects, database, options))
-        except (SqlSyntaxError, Stopped):
-            return None
 
     def _statement(
         self, text: str, effects: StatementEffects, database: str, options: SessionOptions

@@ -26,7 +26,7 @@ _SIX_DIGITS_SINCE: Final[Version] = (8, 1, 0)
 """MySQL: before, the sixth digit of a number was code."""
 
 _NESTED: Final = re.compile(r"/\*(.*?)\*/", re.DOTALL)
-_END: Final = re.compile(r"(?:[^*/]|/(?!\*)|\*(?!/)|/\*.*?\*/)*+\*/", re.DOTALL)
+_END: Final = re.compile(r"(?:[^*/]|/(?!\*)|\*(?!/)|/\*(?:[^*]|\*(?!/))*\*/)*\*/", re.DOTALL)
 """A comment that is not run may hold ordinary comments."""
 
 

@@ -15,6 +15,8 @@ from binlane.sql.tokens import Token
 class StatementKind(Enum):
     """What a statement is, as far as binlogs ask."""
 
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
     CREATE_TABLE = "create table"
     CREATE_TABLE_LIKE = "create table like"
     CREATE_TABLE_SELECT = "create table select"

@@ -18,6 +18,8 @@ from binlane.sql.effects import StatementEffects
 class RowChange(Enum):
     """What a statement does to rows of one table."""
 
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
     INSERT = "insert"
     UPDATE = "update"
     DELETE = "delete"

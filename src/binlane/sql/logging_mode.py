@@ -11,6 +11,8 @@ from enum import Enum
 class LoggingMode(Enum):
     """How a binlog chooses the logging format of a statement (`FORMAT` in CREATE BINLOG)."""
 
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
     STATEMENT = "STATEMENT"
     ROW = "ROW"
     MIXED = "MIXED"
@@ -18,6 +20,8 @@ class LoggingMode(Enum):
 
 class LoggingFormat(Enum):
     """How the effects of one statement are logged."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
     STATEMENT = "statement"
     ROW = "row"

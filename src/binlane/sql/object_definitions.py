@@ -12,6 +12,7 @@ from binlane.sql.analysis import read
 from binlane.sql.clauses import skip_account
 from binlane.sql.cursor import Cursor, Stopped, split
 from binlane.sql.ddl import CHECK_OPTIONS
+from binlane.sql.programs import skip_type
 from binlane.sql.schema import Parameter, Routine, Trigger, TriggerTime, View
 from binlane.sql.sql_mode import Quoting
 from binlane.sql.statements import skip_set_statement
@@ -218,18 +219,7 @@ def _parameter(statement: str, cursor: Cursor) -> Parameter:
 def _type(statement: str, cursor: Cursor) -> str:
     """The type that RETURNS names, as far as it goes."""
     start = cursor.index
-    cursor.identifier()
-    if cursor.token.text == "(":
-        cursor.group()
-    while True:
-        if cursor.accept("CHARACTER", "SET") or cursor.accept_any(("CHARSET", "COLLATE")):
-            cursor.identifier()
-        elif not cursor.accept_any(
-            ("UNSIGNED", "SIGNED", "ZEROFILL", "BINARY", "PRECISION", "VARYING", "ASCII")
-        ):
-            break
-    if cursor.token.text == "(":  # behind VARYING
-        cursor.group()
+    skip_type(cursor)
     return _text(statement, cursor.since(start))
 
 

@@ -17,7 +17,7 @@ from binlane.sql.draft import Draft
 from binlane.sql.effects import StatementKind
 from binlane.sql.tokens import TokenKind
 
-TYPE_WORDS: Final = ("UNSIGNED", "SIGNED", "ZEROFILL", "BINARY", "PRECISION", "VARYING", "ASCII")
+_TYPE_WORDS: Final = ("UNSIGNED", "SIGNED", "ZEROFILL", "BINARY", "ASCII")
 
 
 def read_create_procedure(cursor: Cursor, draft: Draft) -> None:
@@ -38,7 +38,7 @@ def read_create_function(cursor: Cursor, draft: Draft) -> None:
         cursor.group()
     if not cursor.accept("RETURN"):  # of sql_mode ORACLE
         cursor.expect("RETURNS")
-    _skip_type(cursor)
+    skip_type(cursor)
     if cursor.accept("SONAME"):
         draft.options.add("SONAME")
         cursor.advance()
@@ -182,7 +182,7 @@ def _read_routine_body(cursor: Cursor, draft: Draft) -> None:
         _read_named_body(cursor, draft)
 
 
-def _skip_type(cursor: Cursor) -> None:
+def skip_type(cursor: Cursor) -> None:
     """A column type, as far as it goes."""
     if cursor.accept("TYPE", "OF") or cursor.accept("ROW", "TYPE", "OF"):
         cursor.identifier()
@@ -191,12 +191,13 @@ def _skip_type(cursor: Cursor) -> None:
         return
     cursor.accept("NATIONAL")
     cursor.identifier()
+    cursor.accept_any(("PRECISION", "VARYING"))
     if cursor.token.text == "(":
         cursor.group()
     while True:
         if cursor.accept("CHARACTER", "SET") or cursor.accept_any(("CHARSET", "COLLATE")):
             cursor.identifier()
-        elif not cursor.accept_any(TYPE_WORDS):
+        elif not cursor.accept_any(_TYPE_WORDS):
             return
 
 

@@ -67,11 +67,6 @@ class ForeignKey:
     name: str = ""
     parent_columns: tuple[str, ...] = ()
 
-    @property
-    def cascades(self) -> bool:
-        """Whether a change of the parent changes rows of the child."""
-        return {self.on_delete, self.on_update} - {"RESTRICT", "NO ACTION"} != set()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:

@@ -1,6 +1,9 @@
 """A script as the command-line clients take it → its statements, one by one.
 
 DELIMITER lines are followed, never given. What a statement means is not asked here.
+
+For texts that tools wrote, such as a schema; what people write, with its client commands, places
+and stated outcomes, is read from bytes in `check.script`.
 """
 
 from __future__ import annotations

@@ -80,7 +80,9 @@ def cut(statement: str, *, ansi_quotes: bool, no_backslash_escapes: bool) -> Cut
 def _pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
     """A run of what is no literal, and a literal; as `tokens` reads them.
 
-    No alternative takes what could be read in another way, such as `t.5` or `@'x'`.
+    No alternative takes what could be read in another way, such as `t.5` or `@'x'`, so nothing is
+    ever tried twice. The groups are not possessive: before 3.11.5, Python does not go back to where
+    such a group began if an alternative fails behind its first character.
     """
     string = literals("'", backslash_escapes=not no_backslash_escapes)
     name_in_quotes = "`[^`]*+`"
@@ -97,10 +99,10 @@ def _pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str
             | \.(?!\d)
             | @@?+(?:{WORD}|\.)*+(?!['"])
             | -(?!-[\x00-\x20]|-\Z) | --(?=[\x00-\x20]|\Z)[^\n]*+ | \#[^\n]*+
-            | /(?!\*) | /\*(?!M?!).*?\*/
-          )*+ )
+            | /(?!\*) | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/
+          )* )
         (?: ( [xX]'[0-9A-Fa-f]*+' | [bB]'[01]*+' | (?<![0-9A-Za-z_$\x80-\U0010FFFF.`"])(?:{NUMBER}) )
-          | ( [nN]?{string} ) )?+
+          | ( [nN]?{string} ) )?
         """,
         re.VERBOSE | re.DOTALL,
     )

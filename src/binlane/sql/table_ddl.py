@@ -13,7 +13,8 @@ from binlane.sql.cursor import Cursor
 from binlane.sql.effects import StatementKind
 from binlane.sql.object_store import CatalogStatement, ObjectStore
 from binlane.sql.schema import Table
-from binlane.sql.table_changes import altered, created, indexed, unindexed
+from binlane.sql.table_alterations import altered
+from binlane.sql.table_changes import created, indexed, unindexed
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 from binlane.sql.table_options import engine_name
 from binlane.sql.tokens import tokenise

@@ -240,3 +240,13 @@ def _reference(
         name=name,
         parent_columns=parent_columns,
     )
+
+
+def has_key(keys: Sequence[Key], name: str) -> bool:
+    """Whether one of the keys has a name, in any case."""
+    return any(key.name.lower() == name.lower() for key in keys)
+
+
+def without_key(keys: Sequence[Key], name: str) -> list[Key]:
+    """The keys but for that of a name, in any case."""
+    return [key for key in keys if key.name.lower() != name.lower()]

@@ -101,11 +101,6 @@ def line_of(statement: str, offset: int) -> int:
     return statement.count("\n", 0, offset) + 1
 
 
-def column_of(statement: str, offset: int) -> int:
-    """The column, from 1, of an offset in its line."""
-    return offset - statement.rfind("\n", 0, offset)
-
-
 WORD: Final = r"[0-9A-Za-z_$\x80-\U0010FFFF]"
 BACKTICKS: Final = r"`(?:[^`]|``)*+`"
 NUMBER: Final = rf"""

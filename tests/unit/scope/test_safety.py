@@ -24,7 +24,15 @@ from binlane.scope import (
     create,
     parse_binlog_statement,
 )
-from binlane.scope.changes import Changes, FiredTrigger, ObjectKind, Touched, of_effects
+from binlane.scope.changes import (
+    Changes,
+    FiredTrigger,
+    ObjectKind,
+    Touched,
+    changed_databases,
+    needed_tables,
+    written_tables,
+)
 from binlane.scope.repair import statement_to_log
 from binlane.scope.safety import Danger, Setting, find_danger, is_recorded
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
@@ -45,11 +53,26 @@ def _define(text: str) -> Definition:
 BINNY = _define("'binny' LOG(`test`.`foo`)")
 
 
+def _changes(statement: str, *, database: str = "test") -> Changes:
+    """By the text alone."""
+    effects = analyse(statement, database=database)
+    stopped = effects.stopped_at
+    writes = [
+        Touched(name=name, is_temporary=effects.is_temporary) for name in written_tables(effects)
+    ]
+    return Changes(
+        kind=effects.kind,
+        writes=(*writes, *changed_databases(effects)),
+        needs=tuple(Touched(name=name) for name in needed_tables(effects)),
+        stopped_near="" if stopped is None else stopped.text,
+    )
+
+
 def _check(
     statement: str, *definitions: Definition, logging_format: LoggingFormat = LoggingFormat.ROW
 ) -> None:
     formats = {definition.name: logging_format for definition in definitions}
-    changes = of_effects(analyse(statement, database="test"))
+    changes = _changes(statement)
     check_statement(changes, definitions, formats=formats)
 
 
@@ -193,7 +216,7 @@ def test_drop_database_counts_the_tables_that_the_scope_names() -> None:
     ],
 )
 def test_where_a_statement_goes(binlog: str, statement: str, *, is_whole: bool) -> None:
-    found = coverage(of_effects(analyse(statement, database="other")), _define(binlog).scope)
+    found = coverage(_changes(statement, database="other"), _define(binlog).scope)
     assert found.is_whole is is_whole
     assert not found.is_partial
 
@@ -317,7 +340,7 @@ def test_triggers_in_table_scope_and_statement_format(binlog: str, *, is_refused
 
 @pytest.mark.rule("000:load-data-statement")
 def test_load_data_as_a_statement_is_refused_in_scoped_binlogs() -> None:
-    changes = of_effects(analyse("LOAD DATA INFILE 'x' INTO TABLE foo", database="test"))
+    changes = _changes("LOAD DATA INFILE 'x' INTO TABLE foo")
     scoped = _define("b LOG(test)")
     danger = _danger(changes, *_settings(scoped))
     assert isinstance(danger.error, LoadDataError)
@@ -408,7 +431,7 @@ def test_what_every_server_has_is_no_dependency() -> None:
 
 
 def test_statements_without_objects_go_to_binlogs_that_log_everything() -> None:
-    changes = of_effects(analyse("FLUSH TABLES foo, bar", database="test"))
+    changes = _changes("FLUSH TABLES foo, bar")
     assert [is_recorded(changes, one) for one in _settings(_define("b"), BINNY)] == [True, False]
     assert find_danger(changes, _settings(BINNY)) is None
 

@@ -171,7 +171,7 @@ def test_foreign_keys() -> None:
         "CREATE TABLE none (a INT, FOREIGN KEY (a) REFERENCES p (id)) ENGINE=MyISAM",
     )
     first, second = made.children(name("p"))
-    assert (first.columns, first.cascades) == (("b",), False)
+    assert (first.columns, first.on_delete, first.on_update) == (("b",), "RESTRICT", "RESTRICT")
     assert second == ForeignKey(
         table=name("c"),
         columns=("a",),
@@ -371,3 +371,19 @@ def test_partitions_that_become_tables() -> None:
     )
     assert not table(made, "apart").is_partitioned
     assert table(made, "t").is_partitioned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CHARACTER VARYING(10) CHARSET utf8mb4",
+        "DOUBLE PRECISION(10,2) UNSIGNED",
+        "NATIONAL CHAR(3)",
+        "ENUM('a','b') CHARACTER SET latin1 COLLATE latin1_bin",
+    ],
+)
+def test_the_type_that_a_function_returns(text: str) -> None:
+    made = server(f"CREATE FUNCTION f() RETURNS {text} DETERMINISTIC RETURN 1")
+    found = made.function(name("f"))
+    assert found is not None
+    assert (found.returns, found.is_deterministic) == (text, True)

@@ -9,6 +9,7 @@ import pytest
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.sql.analysis import analyse
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.show_create import create_table_text
 
@@ -36,7 +37,8 @@ def server(flavor: Flavor, *statements: str) -> SchemaCatalog:
 
 @pytest.mark.parametrize("flavor, statement, expected", cases("select"))
 def test_the_table_of_a_select(flavor: Flavor, statement: str, expected: str) -> None:
-    table = server(flavor, *VECTORS["schema"]).new_table(statement, database="m2")
+    (name,) = analyse(statement, database="m2").writes
+    table = server(flavor, *VECTORS["schema"], statement).table(name)
     assert table is not None
     assert table.is_complete
     text = create_table_text(

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from binlane.names import TableName
 from binlane.policy.access import ReasonFound
 from binlane.policy.server import Server
-from binlane.session.programs.expressions import Environment
+from binlane.session.programs.expression_environment import Environment
 from binlane.session.programs.values import Value
 from binlane.session.report import Outcome, Refusal
 from binlane.sql.catalog import SchemaCatalog
@@ -170,6 +170,8 @@ class SessionValues(NamedTuple):
 
     def with_those(self, other: SessionValues) -> SessionValues:
         """Those of both."""
+        if other is NO_VALUES:
+            return self
         return SessionValues(*(one or two for one, two in zip(self, other, strict=True)))
 
 

@@ -9,7 +9,8 @@ from typing import Final
 from binlane.names import TableName
 from binlane.session.programs.conditions import Raised
 from binlane.session.programs.environment import RoutineEnvironment, Scope, SessionEnvironment
-from binlane.session.programs.expressions import evaluate, user_variable_name
+from binlane.session.programs.expression_reader import user_variable_name
+from binlane.session.programs.expressions import evaluate
 from binlane.session.programs.host import Host
 from binlane.session.programs.interpreter import Actions, Interpreter, Returned, read_body
 from binlane.session.programs.rows_of_values import value_rows

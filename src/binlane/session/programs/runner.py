@@ -9,7 +9,8 @@ from binlane.names import TableName
 from binlane.policy.access import ReasonFound
 from binlane.session.programs.conditions import Raised
 from binlane.session.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.session.programs.expressions import evaluate, user_variable_name
+from binlane.session.programs.expression_reader import user_variable_name
+from binlane.session.programs.expressions import evaluate
 from binlane.session.programs.host import Host, InnerStatement, Prepared
 from binlane.session.programs.interpreter import Interpreter, read_body
 from binlane.session.programs.name_const import with_constants

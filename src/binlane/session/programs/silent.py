@@ -100,18 +100,22 @@ class _SilentFunctions:
     """Runs stored functions for their values alone."""
 
     def __init__(self, host: Host) -> None:
-        self._host: Host = ShadowHost(host)
+        self._real = host
+        self._shadow: Host | None = None
         self._running: list[TableName] = []
 
     def __call__(self, name: TableName, arguments: Sequence[Value]) -> Value:
-        routine = self._host.objects.function(name)
+        routine = self._real.objects.function(name)
         if routine is None or routine.name in self._running:
             return UNKNOWN
+        if self._shadow is None:
+            self._shadow = ShadowHost(self._real)
+        host = self._shadow
         self._running.append(routine.name)
-        environment = RoutineEnvironment(self._host, routine.name.database, call_stored=self)
+        environment = RoutineEnvironment(host, routine.name.database, call_stored=self)
         names = [parameter.name.lower() for parameter in routine.parameters]
         given = dict(zip(names, arguments, strict=False))
-        value = run_routine(routine, given, environment, _Silent(self._host))
+        value = run_routine(routine, given, environment, _Silent(host))
         self._running.pop()
         return UNKNOWN if isinstance(value, Raised) else value
 

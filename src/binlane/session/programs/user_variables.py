@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from binlane.names import quote
 from binlane.policy.server import Server
-from binlane.session.programs.expressions import user_variable_name
+from binlane.session.programs.expression_reader import user_variable_name
 from binlane.session.programs.values import (
     UNKNOWN,
     UNKNOWN_TEXT,

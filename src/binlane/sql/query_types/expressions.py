@@ -21,8 +21,9 @@ from binlane.sql.query_types.arithmetic import (
     negative,
     truth,
 )
-from binlane.sql.query_types.fixed_functions import FIXED_TYPES, WITH_FRACTION
-from binlane.sql.query_types.functions import FUNCTIONS, Call, fixed, together
+from binlane.sql.query_types.calls import Call, together
+from binlane.sql.query_types.fixed_functions import FIXED_TYPES, WITH_FRACTION, fixed
+from binlane.sql.query_types.functions import FUNCTIONS
 from binlane.sql.query_types.scope import Scope, Untyped
 from binlane.sql.query_types.values import (
     NO_DECIMALS,

@@ -6,12 +6,30 @@ NULL: `!` never, `?` always, `*` if an argument may. `@` stands for the connecti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
+from binlane.sql.collations import default_collation
+from binlane.sql.query_types.arithmetic import real
+from binlane.sql.query_types.scope import Scope
+from binlane.sql.query_types.values import (
+    DATE_LENGTHS,
+    NO_DECIMALS,
+    Coercibility,
+    Value,
+    ValueKind,
+)
+from binlane.sql.table_definitions import TableColumn
 
+_WRITTEN: Final = re.compile(
+    r"(?P<type>\w+)(?:\((?P<length>\d+)(?:,(?P<scale>\d+))?\))?"
+    r"(?P<words>(?: [a-z]\w*)*)(?P<connection> @)? (?P<mode>[!?*])\Z"
+)
+_LONGEST: Final = 4_294_967_295
 _SAME: Final = {
     "NOW": "datetime !",
     "CURRENT_TIMESTAMP": "datetime !",
@@ -160,3 +178,42 @@ WITH_FRACTION: Final = frozenset(
     }
 )
 """Whose argument is the number of digits of a second."""
+
+
+def fixed(written: str, arguments: Sequence[Value], scope: Scope) -> Value:
+    """The type of a call, from how the table writes it."""
+    found = _WRITTEN.match(written)
+    assert found is not None, written
+    mode = found["mode"]
+    is_nullable = mode == "?" or (mode == "*" and any(each.is_nullable for each in arguments))
+    name, length = found["type"].upper(), int(found["length"] or 0)
+    words = found["words"].split()
+    if name in {"INT", "BIGINT"}:
+        return Value(
+            kind=ValueKind.INTEGER,
+            length=length or 21,
+            is_unsigned="unsigned" in words,
+            is_nullable=is_nullable,
+            integer_type=name,
+        )
+    if name == "DOUBLE":
+        scale = int(found["scale"] or NO_DECIMALS)
+        return replace(real(), length=length or 22, decimals=scale, is_nullable=is_nullable)
+    if name in DATE_LENGTHS:
+        return Value(kind=ValueKind[name], length=DATE_LENGTHS[name], is_nullable=is_nullable)
+    if name in {"UUID", "YEAR", "JSON"}:
+        column = TableColumn(name="", type_name=name, is_nullable=is_nullable)
+        kind = ValueKind.JSON if name == "JSON" else ValueKind.OTHER
+        return Value(kind=kind, is_nullable=is_nullable, column=column)
+    charset, collation = scope.connection
+    if not found["connection"]:
+        charset, _, rest = words[0].partition("_")
+        collation = words[0] if rest else default_collation(charset, scope.flavor)
+    return Value(
+        kind=ValueKind.TEXT,
+        length=length or _LONGEST,
+        is_nullable=is_nullable,
+        charset=charset,
+        collation=collation,
+        coercibility=Coercibility.SYSTEM,
+    )

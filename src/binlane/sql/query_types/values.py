@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
@@ -21,6 +22,7 @@ _LARGE_TYPES: Final = (("", 65_535), ("MEDIUM", 16_777_215), ("LONG", 1 << 40))
 _BIGINT_DIGITS: Final = 10
 _DECIMAL_MAX: Final = 65
 _DECIMAL_SCALE_MAX: Final = 38
+DATE_LENGTHS: Final = MappingProxyType({"DATE": 10, "TIME": 10, "DATETIME": 19})
 NO_DECIMALS: Final = 31
 """Of a DOUBLE: as many digits as there are."""
 
