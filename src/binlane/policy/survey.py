@@ -27,6 +27,7 @@ from binlane.policy.mixed_engines import NOTHING, Access, access_class, is_mixed
 from binlane.policy.reasons import Reason
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.table_options import printed_engine
 
 if TYPE_CHECKING:
     from binlane.policy.circumstances import Circumstances
@@ -294,7 +295,7 @@ def _class(access: TableAccess, known: EngineTraits, *, is_written: bool) -> Acc
 
 def _engine(access: TableAccess) -> str:
     temporary = "temporary, " if access.table.is_temporary else ""
-    return f"{temporary}{access.table.engine}{_through(access)}"
+    return f"{temporary}{printed_engine(access.table.engine)}{_through(access)}"
 
 
 def _ability(can: Capability) -> str:

@@ -288,9 +288,10 @@ class SessionState:
             else:
                 binlog.roll_back_statement(frame)
         if self.is_in_transaction:
-            self.is_active |= bool(work.engines) or any(
-                binlog.is_registered for binlog in self.binlogs.values()
-            )
+            # MySQL begins with temporary tables that come and go, too, and with those not there.
+            is_begun = work.changed_temporary_tables and not self.server.is_mariadb
+            is_begun |= any(binlog.is_registered for binlog in self.binlogs.values())
+            self.is_active |= bool(work.engines) or is_begun
             if succeeds:
                 self.transaction.merge(work)
             else:

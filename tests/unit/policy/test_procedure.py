@@ -458,8 +458,8 @@ def test_steps_tell_the_decision() -> None:
     verdict = decide_statement(statement(written(), read(), reasons=(UNSAFE,)), now)
     assert verdict.steps == (
         "unsafe: SYSTEM_FUNCTION (uuid())",
-        "d.t is written (INNODB), which can be logged as statement and as rows",
-        "d.s is read (INNODB)",
+        "d.t is written (InnoDB), which can be logged as statement and as rows",
+        "d.s is read (InnoDB)",
         "mode MIXED: logged as row",
     )
 
