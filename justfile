@@ -39,7 +39,7 @@ yardsticks *args:
 
 # Print the benchmarks as JSON lines.
 bench *args:
-    for name in decode text summary; do python -m "benchmarks.$name" {{ args }}; done
+    for name in decode text summary check; do python -m "benchmarks.$name" {{ args }}; done
 
 # Write the generated pages, then build the site strictly into site/.
 docs:
