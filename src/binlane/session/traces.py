@@ -12,6 +12,7 @@ from binlane.session.programs.environment import SessionEnvironment
 from binlane.session.programs.host import RowRun, Trace
 from binlane.session.programs.trace import trace
 from binlane.session.programs.traced import Traced
+from binlane.session.report import Outcome
 from binlane.session.rows import changed_rows
 from binlane.session.sequences import written_runs
 from binlane.session.state import Command, SessionState
@@ -38,15 +39,33 @@ def trace_of(state: SessionState, command: Command, decided: Decided) -> Trace:
     )
     environment = command.environment
     assert environment is None or isinstance(environment, SessionEnvironment)
-    found = trace(traced, state.host, environment)
     sequences = {
         access.name: access.table for access in resolved.accesses if access.table.is_sequence
     }
+    if sequences and _always_inserts(command):
+        found = trace(replace(traced, outcome=Outcome()), state.host, environment)
+        return replace(found, runs=tuple(run for run in found.runs if run.table not in sequences))
+    found = trace(traced, state.host, environment)
     if sequences:
         return _follow_sequences(state, command, resolved, found, sequences)
     if plan.is_alone and found.error is None:
         plan.traces[command.outcome] = found
     return found
+
+
+def _always_inserts(command: Command) -> bool:
+    """Whether no changed row, as it was stated, can only be said of the statement's sequences.
+
+    They then had values left in the range that they had reserved.
+    """
+    facts = command.facts
+    return (
+        command.outcome == Outcome(rows=0)
+        and facts.effects.kind is StatementKind.INSERT
+        and facts.row_count > 0
+        and not facts.is_ignore
+        and not facts.is_on_duplicate
+    )
 
 
 def _follow_sequences(
