@@ -11,8 +11,8 @@ from isal import igzip_lib
 
 from binlane.codec.types import EventType
 from binlane.columnar.located_rows import NotedEvents, Small
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import PADDING, Bytes, padded
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.window import PADDING, Bytes, padded
 from binlane.kernels import layout
 
 ARENA_BYTES: Final = 4 << 20

@@ -20,9 +20,9 @@ from binlane.codec.columns import Column, ValueDecoder, value_decoder
 from binlane.codec.numbers import decimal_length
 from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
 from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, arrow_type, converter
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import PADDING, Bytes
 from binlane.errors import CodecError
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.window import PADDING, Bytes
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 

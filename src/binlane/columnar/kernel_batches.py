@@ -25,13 +25,13 @@ from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
 from binlane.columnar.payload_rows import PayloadRows
-from binlane.columnar.scanner import Scanner, is_fast
 from binlane.columnar.selection import GroupFacts, Selection
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import ByteSource, Window
 from binlane.errors import CodecError
 from binlane.grouping.event_group import group_events
+from binlane.grouping.scanner import Scanner, is_fast
+from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
+from binlane.grouping.window import ByteSource, Window
 from binlane.kernels import layout
 
 KERNEL_ROWS_MAX_DEFAULT: Final = 65536

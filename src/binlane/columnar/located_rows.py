@@ -21,7 +21,6 @@ from binlane.columnar.conversions import (
     filled,
     value_bytes,
 )
-from binlane.columnar.scanner import KnownTable
 from binlane.columnar.table_schema import (
     CHANGE_COLUMNS,
     IMAGE,
@@ -30,8 +29,9 @@ from binlane.columnar.table_schema import (
     column_name,
     primary_key_of,
 )
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import PADDING, Bytes
+from binlane.grouping.scanner import KnownTable
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.window import PADDING, Bytes
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 

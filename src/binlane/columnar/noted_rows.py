@@ -16,11 +16,11 @@ from binlane.columnar.builder import RowsSource
 from binlane.columnar.compressed import ARENA_BYTES, IS_COMPRESSED, inflated
 from binlane.columnar.located_rows import SCRATCH_CELLS, LocatedRows, NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
-from binlane.columnar.scanner import KnownTable
 from binlane.columnar.table_schema import TableSchema
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import Bytes, padded
 from binlane.errors import CodecError
+from binlane.grouping.scanner import KnownTable
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.window import Bytes, padded
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 from binlane.names import TableName

@@ -19,12 +19,12 @@ from binlane.columnar.builder import RowsSource
 from binlane.columnar.compressed import ARENA_BYTES
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
-from binlane.columnar.scanner import KnownTable, Scanner
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import padded
 from binlane.errors import CodecError
 from binlane.grouping.inner import expanded
+from binlane.grouping.scanner import KnownTable, Scanner
 from binlane.grouping.table_maps import TableMaps
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.window import padded
 from binlane.kernels import layout
 
 _WHOLE_BYTES_MAX: Final = 32 << 20

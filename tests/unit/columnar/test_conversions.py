@@ -13,7 +13,7 @@ from binlane.codec.columns import Column, value_decoder
 from binlane.codec.types import ColumnType
 from binlane.columnar.arrow_types import arrow_type, converter
 from binlane.columnar.conversions import conversion
-from binlane.columnar.unexpected import UnexpectedError
+from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels.load import Build, builds, running
 
 

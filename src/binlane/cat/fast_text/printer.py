@@ -34,9 +34,9 @@ from binlane.codec.event import Event
 from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC, Format
 from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
 from binlane.codec.types import EventType, Flavor
-from binlane.columnar.native import crc32_address
 from binlane.errors import CodecError
 from binlane.grouping.inner import expanded
+from binlane.grouping.native import crc32_address
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import Walker
 from binlane.kernels import text_layout as lay

@@ -29,15 +29,15 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, HeaderFlag
-from binlane.columnar.scanner import is_fast
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import ByteSource, Window
 from binlane.errors import CodecError
 from binlane.grouping.decryption import is_encrypted
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.inner import expanded_all
+from binlane.grouping.scanner import is_fast
 from binlane.grouping.table_maps import TableMaps
+from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
+from binlane.grouping.window import ByteSource, Window
 from binlane.kernels import layout
 from binlane.kernels import summary_layout as lay
 from binlane.positions import AnyGtid, Gtid, MysqlGtid

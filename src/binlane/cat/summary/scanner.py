@@ -15,9 +15,9 @@ from binlane.codec.format import Format
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import EventType
-from binlane.columnar.scanner import Scanner
-from binlane.columnar.window import PADDING, Bytes
 from binlane.errors import CodecError
+from binlane.grouping.scanner import Scanner
+from binlane.grouping.window import PADDING, Bytes
 from binlane.kernels import layout
 from binlane.kernels import summary_layout as lay
 from binlane.kernels.load import kernels

@@ -18,9 +18,6 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, HeaderFlag
-from binlane.columnar.native import crc32_address
-from binlane.columnar.unexpected import UnexpectedError
-from binlane.columnar.window import PADDING, Bytes
 from binlane.grouping.event_group import (
     CONTEXT_TYPES,
     CONTROL_TYPES,
@@ -30,6 +27,9 @@ from binlane.grouping.event_group import (
     LONE_NAMES,
     is_begin,
 )
+from binlane.grouping.native import crc32_address
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.window import PADDING, Bytes
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 
