@@ -5,15 +5,20 @@ so says "everything up to here". Sequences grow within a domain, whatever server
 
 A MySQL GTID is `source:sequence` or `source:tag:sequence`; a GTID set holds intervals of sequences
 for each source and tag, since nothing says that they come in order.
+
+Both say "this is done", and whoever only asks that asks a `Position`.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from itertools import islice
+from types import MappingProxyType
+from typing import ClassVar, Final, Protocol, Self
 
 DOMAIN_MAX = SERVER_ID_MAX = 2**32 - 1
 SEQUENCE_MAX = 2**64 - 1
@@ -66,6 +71,8 @@ class GtidPosition:
         gtids: One for each domain, by growing domain id.
     """
 
+    flavor: ClassVar[str] = "mariadb"
+
     gtids: tuple[Gtid, ...] = ()
 
     @classmethod
@@ -99,8 +106,10 @@ class GtidPosition:
         """The last GTID of a domain, None if nothing of it is done."""
         return next((gtid for gtid in self.gtids if gtid.domain_id == domain_id), None)
 
-    def covers(self, gtid: Gtid) -> bool:
-        """Whether `gtid` is done at this position."""
+    def covers(self, gtid: AnyGtid) -> bool:
+        """Whether `gtid` is done at this position; one of another flavor never is."""
+        if not isinstance(gtid, Gtid):
+            return False
         last = self.last(gtid.domain_id)
         return last is not None and last.sequence >= gtid.sequence
 
@@ -108,8 +117,9 @@ class GtidPosition:
         """Whether everything done at `other` is done here too."""
         return all(self.covers(gtid) for gtid in other)
 
-    def advance(self, gtid: Gtid) -> GtidPosition:
+    def advance(self, gtid: AnyGtid) -> GtidPosition:
         """The position after `gtid`."""
+        assert isinstance(gtid, Gtid), f"{gtid} is none of MariaDB's"
         return GtidPosition.of((*self.gtids, gtid))
 
     def union(self, other: GtidPosition) -> GtidPosition:
@@ -123,6 +133,10 @@ class GtidPosition:
             for mine in self
             if (theirs := other.last(mine.domain_id))
         )
+
+    def subtract(self, other: GtidPosition) -> GtidPosition:
+        """The domains in which this position is ahead of the other."""
+        return GtidPosition.of(gtid for gtid in self if not other.covers(gtid))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -186,6 +200,8 @@ class GtidSet:
             do not touch.
     """
 
+    flavor: ClassVar[str] = "mysql"
+
     runs: tuple[GtidRun, ...] = ()
 
     @classmethod
@@ -215,12 +231,7 @@ class GtidSet:
         return cls.of(run for part in parts if part for run in _runs(part))
 
     def __contains__(self, gtid: MysqlGtid) -> bool:
-        return any(
-            first <= gtid.sequence <= last
-            for run in self.runs
-            if (run.source_id, run.tag) == (gtid.source_id, gtid.tag)
-            for first, last in run.intervals
-        )
+        return self.covers(gtid)
 
     def __bool__(self) -> bool:
         return bool(self.runs)
@@ -234,9 +245,112 @@ class GtidSet:
                 texts[run.source_id] += f":{first}" if first == last else f":{first}-{last}"
         return ",".join(texts.values())
 
+    def covers(self, gtid: AnyGtid) -> bool:
+        """Whether `gtid` is in the set; one of another flavor never is."""
+        if not isinstance(gtid, MysqlGtid):
+            return False
+        intervals = self._intervals(gtid.source_id, gtid.tag)
+        at = bisect_right(intervals, (gtid.sequence, MYSQL_SEQUENCE_MAX)) - 1
+        return at >= 0 and gtid.sequence <= intervals[at][1]
+
+    def includes(self, other: GtidSet) -> bool:
+        """Whether everything in `other` is in this set too."""
+        return not other.subtract(self)
+
+    def advance(self, gtid: AnyGtid) -> GtidSet:
+        """The set with `gtid` in it."""
+        assert isinstance(gtid, MysqlGtid), f"{gtid} is none of MySQL's"
+        for index, run in enumerate(self.runs):
+            first, last = run.intervals[-1]
+            is_next = gtid.sequence == last + 1
+            if is_next and (run.source_id, run.tag) == (gtid.source_id, gtid.tag):
+                intervals = (*run.intervals[:-1], (first, gtid.sequence))
+                longer = GtidRun(run.source_id, run.tag, intervals)
+                return GtidSet((*self.runs[:index], longer, *self.runs[index + 1 :]))
+        return GtidSet.of((*self.runs, gtid))
+
     def union(self, other: GtidSet) -> GtidSet:
         """What either holds."""
         return GtidSet.of((*self.runs, *other.runs))
+
+    def intersection(self, other: GtidSet) -> GtidSet:
+        """What both hold."""
+        return self.subtract(self.subtract(other))
+
+    def subtract(self, other: GtidSet) -> GtidSet:
+        """What this set holds and the other does not."""
+        return GtidSet.of(
+            GtidRun(run.source_id, run.tag, gaps)
+            for run in self.runs
+            if (gaps := _without(run.intervals, other._intervals(run.source_id, run.tag)))
+        )
+
+    def _intervals(self, source_id: str, tag: str) -> tuple[tuple[int, int], ...]:
+        for run in self.runs:
+            if run.source_id == source_id and run.tag == tag:
+                return run.intervals
+        return ()
+
+
+class Position(Protocol):
+    """What is done: MariaDB's `GtidPosition` or MySQL's `GtidSet`. Two are of one flavor.
+
+    Attributes:
+        flavor: `mariadb` or `mysql`, as `codec.types.Flavor` has them.
+    """
+
+    flavor: ClassVar[str]
+
+    def __bool__(self) -> bool:
+        """Whether anything is done."""
+        ...
+
+    def __str__(self) -> str:
+        """As the servers write it."""
+        ...
+
+    def covers(self, gtid: AnyGtid) -> bool:
+        """Whether `gtid` is done."""
+        ...
+
+    def includes(self, other: Self) -> bool:
+        """Whether everything done at `other` is done here too."""
+        ...
+
+    def advance(self, gtid: AnyGtid) -> Self:
+        """The position with `gtid` done."""
+        ...
+
+    def union(self, other: Self) -> Self:
+        """What either has done."""
+        ...
+
+    def intersection(self, other: Self) -> Self:
+        """What both have done."""
+        ...
+
+    def subtract(self, other: Self) -> Self:
+        """What is done here and not there."""
+        ...
+
+
+_POSITIONS: Final[Mapping[str, type[GtidPosition | GtidSet]]] = MappingProxyType(
+    {kind.flavor: kind for kind in (GtidPosition, GtidSet)}
+)
+
+
+def nothing_done(flavor: str) -> GtidPosition | GtidSet:
+    """The empty position of a flavor."""
+    return _POSITIONS[flavor]()
+
+
+def parse_position(text: str, flavor: str) -> GtidPosition | GtidSet:
+    """Read a position of a flavor.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    return _POSITIONS[flavor].parse(text)
 
 
 def uuid_text(digits: str) -> str:
@@ -254,6 +368,27 @@ def _joined(intervals: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]
         else:
             joined.append((first, last))
     return tuple(joined)
+
+
+def _without(
+    intervals: Iterable[tuple[int, int]], others: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """The parts of growing intervals that lie in none of the others, which grow, too."""
+    left: list[tuple[int, int]] = []
+    start = 0
+    for first, last in intervals:
+        low = first
+        while start < len(others) and others[start][1] < low:
+            start += 1
+        for hole_first, hole_last in islice(others, start, None):
+            if hole_first > last:
+                break
+            if low < hole_first:
+                left.append((low, hole_first - 1))
+            low = hole_last + 1
+        if low <= last:
+            left.append((low, last))
+    return tuple(left)
 
 
 def _runs(text: str) -> Iterator[GtidRun]:

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.positions import FilePosition, Gtid, GtidPosition, GtidSet, MysqlGtid
+from binlane.positions import (
+    FilePosition,
+    Gtid,
+    GtidPosition,
+    GtidSet,
+    MysqlGtid,
+    nothing_done,
+    parse_position,
+)
 
 
 def position(text: str) -> GtidPosition:
@@ -128,3 +136,55 @@ def test_a_gtid_set_knows_what_it_holds() -> None:
     assert MysqlGtid(SOURCE, 5, "a") in gtid_set
     assert MysqlGtid(OTHER, 1) not in gtid_set
     assert str(gtid_set.union(GtidSet.of(held[4:7]))) == f"{SOURCE}:1-7:a:5"
+
+
+_A, _B = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "4e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+@pytest.mark.parametrize(
+    ("mine", "yours", "both", "either", "only_mine"),
+    [
+        (f"{_A}:1-5", f"{_A}:3-9", f"{_A}:3-5", f"{_A}:1-9", f"{_A}:1-2"),
+        (f"{_A}:1-5", "", "", f"{_A}:1-5", f"{_A}:1-5"),
+        (f"{_A}:1-5", f"{_B}:1-5", "", f"{_A}:1-5,{_B}:1-5", f"{_A}:1-5"),
+        (f"{_A}:t:1-5", f"{_A}:2", "", f"{_A}:2:t:1-5", f"{_A}:t:1-5"),
+        (
+            f"{_A}:1-9:20",
+            f"{_A}:4-5:7:19-21",
+            f"{_A}:4-5:7:20",
+            f"{_A}:1-9:19-21",
+            f"{_A}:1-3:6:8-9",
+        ),
+    ],
+)
+def test_sets_of_mysql_meet_join_and_part(
+    mine: str, yours: str, both: str, either: str, only_mine: str
+) -> None:
+    left, right = GtidSet.parse(mine), GtidSet.parse(yours)
+    assert str(left.intersection(right)) == both
+    assert str(left.union(right)) == either
+    assert str(left.subtract(right)) == only_mine
+    assert left.includes(right) == (not yours)
+    assert left.union(right).includes(right)
+
+
+def test_a_set_moves_on() -> None:
+    here = GtidSet.parse(f"{_A}:1-5:7,{_B}:t:3")
+    assert str(here.advance(MysqlGtid(_A, 8))) == f"{_A}:1-5:7-8,{_B}:t:3"
+    assert str(here.advance(MysqlGtid(_A, 6))) == f"{_A}:1-7,{_B}:t:3"
+    assert str(here.advance(MysqlGtid(_B, 4))) == f"{_A}:1-5:7,{_B}:4:t:3"
+    assert here.covers(MysqlGtid(_B, 3, "t"))
+    assert not here.covers(MysqlGtid(_A, 6))
+    assert not here.covers(Gtid(0, 1, 1))
+    assert not GtidPosition().covers(MysqlGtid(_A, 1))
+
+
+def test_what_is_ahead_of_a_position() -> None:
+    assert str(position("0-1-5,7-1-2").subtract(position("0-1-5,7-1-1"))) == "7-1-2"
+
+
+@pytest.mark.parametrize(("flavor", "text"), [("mariadb", "0-1-5"), ("mysql", f"{_A}:1-5")])
+def test_a_position_is_read_in_its_flavor(flavor: str, text: str) -> None:
+    assert str(parse_position(text, flavor)) == text
+    assert parse_position("", flavor) == nothing_done(flavor)
+    assert parse_position(text, flavor).flavor == flavor
