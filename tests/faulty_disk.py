@@ -94,7 +94,7 @@ class FaultyFile:
         self._disk = disk
         self._file = file
 
-    def write_at(self, data: bytes, position: int) -> None:
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         def write(share: float) -> None:
             self._file.write_at(data[: int(len(data) * share)], position)
 
@@ -176,7 +176,7 @@ class _VolatileFile:
         self._file = file
         self._node = node
 
-    def write_at(self, data: bytes, position: int) -> None:
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         self._file.write_at(data, position)
 
     def truncate(self, size_bytes: int) -> None:

@@ -18,6 +18,7 @@ from binlane.capture.settings import SourceSettings, SourceUrl, StartAt
 from binlane.capture.transport import Capture
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
+from binlane.positions import mariadb_position
 from binlane.service.binlogs import Binlogs
 from binlane.service.private_server import PrivateServer
 from binlane.service.statements import Statements
@@ -110,7 +111,8 @@ class ListeningPort:
 
     async def _feed(self) -> None:
         source = SourceSettings(url=SourceUrl.parse(self._source.url))
-        start = self._store.source_position() or StartAt.NOW
+        done = self._store.source_position()
+        start = mariadb_position(done) if done else StartAt.NOW
         async with aclosing(Capture(source, start).batches()) as batches:
             async for groups in batches:
                 await self.binlogs.apply(groups)

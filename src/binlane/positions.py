@@ -353,6 +353,12 @@ def parse_position(text: str, flavor: str) -> GtidPosition | GtidSet:
     return _POSITIONS[flavor].parse(text)
 
 
+def mariadb_position(position: Position) -> GtidPosition:
+    """A position that can only be one of MariaDB, for what speaks MariaDB's protocol."""
+    assert isinstance(position, GtidPosition), f"{position} is none of MariaDB's"
+    return position
+
+
 def uuid_text(digits: str) -> str:
     """The usual form of a UUID: 32 digits in lower case with dashes."""
     plain = digits.replace("-", "").lower()

@@ -323,7 +323,7 @@ MYSQL_INFO: Mapping[type, Callable[[Event, Any], str]] = {
     MysqlGtidEvent: _mysql_gtid,
     AnonymousGtidEvent: _mysql_gtid,
     TaggedGtidEvent: _mysql_gtid,
-    PreviousGtidsEvent: lambda _, body: str(body.gtid_set).replace(",", ",\n"),
+    PreviousGtidsEvent: lambda _, body: str(body.position).replace(",", ",\n"),
     TransactionPayloadEvent: _payload,
 }
 

@@ -176,7 +176,7 @@ _SPECIAL: Final[Mapping[type, Callable[[Any], dict[str, object]]]] = MappingProx
         GtidEvent: lambda body: {"is_standalone": body.is_standalone},
         GtidListEvent: lambda body: {"gtids": list(map(str, body.gtids))},
         PreviousGtidsEvent: lambda body: {
-            "gtid_set": str(body.gtid_set),
+            "gtid_set": str(body.position),
             "has_tags": body.has_tags,
         },
         TableMapEvent: lambda body: {"column_types": list(body.column_types)},

@@ -354,8 +354,13 @@ class PreviousGtidsEvent:
             )
         return b"".join(parts)
 
+    @classmethod
+    def of(cls, gtid_set: GtidSet) -> Self:
+        """The event for a set."""
+        return cls(runs=gtid_set.runs, has_tags=any(run.tag for run in gtid_set.runs))
+
     @property
-    def gtid_set(self) -> GtidSet:
+    def position(self) -> GtidSet:
         """The set."""
         return GtidSet.of(self.runs)
 

@@ -25,7 +25,7 @@ from binlane.dump.start import (
     gtid_ahead,
 )
 from binlane.errors import CodecError, StatementError
-from binlane.positions import FilePosition, GtidPosition
+from binlane.positions import FilePosition, GtidPosition, Position, mariadb_position
 
 _CHUNK: Final = 512 << 10
 # What was just written is in the page cache: a thread would cost more than the read.
@@ -62,12 +62,12 @@ class PublishedBinlog(Protocol):
         ...
 
     @property
-    def begin(self) -> GtidPosition:
+    def begin(self) -> Position:
         """What was done before its first file."""
         ...
 
     @property
-    def position(self) -> GtidPosition:
+    def position(self) -> Position:
         """The watermark: it is complete up to here."""
         ...
 
@@ -191,11 +191,14 @@ class _Stream:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
-            if left_s <= 0 or not gtid_ahead(connect_state, binlog.position):
+            if left_s <= 0 or not gtid_ahead(connect_state, mariadb_position(binlog.position)):
                 break
             await self._live.wait_for_change(version, left_s)
         check_connect_state(
-            connect_state, begin=binlog.begin, watermark=binlog.position, name=binlog.name
+            connect_state,
+            begin=mariadb_position(binlog.begin),
+            watermark=mariadb_position(binlog.position),
+            name=binlog.name,
         )
         files = binlog.files()
         head = file_for(connect_state, _heads(reversed(files)))

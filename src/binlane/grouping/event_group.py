@@ -161,11 +161,10 @@ class GroupTracker:
             self._close()
         if is_control or (not self._is_open and not _begins_group(event)):
             return _CONTROL_PLACE
+        if type_code in GTID_TYPES:
+            self._gtid = gtid_of(event)
         if isinstance(event.body, GtidEvent):
-            self._gtid = event.body.gtid(event.header.server_id)
             self._is_transaction = not event.body.is_standalone
-        elif isinstance(event.body, MysqlGtidEvent):
-            self._gtid = event.body.gtid
         elif is_begin(event):
             self._is_transaction = True
         ends = _ends_group(event, is_transaction=self._is_transaction)
@@ -236,6 +235,13 @@ def group_events(events: Iterable[Event], *, file: str) -> Iterator[EventGroup]:
     for event in events:
         yield from grouper.feed(event)
     yield from grouper.finish()
+
+
+def gtid_of(event: Event) -> AnyGtid | None:
+    """The GTID that an event begins; None for an anonymous one and for every other event."""
+    if isinstance(event.body, GtidEvent):
+        return event.body.gtid(event.header.server_id)
+    return event.body.gtid if isinstance(event.body, MysqlGtidEvent) else None
 
 
 def _begins_group(event: Event) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from binlane.codec.event import Event
-from binlane.positions import Gtid
+from binlane.positions import AnyGtid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,12 +15,12 @@ class RoutedGroup:
 
     Attributes:
         gtid: The source's; a binlog keeps it, so that replicas can change between binlog and
-            source. None for an INCIDENT of the source, which has none.
+            source. None for what has none: an INCIDENT of MariaDB, MySQL without GTIDs.
         events: From the GTID event to the one that ends the group. Lengths and positions in the
             headers are the source's: whoever writes the events computes them anew.
     """
 
-    gtid: Gtid | None
+    gtid: AnyGtid | None
     events: tuple[Event, ...]
 
 

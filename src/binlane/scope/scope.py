@@ -76,6 +76,12 @@ class Scope:
         """
         return not self._is_ignored(database) and (self.log_all or self._is_logged(database))
 
+    def touches_database(self, database: str) -> bool:
+        """Whether anything in a database may be logged."""
+        return self.includes_database(database) or any(
+            table.database == database and self.includes(table) for table in self.log_tables
+        )
+
     def splits_database(self, database: str) -> bool:
         """Whether some tables of a database are logged and others are not."""
         if self._is_ignored(database):

@@ -19,7 +19,7 @@ from binlane.codec.types import EventType
 from binlane.dump.transport import LiveBinlog
 from binlane.errors import DefinitionError, PeerError, StatementError
 from binlane.grouping.event_group import EventGroup
-from binlane.positions import Gtid, GtidPosition
+from binlane.positions import Gtid, GtidPosition, mariadb_position
 from binlane.routing.route import route
 from binlane.routing.routed_group import Routing
 from binlane.scope.definition import Definition, unknown_binlog
@@ -71,7 +71,8 @@ class Binlogs:
         self._format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self._has_format = asyncio.Event()
         # Without binlogs nothing can be missed, and an old position may be purged by now.
-        self.captured = store.source_position() if store.binlogs else None
+        done = store.source_position() if store.binlogs else None
+        self.captured = None if done is None else mariadb_position(done)
         self.last_timestamp = 0
         self.counts: dict[str, Counts] = {name: Counts() for name in store.binlogs}
 
@@ -153,7 +154,7 @@ class Binlogs:
     def _route(self, name: str, binlog: Binlog, group: EventGroup) -> None:
         if group.mariadb_gtid is not None and binlog.position.covers(group.mariadb_gtid):
             return
-        routing = route(group, binlog.definition)
+        routing = route(group, binlog.definition, binlog.format)
         self._count(name, group, routing)
         if routing.group is not None:
             binlog.append(routing.group)

@@ -19,7 +19,7 @@ from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
-from binlane.positions import GtidPosition
+from binlane.positions import GtidPosition, mariadb_position
 from binlane.scope import (
     AlterBinlog,
     BinlogStatement,
@@ -110,7 +110,7 @@ class Statements:
         if len(names) != 1:
             return None
         await self._wait_until_complete(session, names[0])
-        return self._binlogs.get(names[0]).position
+        return mariadb_position(self._binlogs.get(names[0]).position)
 
     async def gtid_position_at(
         self, session: SessionContext, file: str, position: int

@@ -18,8 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event
+from binlane.codec.format import Format
+from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import StoreError, StoreFullError
-from binlane.positions import FilePosition, Gtid, GtidPosition
+from binlane.grouping.placing import place_group
+from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.routed_group import RoutedGroup
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
@@ -31,7 +35,6 @@ from binlane.store.files import (
     BinlogFile,
     file_name,
     file_number,
-    place,
     read_index,
     rotate_bytes,
     stored_format,
@@ -59,7 +62,7 @@ class Published:
 
     files: tuple[BinlogFile, ...]
     end: FilePosition
-    position: GtidPosition
+    position: Position
 
 
 class Binlog:
@@ -90,6 +93,7 @@ class Binlog:
         self._pending = bytearray()
         self._written = found.end
         self._position = found.position
+        self._clock_base = self._clock = found.clock
         self._groups_unsynced = 0
         self._has_unsynced = False
         self._saved: Mark | None = None
@@ -107,12 +111,12 @@ class Binlog:
         return self.definition.name
 
     @property
-    def begin(self) -> GtidPosition:
+    def begin(self) -> Position:
         """What lies before its first file, so that no replica can ask for it."""
         return self._published.files[0].begin
 
     @property
-    def position(self) -> GtidPosition:
+    def position(self) -> Position:
         """The watermark: the published files hold all of the scope up to here."""
         return self._published.position
 
@@ -125,6 +129,26 @@ class Binlog:
     def published(self) -> Published:
         """Files, end and position that belong together."""
         return self._published
+
+    @property
+    def format(self) -> Format:
+        """What the FORMAT_DESCRIPTION of its last file decides."""
+        return self._head.format_description.format
+
+    @property
+    def size_bytes(self) -> int:
+        """Where the next event group will stand in the last file."""
+        return self._written + len(self._pending)
+
+    @property
+    def room_bytes(self) -> int:
+        """How much the last file may still grow before another begins; one group more may."""
+        return max(0, self._settings.max_binlog_size_bytes - self.size_bytes)
+
+    @property
+    def clock_base(self) -> int:
+        """What is added to the logical timestamps of a MySQL source."""
+        return self._clock_base
 
     def files(self) -> tuple[BinlogFile, ...]:
         """Its files, oldest first, with their published sizes."""
@@ -145,18 +169,49 @@ class Binlog:
         with self._failing():
             if group.gtid is not None and self._position.covers(group.gtid):
                 return
-            if self._size >= self._settings.max_binlog_size_bytes and self._holds_groups:
+            if self.size_bytes >= self._settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(group.events[-1].header.timestamp)
-            format_ = self._head.format_description.format
-            for event in group.events:
-                self._pending += place(event, self._size, format_)
+            self._pending += place_group(
+                group.events, self.size_bytes, self.format, clock=self._clock_base
+            )
             self._groups_unsynced += 1
+            self._note_clock(group.events[0])
             if group.gtid is not None:
                 self._position = self._position.advance(group.gtid)
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
 
-    def advance(self, gtid: Gtid) -> None:
+    def append_placed(
+        self, data: bytes | bytearray | memoryview, *, groups: int, clock: int = 0
+    ) -> None:
+        """Add bytes of whole event groups that were made for where the binlog ends.
+
+        Args:
+            data: The events, whose positions begin at `size_bytes`.
+            groups: How many groups they are.
+            clock: The last logical timestamp in them; 0 where the source is no MySQL.
+
+        Raises:
+            StoreFullError: As `append`.
+            StoreError: As `append`.
+        """
+        with self._failing():
+            if not self._pending and len(data) >= _PENDING_BYTES_MAX:
+                self._has_unsynced = True
+                self._file.write_at(data, self._written)
+                self._written += len(data)
+            else:
+                self._pending += data
+            self._groups_unsynced += groups
+            self._clock = max(self._clock, clock)
+            if len(self._pending) >= _PENDING_BYTES_MAX:
+                self._write()
+
+    def advance_to(self, position: Position) -> None:
+        """Note that everything up to a position of the source was appended or is out of scope."""
+        self._position = self._position.union(position)
+
+    def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
         if not self._position.covers(gtid):
             self._position = self._position.advance(gtid)
@@ -201,6 +256,8 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
+        # The clock of a MySQL source begins anew in each of its files.
+        self._clock_base = self._clock
         wanted, current = stored_format(source), self._head.format_description
         has_restarted = source.created not in {0, self._source_created}
         if has_restarted or replace(wanted, created=current.created) != current:
@@ -241,12 +298,12 @@ class Binlog:
         self._file.close()
 
     @property
-    def _size(self) -> int:
-        return self._written + len(self._pending)
-
-    @property
     def _holds_groups(self) -> bool:
-        return self._size > self._head.size_bytes
+        return self.size_bytes > self._head.size_bytes
+
+    def _note_clock(self, first: Event) -> None:
+        if isinstance(first.body, MysqlGtidEvent) and first.body.sequence_number:
+            self._clock = max(self._clock, first.body.sequence_number + self._clock_base)
 
     def _write(self) -> None:
         if self._pending:
@@ -262,7 +319,7 @@ class Binlog:
 
     def _save(self) -> None:
         """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
-        mark = Mark(end=self.end, position=self.position)
+        mark = Mark(end=self.end, position=self.position, clock=self._clock)
         if mark != self._saved:
             with self._failing():
                 self._sync_file()
@@ -287,7 +344,7 @@ class Binlog:
         *closed, last = self.files()
         following = self._following_name()
         self._pending += rotate_bytes(
-            self._head, following, position=self._size, timestamp=timestamp
+            self._head, following, position=self.size_bytes, timestamp=timestamp
         )
         self._write()
         self._file.write_at(CLOSED, IN_USE_POSITION)

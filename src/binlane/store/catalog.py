@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from binlane.names import TableName
-from binlane.positions import FilePosition, GtidPosition
+from binlane.positions import FilePosition, Position, parse_position
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope, ScopeList
 from binlane.sql.logging_mode import LoggingMode
@@ -47,10 +47,12 @@ class Mark:
     Attributes:
         end: Up to where the files are synced: the end of an event group.
         position: The files up to `end` hold all of the scope up to this position of the source.
+        clock: The last logical timestamp in the files, where the source is MySQL.
     """
 
     end: FilePosition
-    position: GtidPosition
+    position: Position
+    clock: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class BinlogRecord:
 
     definition: Definition
     state: BinlogState
-    begin: GtidPosition
+    begin: Position
     mark: Mark | None
 
     @property
@@ -123,7 +125,7 @@ class Catalog:
         """All binlogs by name, those half made or unmade included."""
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
-            " end_file, end_position, watermark FROM binlogs ORDER BY name"
+            " end_file, end_position, watermark, flavor, clock FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -135,11 +137,11 @@ class Catalog:
         )
         return (highest or 0) + 1
 
-    def begin_create(self, definition: Definition, begin: GtidPosition, *, created: int) -> None:
+    def begin_create(self, definition: Definition, begin: Position, *, created: int) -> None:
         """Note that the files of a binlog are being made."""
         with self._database.transaction() as connection:
             connection.execute(
-                "INSERT INTO binlogs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+                "INSERT INTO binlogs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, 0)",
                 (
                     definition.log_id,
                     definition.name,
@@ -148,6 +150,7 @@ class Catalog:
                     definition.scope.log_all,
                     created,
                     str(begin),
+                    begin.flavor,
                 ),
             )
             self._set_scope(connection, definition)
@@ -172,7 +175,7 @@ class Catalog:
             self._set_mark(connection, definition.log_id, mark)
             self._add_history(connection, definition, "alter", mark.position, altered)
 
-    def begin_drop(self, definition: Definition, position: GtidPosition, *, dropped: int) -> None:
+    def begin_drop(self, definition: Definition, position: Position, *, dropped: int) -> None:
         """Note that a binlog is gone and its files are being removed."""
         with self._database.transaction() as connection:
             self._set_state(connection, definition.log_id, BinlogState.DROPPING)
@@ -189,16 +192,16 @@ class Catalog:
         with self._database.transaction() as connection:
             self._set_mark(connection, log_id, mark)
 
-    def source_position(self) -> GtidPosition | None:
+    def source_position(self) -> Position | None:
         """The position saved for the time without binlogs, None if there never was one."""
-        rows = self._database.rows("SELECT gtids FROM source")
-        return GtidPosition.parse(rows[0][0]) if rows else None
+        rows = self._database.rows("SELECT gtids, flavor FROM source")
+        return parse_position(*rows[0]) if rows else None
 
-    def save_source_position(self, position: GtidPosition) -> None:
+    def save_source_position(self, position: Position) -> None:
         """Save up to where the source has been read."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM source")
-            connection.execute("INSERT INTO source VALUES (?)", (str(position),))
+            connection.execute("INSERT INTO source VALUES (?, ?)", (str(position), position.flavor))
 
     def _record(  # noqa: PLR0913, PLR0917 one argument a column
         self,
@@ -211,11 +214,13 @@ class Catalog:
         end_file: str | None,
         end_position: int | None,
         watermark: str | None,
+        flavor: str,
+        clock: int,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
             end = FilePosition(end_file, end_position)
-            mark = Mark(end=end, position=GtidPosition.parse(watermark))
+            mark = Mark(end=end, position=parse_position(watermark, flavor), clock=clock)
         definition = Definition(
             name=name,
             scope=self._scope(log_id, log_all=bool(log_all_dbs)),
@@ -225,7 +230,7 @@ class Catalog:
         return BinlogRecord(
             definition=definition,
             state=BinlogState(state),
-            begin=GtidPosition.parse(begin),
+            begin=parse_position(begin, flavor),
             mark=mark,
         )
 
@@ -271,8 +276,9 @@ class Catalog:
     @staticmethod
     def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
         connection.execute(
-            "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ? WHERE log_id = ?",
-            (mark.end.file, mark.end.position, str(mark.position), log_id),
+            "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?"
+            " WHERE log_id = ?",
+            (mark.end.file, mark.end.position, str(mark.position), mark.clock, log_id),
         )
 
     @staticmethod
@@ -280,7 +286,7 @@ class Catalog:
         connection: sqlite3.Connection,
         definition: Definition,
         change: str,
-        position: GtidPosition,
+        position: Position,
         changed: int,
     ) -> None:
         scope = definition.scope

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _SCHEMA: Final = """
@@ -24,7 +24,9 @@ CREATE TABLE binlogs (
     begin_gtids TEXT NOT NULL,
     end_file TEXT,
     end_position INTEGER,
-    watermark TEXT
+    watermark TEXT,
+    flavor TEXT NOT NULL DEFAULT 'mariadb',
+    clock INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -45,8 +47,17 @@ CREATE TABLE binlog_scope_history (
     log_list TEXT NOT NULL,
     ignore_list TEXT NOT NULL
 ) STRICT;
-CREATE TABLE source (gtids TEXT NOT NULL) STRICT;
+CREATE TABLE source (gtids TEXT NOT NULL, flavor TEXT NOT NULL DEFAULT 'mariadb') STRICT;
 """
+
+_UPGRADES: Final = {
+    1: """
+ALTER TABLE binlogs ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
+ALTER TABLE binlogs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE source ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
+""",
+}
+"""What makes a version the next one."""
 
 
 class Database:
@@ -68,10 +79,12 @@ class Database:
             # A rollback journal, not a WAL: readers need no write access, and no file stays behind.
             database._connection.execute("PRAGMA journal_mode = DELETE")
             database._connection.execute("PRAGMA synchronous = EXTRA")
-            if database._version() == 0:
-                database._connection.executescript(
-                    f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-                )
+            version = database._version()
+            if version == 0:
+                database._run(_SCHEMA, SCHEMA_VERSION)
+            while version in _UPGRADES:
+                database._run(_UPGRADES[version], version + 1)
+                version = database._version()
         database._check_version()
         return database
 
@@ -102,6 +115,10 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
             with self._connection:
                 yield self._connection
+
+    def _run(self, script: str, version: int) -> None:
+        """Change the tables, at once or not at all."""
+        self._connection.executescript(f"BEGIN; {script} PRAGMA user_version = {version}; COMMIT;")
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])

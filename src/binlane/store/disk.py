@@ -20,7 +20,7 @@ _DIRECTORY_MODE: Final = 0o750
 class DiskFile(Protocol):
     """A file open for writing; nothing is on disk for sure until `sync` returns."""
 
-    def write_at(self, data: bytes, position: int) -> None:
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         """Write all of `data` at a byte position.
 
         Raises:
@@ -79,7 +79,7 @@ class LocalFile:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def write_at(self, data: bytes, position: int) -> None:
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         """As `DiskFile`."""
         rest = memoryview(data)
         while rest:

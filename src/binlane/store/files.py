@@ -1,7 +1,8 @@
 """The files of a binlog: their names, their index, and the bytes that each begins with.
 
 `<name>.index` lists the files, oldest first, one `./<name>.000001` a line as the servers write it.
-Each file begins with the magic, FORMAT_DESCRIPTION and GTID_LIST (MariaDB's dialect, CRC32).
+Each file begins with the magic, FORMAT_DESCRIPTION and what was done before it: GTID_LIST in
+MariaDB's dialect, PREVIOUS_GTIDS in MySQL's. All have CRC32.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
-from binlane.codec.event import Event, EventHeader, encode_event
-from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
-from binlane.codec.registry import OpaqueEvent
+from binlane.codec.event import Event, EventHeader
+from binlane.codec.format import MAGIC
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.errors import CorruptStoreError
-from binlane.positions import GtidPosition
+from binlane.grouping.placing import place
+from binlane.positions import GtidPosition, GtidSet, Position
 from binlane.store.disk import Disk, write_whole
 
 BINLOGS_DIRECTORY: Final = "binlogs"
@@ -29,7 +31,6 @@ IN_USE_POSITION: Final = len(MAGIC) + 17
 
 _DIGITS: Final = 6
 _FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")
-_POSITION_MASK: Final = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +41,13 @@ class BinlogFile:
         name: Base name such as `orders.000001`.
         path: Where it is.
         size_bytes: Up to where it may be read: whole event groups.
-        begin: What was done before it: the position of its GTID_LIST.
+        begin: What was done before it: the position at its head.
     """
 
     name: str
     path: Path
     size_bytes: int
-    begin: GtidPosition
+    begin: Position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +56,13 @@ class FileHead:
 
     Attributes:
         format_description: Its FORMAT_DESCRIPTION.
-        begin: What was done before it: the position of its GTID_LIST.
+        begin: What was done before it: the position at its head.
         server_id: In the headers of the events that binlane itself writes.
         size_bytes: Where the first event group starts.
     """
 
     format_description: FormatDescriptionEvent
-    begin: GtidPosition
+    begin: Position
     server_id: int
     size_bytes: int
 
@@ -116,19 +117,6 @@ def read_index(directory: Path) -> list[str]:
     return names
 
 
-def place(event: Event, position: int, format_: Format) -> bytes:
-    """The bytes of an event that is to stand at a position of a file.
-
-    Length, `end_log_pos` and checksum are computed; all else stays as it is.
-    """
-    body = event.body.encode(format_)
-    tail = CHECKSUM_LENGTH if event.header.type_code == EventType.FORMAT_DESCRIPTION else 0
-    length = HEADER_LENGTH + len(body) + (tail or format_.checksum_length)
-    # 32 bits: it wraps where one event group made the file larger than 4 GiB, as the servers' does.
-    header = replace(event.header, next_position=(position + length) & _POSITION_MASK)
-    return encode_event(Event(header, OpaqueEvent(data=body)), format_)
-
-
 def stored_format(source: FormatDescriptionEvent) -> FormatDescriptionEvent:
     """How a binlog describes itself: as its source, with CRC32."""
     return replace(source, checksum_algorithm=int(ChecksumAlgorithm.CRC32))
@@ -141,11 +129,20 @@ def head_bytes(head: FileHead, *, timestamp: int) -> bytes:
         _header(EventType.FORMAT_DESCRIPTION, head.server_id, timestamp, HeaderFlag.BINLOG_IN_USE),
         head.format_description,
     )
-    gtid_list = Event(
-        _header(EventType.GTID_LIST, head.server_id, timestamp), GtidListEvent.of(head.begin)
-    )
     data = MAGIC + place(description, len(MAGIC), format_)
-    return data + place(gtid_list, len(data), format_)
+    return data + place(_done_before(head, timestamp), len(data), format_)
+
+
+def _done_before(head: FileHead, timestamp: int) -> Event:
+    """The event that says what was done before a file."""
+    if isinstance(head.begin, GtidSet):
+        header = _header(
+            EventType.PREVIOUS_GTIDS_LOG, head.server_id, timestamp, HeaderFlag.IGNORABLE
+        )
+        return Event(header, PreviousGtidsEvent.of(head.begin))
+    assert isinstance(head.begin, GtidPosition), "there are two flavors"
+    header = _header(EventType.GTID_LIST, head.server_id, timestamp)
+    return Event(header, GtidListEvent.of(head.begin))
 
 
 def rotate_bytes(head: FileHead, following: str, *, position: int, timestamp: int) -> bytes:

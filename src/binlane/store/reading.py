@@ -15,12 +15,13 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event
 from binlane.codec.format import Format
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
 from binlane.errors import CodecError, CorruptStoreError, StoreError, TruncatedError
 from binlane.grouping.event_group import EventGroup, GroupTracker, group_events
 from binlane.grouping.walk import Walker, walk
-from binlane.positions import GtidPosition
+from binlane.positions import Position, nothing_done
 from binlane.scope.definition import Definition
 from binlane.store.catalog import BinlogRecord, Catalog
 from binlane.store.chunks import base_name, open_chunks
@@ -53,7 +54,7 @@ def read_head(path: Path) -> FileHead:
     """What a file of a store begins with.
 
     Raises:
-        CorruptStoreError: If it does not begin with FORMAT_DESCRIPTION and GTID_LIST.
+        CorruptStoreError: If it does not begin with FORMAT_DESCRIPTION and what was done before.
     """
     description: Event | None = None
     fault = "it ends there"
@@ -61,7 +62,7 @@ def read_head(path: Path) -> FileHead:
         for event in Walker(_small_chunks(path), file=str(path)).events():
             if isinstance(event.body, FormatDescriptionEvent):
                 description = event
-            elif description and isinstance(event.body, GtidListEvent):
+            elif description and isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
                 return FileHead(
                     format_description=cast("FormatDescriptionEvent", description.body),
                     begin=event.body.position,
@@ -74,7 +75,7 @@ def read_head(path: Path) -> FileHead:
     except CodecError as error:
         fault = error.message
     raise CorruptStoreError(
-        f"the file does not begin with FORMAT_DESCRIPTION and GTID_LIST: {fault}",
+        f"the file does not begin with FORMAT_DESCRIPTION and GTID_LIST or PREVIOUS_GTIDS: {fault}",
         path=str(path),
         hint="`binlane verify` lists every fault; restore the file from a copy",
     )
@@ -163,14 +164,14 @@ class StoreReader:
         """The definitions, by name."""
         return {name: record.definition for name, record in self._records().items()}
 
-    def watermark(self, name: str) -> GtidPosition:
+    def watermark(self, name: str) -> Position:
         """The last stored position that a binlog is complete up to; its files may hold more.
 
         Raises:
             StoreError: If there is no such binlog.
         """
-        mark = self._record(name).mark
-        return mark.position if mark else GtidPosition()
+        record = self._record(name)
+        return record.mark.position if record.mark else nothing_done(record.begin.flavor)
 
     def files(self, name: str) -> tuple[BinlogFile, ...]:
         """The files of a binlog, oldest first, with the sizes up to which they may be read.

@@ -10,11 +10,14 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from binlane.codec.event import Event
-from binlane.codec.transaction import GtidEvent
+from binlane.codec.format import Format
+from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import CodecError, CorruptStoreError
-from binlane.positions import GtidPosition
+from binlane.grouping.event_group import gtid_of
+from binlane.positions import Position
 from binlane.store.catalog import Mark
 from binlane.store.disk import DRAFT_SUFFIX, Disk
 from binlane.store.files import (
@@ -40,12 +43,30 @@ class RecoveredBinlog:
         head: Of the last file.
         end: Size of the last file: where its last event group ends.
         position: Of the source; the files are complete up to here.
+        clock: The last logical timestamp in the files, where the source is MySQL.
     """
 
     files: tuple[str, ...]
     head: FileHead
     end: int
-    position: GtidPosition
+    position: Position
+    clock: int = 0
+
+
+class _Reached(NamedTuple):
+    """How far a file is whole."""
+
+    end: int
+    position: Position
+    clock: int
+
+    def behind(self, event: Event) -> _Reached:
+        """With an event of its last group."""
+        gtid, clock = gtid_of(event), self.clock
+        if isinstance(event.body, MysqlGtidEvent):
+            clock = max(clock, event.body.sequence_number or 0)
+        position = self.position if gtid is None else self.position.advance(gtid)
+        return _Reached(event.next_position, position, clock)
 
 
 def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
@@ -65,18 +86,17 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     _check_mark(directory, names, mark)
     path = directory / names[-1]
     head = read_head(path)
-    if mark.end.file == names[-1]:
-        start, position = mark.end.position, mark.position
-    else:
-        start, position = head.size_bytes, head.begin.union(mark.position)
-    if path.stat().st_size > start:
-        start, position = _recover_tail(path, head, start, position, disk)
+    reached = _Reached(mark.end.position, mark.position, mark.clock)
+    if mark.end.file != names[-1]:
+        reached = _Reached(head.size_bytes, head.begin.union(mark.position), mark.clock)
+    if path.stat().st_size > reached.end:
+        reached = _recover_tail(path, head.format_description.format, reached, disk)
     file = disk.open(path)
     try:
         file.write_at(IN_USE, IN_USE_POSITION)
     finally:
         file.close()
-    return RecoveredBinlog(files=tuple(names), head=head, end=start, position=position)
+    return RecoveredBinlog(files=tuple(names), head=head, **reached._asdict())
 
 
 def remove_directory(directory: Path, disk: Disk) -> None:
@@ -151,25 +171,18 @@ def _check_mark(directory: Path, names: list[str], mark: Mark) -> None:
         )
 
 
-def _recover_tail(
-    path: Path, head: FileHead, start: int, position: GtidPosition, disk: Disk
-) -> tuple[int, GtidPosition]:
-    """Cut what is behind the last whole event group of the last file.
-
-    Returns:
-        Where the file then ends, and the position that its groups lead to.
-    """
-    end, reason = start, "event group that is not complete"
-    groups = whole_groups(path, position=start, format_=head.format_description.format)
+def _recover_tail(path: Path, format_: Format, whole: _Reached, disk: Disk) -> _Reached:
+    """Cut what is behind the last whole event group of the last file; how far it then is."""
+    reason = "event group that is not complete"
+    reached = whole
     try:
-        reached = position
-        for event, is_whole in groups:
-            reached = _advanced(reached, event)
+        for event, is_whole in whole_groups(path, position=whole.end, format_=format_):
+            reached = reached.behind(event)
             if is_whole:
-                end, position = event.next_position, reached
+                whole = reached
     except CodecError as error:
         reason = error.message
-    size = path.stat().st_size
+    size, end = path.stat().st_size, whole.end
     if size > end:
         _LOG.warning("%s: cutting %d bytes behind %d: %s", path, size - end, end, reason)
         file = disk.open(path)
@@ -178,10 +191,4 @@ def _recover_tail(
             file.sync()
         finally:
             file.close()
-    return end, position
-
-
-def _advanced(position: GtidPosition, event: Event) -> GtidPosition:
-    if isinstance(event.body, GtidEvent):
-        return position.advance(event.body.gtid(event.header.server_id))
-    return position
+    return whole

@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
-from binlane.positions import GtidPosition
+from binlane.positions import Position
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.store.binlog import NO_ROOM, Binlog
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
@@ -105,7 +105,7 @@ class Store:
         self,
         definition: Definition,
         *,
-        start: GtidPosition,
+        start: Position,
         format_description: FormatDescriptionEvent,
         server_id: int,
         timestamp: int,
@@ -184,18 +184,17 @@ class Store:
         """An id that no binlog has or had, for a new definition."""
         return self._catalog.next_log_id()
 
-    def source_position(self) -> GtidPosition | None:
+    def source_position(self) -> Position | None:
         """From where the source must be read: what all binlogs have done.
 
         Without binlogs it is the position last noted; None if none ever was.
         """
         if not self._binlogs:
             return self._source_position
-        return reduce(
-            GtidPosition.intersection, (binlog.position for binlog in self._binlogs.values())
-        )
+        positions = (binlog.position for binlog in self._binlogs.values())
+        return reduce(lambda both, other: both.intersection(other), positions)
 
-    def note_source_position(self, position: GtidPosition, *, force: bool = False) -> None:
+    def note_source_position(self, position: Position, *, force: bool = False) -> None:
         """Note up to where the source was read, for the time without binlogs.
 
         Args:

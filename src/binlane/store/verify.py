@@ -15,12 +15,13 @@ from typing import Final
 from binlane.codec.control import RotateEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.errors import CodecError, CorruptStoreError, StoreError, TruncatedError
 from binlane.grouping.event_group import EventGroup, Grouper
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import walk
-from binlane.positions import FilePosition, GtidPosition
+from binlane.positions import FilePosition, Gtid, GtidPosition, Position, nothing_done
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
 from binlane.store.chunks import base_name, open_chunks
 from binlane.store.files import BINLOGS_DIRECTORY, index_path, read_index
@@ -108,7 +109,7 @@ class _Log:
     def __init__(self, mark: Mark | None = None, keys: KeyRing | None = None) -> None:
         self._mark = mark
         self._keys = keys
-        self._position: GtidPosition | None = None
+        self._position: Position | None = None
         self._following: tuple[str, str, int] | None = None
 
     def file(self, path: str, *, may_be_cut: bool) -> Iterator[Fault]:
@@ -146,13 +147,13 @@ class _Log:
     def _check_control(self, event: Event) -> Iterator[Fault]:
         if isinstance(event.body, RotateEvent):
             self._following = (event.body.file, self._path, event.position)
-        if isinstance(event.body, GtidListEvent):
-            listed = event.body.position
+        if isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
+            listed: Position = event.body.position
             if self._position is not None and not listed.includes(self._position):
                 yield Fault(
                     self._path,
                     event.position,
-                    f"GTID_LIST says {listed or 'nothing'} was done before this file; "
+                    f"{event.header.type_name} says {listed or 'nothing'} was done before this file; "
                     f"the files before it go up to {self._position}",
                 )
             self._position = listed if self._position is None else self._position.union(listed)
@@ -160,28 +161,26 @@ class _Log:
     def _check_group(self, group: EventGroup) -> Iterator[Fault]:
         if not group.is_complete:
             yield Fault(self._path, group.position, "an event group begins here that does not end")
-        if group.mariadb_gtid is None:
+        gtid = group.gtid
+        if gtid is None:
             return
-        position = self._position or GtidPosition()
-        if position.covers(group.mariadb_gtid):
-            last = position.last(group.mariadb_gtid.domain_id)
-            yield Fault(
-                self._path,
-                group.position,
-                f"GTID {group.mariadb_gtid} is not after {last}, done before it",
-            )
+        position = self._position
+        if position is None:
+            position = nothing_done("mariadb" if isinstance(gtid, Gtid) else "mysql")
+        if not position.covers(gtid):
+            self._position = position.advance(gtid)
+        elif isinstance(gtid, Gtid) and isinstance(position, GtidPosition):
+            last = position.last(gtid.domain_id)
+            what = f"GTID {gtid} is not after {last}, done before it"
+            yield Fault(self._path, group.position, what)
         else:
-            self._position = position.advance(group.mariadb_gtid)
+            yield Fault(self._path, group.position, f"GTID {gtid} was done before it")
         end = FilePosition(group.file, group.next_position)
-        if (
-            self._mark
-            and end <= self._mark.end
-            and not self._mark.position.covers(group.mariadb_gtid)
-        ):
+        if self._mark and end <= self._mark.end and not self._mark.position.covers(gtid):
             yield Fault(
                 self._path,
                 group.position,
-                f"GTID {group.mariadb_gtid} is here, but the watermark {self._mark.position} is before it",
+                f"GTID {gtid} is here, but the watermark {self._mark.position} is before it",
             )
 
 

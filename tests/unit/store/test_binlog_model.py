@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from binlane.positions import Gtid
+from binlane.positions import Gtid, mariadb_position
 from binlane.store.binlog import Binlog
 from binlane.store.reading import StoreReader
 from binlane.store.settings import StoreSettings
@@ -85,7 +85,7 @@ class BinlogMachine(RuleBasedStateMachine):
         kill(self.store)
         self.store = Store.open(self.data_dir, self.settings)
         self.appended = []
-        position = self.binlog.position.last(0)
+        position = mariadb_position(self.binlog.position).last(0)
         self.last = position.sequence if position else 0
 
     @invariant()

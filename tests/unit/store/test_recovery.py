@@ -131,7 +131,7 @@ def break_head(directory: Path) -> None:
         (empty_index, "the index names no file"),
         (shorten_index, "the index of binlog orders does not name this file"),
         (add_stranger, "the index of binlog orders does not name this file"),
-        (break_head, "does not begin with FORMAT_DESCRIPTION and GTID_LIST: checksum is"),
+        (break_head, "GTID_LIST or PREVIOUS_GTIDS: checksum is"),
     ],
 )
 def test_what_no_crash_can_do_is_an_error(

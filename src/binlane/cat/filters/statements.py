@@ -9,7 +9,7 @@ from typing import Final
 from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName
-from binlane.routing.route import analyse_query
+from binlane.routing.queries import analyse_query
 from binlane.sql.effects import StatementEffects, StatementKind
 
 # Their text does not tell what they write.

@@ -244,7 +244,7 @@ class MysqlText(EventText):
         if self._options.skip_gtids:
             return
         yield from self._event_line(event, "\tPrevious-GTIDs")
-        gtids = str(body.gtid_set).replace(",", ",\n# ")
+        gtids = str(body.position).replace(",", ",\n# ")
         yield f"# {gtids or '[empty]'}"
 
     def _gtid(self, event: Event, body: MysqlGtidEvent) -> Iterator[str]:

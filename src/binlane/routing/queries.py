@@ -1,0 +1,71 @@
+"""A Query event within a scope: what it does, and its context without what lies outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from binlane.codec.query import QueryEvent
+from binlane.codec.status_vars import (
+    StatusVar,
+    decode_status_vars,
+    encode_status_vars,
+    query_text,
+    sql_mode,
+)
+from binlane.scope.scope import Scope
+from binlane.sql.analysis import analyse
+from binlane.sql.effects import StatementEffects
+
+UPDATED_DATABASES: Final = 12
+"""Code of MySQL's status variable that names the databases a statement or transaction changes."""
+
+_ANSI_QUOTES: Final = 1 << 2
+_NO_BACKSLASH_ESCAPES: Final = 1 << 20
+
+
+def analyse_query(body: QueryEvent) -> StatementEffects:
+    """The effects of a Query event's statement, read as its session wrote it."""
+    mode = sql_mode(body) or 0
+    return analyse(
+        query_text(body),
+        database=body.database.decode("utf-8", "surrogateescape"),
+        ansi_quotes=bool(mode & _ANSI_QUOTES),
+        no_backslash_escapes=bool(mode & _NO_BACKSLASH_ESCAPES),
+    )
+
+
+def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -> QueryEvent:
+    """The event with a default database that is in scope, or none, and no outside names beside it.
+
+    Args:
+        body: Of a statement whose text may stand in the binlog.
+        scope: Of the binlog.
+        effects: Of the statement; None where it names no object.
+    """
+    database = body.database.decode("utf-8", "surrogateescape")
+    writes = () if effects is None else effects.writes
+    inside = [table.database for table in writes if scope.includes(table)]
+    if database and not scope.touches_database(database) and database not in inside:
+        database = inside[0] if inside else ""
+    return replace(
+        body,
+        database=database.encode("utf-8", "surrogateescape"),
+        status_vars=_confined_variables(body.status_vars, scope),
+    )
+
+
+def _confined_variables(data: bytes, scope: Scope) -> bytes:
+    """The status variables with those names of changed databases that are in scope."""
+    if UPDATED_DATABASES not in data:
+        return data
+    variables = decode_status_vars(data)
+    kept = [variable for each in variables if (variable := _confined_variable(each, scope))]
+    return data if kept == list(variables) else encode_status_vars(kept)
+
+
+def _confined_variable(variable: StatusVar, scope: Scope) -> StatusVar | None:
+    if variable.code != UPDATED_DATABASES or not isinstance(variable.value, tuple):
+        return variable
+    names = tuple(name for name in variable.value if scope.touches_database(name))
+    return replace(variable, value=names) if names else None

@@ -1,0 +1,129 @@
+"""What the text of row changes names: ANNOTATE_ROWS and ROWS_QUERY, read once for each shape.
+
+Such a text is there for people, and says which statement made the rows behind it. A scoped binlog
+keeps it only if all that it names is in scope. Literals name nothing, so texts that differ only in
+theirs are one shape, and what a shape names is found out once.
+
+The session's sql_mode is not known here: where it matters, every reading of the text must be clean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Final
+
+from binlane.names import TableName
+from binlane.scope.scope import Scope
+from binlane.sql.analysis import analyse
+from binlane.sql.effects import StatementKind
+
+TEXT_MAX: Final = 64 << 10
+"""Bytes; a longer text is left out: reading it costs more than it is worth (1 s a megabyte)."""
+SHAPES_MAX: Final = 4096
+"""Shapes that are kept."""
+
+# What comments name, the analysis does not tell.
+_COMMENT_SIGNS: Final = (b"/*", b"--", b"#")
+_LETTER: Final = rb"[0-9A-Za-z_$.@\x80-\xff]"
+_LITERAL: Final = re.compile(
+    rb"(?P<number>[0-9]+(?:\.[0-9]+)?)(?!%b)|(?P<kept>`[^`]*`|%b+)|(?P<string>'(?:[^']|'')*')"
+    % (_LETTER, _LETTER)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextNames:
+    """What texts of a shape name.
+
+    Attributes:
+        is_known: Whether that could be found out; else the text must stay out of every scope.
+        tables: With a database.
+        unqualified: Tables in the session's default database, which the text does not tell.
+    """
+
+    is_known: bool
+    tables: frozenset[TableName] = frozenset()
+    unqualified: frozenset[str] = frozenset()
+
+    def is_inside(self, scope: Scope, changed: Collection[str]) -> bool:
+        """Whether a binlog may hold the text.
+
+        Args:
+            scope: Of the binlog.
+            changed: Names of the in-scope tables whose TABLE_MAPs its statement has there.
+        """
+        return (
+            self.is_known
+            and all(name in changed for name in self.unqualified)
+            and all(map(scope.includes, self.tables))
+        )
+
+
+_UNKNOWN: Final = TextNames(is_known=False)
+
+
+def shape_of(text: bytes) -> bytes:
+    """The text with its plain literals emptied; as it is where quotes could be read in two ways.
+
+    A string becomes `''` and a number of digits alone `0`. Whatever could be part of a name stays.
+    """
+    if b'"' in text or b"\\" in text:
+        return text
+    return _LITERAL.sub(_emptied, text)
+
+
+def _emptied(match: re.Match[bytes]) -> bytes:
+    if match["kept"] is not None:
+        return match["kept"]
+    return b"''" if match["string"] is not None else b"0"
+
+
+def names_in(text: bytes) -> TextNames:
+    """What a text names.
+
+    Args:
+        text: As an event holds it, in the session's character set.
+    """
+    return _UNKNOWN if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
+
+
+@lru_cache(maxsize=SHAPES_MAX)
+def names_in_shape(shape: bytes) -> TextNames:
+    """What all texts of a shape name."""
+    if any(sign in shape for sign in _COMMENT_SIGNS):
+        return _UNKNOWN
+    both, one = (False, True), (False,)
+    readings = [
+        _reading(shape, ansi_quotes=ansi, no_backslash_escapes=no_backslash)
+        for ansi, no_backslash in product(
+            both if b'"' in shape else one, both if b"\\" in shape else one
+        )
+    ]
+    if not all(reading.is_known for reading in readings):
+        return _UNKNOWN
+    return TextNames(
+        is_known=True,
+        tables=frozenset().union(*(reading.tables for reading in readings)),
+        unqualified=frozenset().union(*(reading.unqualified for reading in readings)),
+    )
+
+
+def _reading(shape: bytes, *, ansi_quotes: bool, no_backslash_escapes: bool) -> TextNames:
+    effects = analyse(
+        shape.decode("utf-8", "surrogateescape"),
+        database="",
+        ansi_quotes=ansi_quotes,
+        no_backslash_escapes=no_backslash_escapes,
+    )
+    if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN or effects.calls:
+        return _UNKNOWN
+    named = (*effects.writes, *effects.reads)
+    return TextNames(
+        is_known=True,
+        tables=frozenset(table for table in named if table.database),
+        unqualified=frozenset(table.table for table in named if not table.database),
+    )
