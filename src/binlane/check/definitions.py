@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from binlane.check.script import Script, ScriptStatement, read_script
 from binlane.errors import ConfigError, StatementError
 from binlane.scope import (
@@ -18,18 +20,22 @@ from binlane.scope import (
 from binlane.sql.analysis import read
 
 
-def read_definitions(script: str | Script, *, name: str) -> tuple[Definition, ...]:
+def read_definitions(
+    script: str | Script, *, name: str, before: Iterable[Definition] = ()
+) -> tuple[Definition, ...]:
     """The binlogs that a script of CREATE, ALTER and DROP BINLOG leaves.
 
     Args:
         script: Its text or bytes.
         name: What messages call it.
+        before: Those that there are already.
 
     Raises:
         ConfigError: If it holds anything else, or something that cannot be done.
     """
-    definitions: dict[str, Definition] = {}
-    for number, statement in enumerate(read_script(script), 1):
+    definitions = {definition.name: definition for definition in before}
+    first = 1 + max((definition.log_id for definition in definitions.values()), default=0)
+    for number, statement in enumerate(read_script(script), first):
         try:
             _define(statement, number, definitions)
         except StatementError as error:

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "cat": "Print binlogs.",
     "explain": "Print one event field by field.",
     "verify": "Check every checksum, position, GTID and index.",
+    "route": "Make scoped binlogs from any binlog files.",
     "check": "Tell what scripts would do to binlogs.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
     "land": "Land a binlog's changes in Delta tables with Spark.",

@@ -1,4 +1,4 @@
-"""A window's bytes → the rows events in it by event group: what drives the kernel `scan`."""
+"""A window's bytes → the events in it by event group: what drives the kernel `scan`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _CHECKS: Final[Mapping[EventType, int]] = {
 
 
 @cache
-def _kinds(*, has_plain_queries: bool, is_inner: bool) -> Small:
+def _kinds(*, has_plain_queries: bool, is_inner: bool, notes_all: bool) -> Small:
     """What the kernel must know of each event type."""
     kinds = np.zeros(256, np.int32)
     for code in range(256):
@@ -82,7 +82,7 @@ def _kinds(*, has_plain_queries: bool, is_inner: bool) -> Small:
             kind |= layout.ENDS_GROUP if code in END_TYPES else 0
             kind |= layout.STANDS_ALONE if name in LONE_NAMES else 0
         kind |= layout.CONTEXT if is_inner or code in CONTEXT_TYPES else 0
-        kind |= layout.IS_NOTED if code in _NOTED else 0
+        kind |= layout.IS_NOTED if notes_all or code in _NOTED else 0
         if code in _ROWS:
             kind |= layout.IS_ROWS | _ROWS[EventType(code)]
         if code in _CHECKS:
@@ -123,20 +123,21 @@ class KnownTable:
 
 
 class Scanner:
-    """Finds the rows events of complete event groups in a buffer.
+    """Finds the events of complete event groups in a buffer, mostly those that carry rows.
 
     Args:
         format_: Of the events.
         is_inner: Whether they stand in a TRANSACTION_PAYLOAD: without checksums, in one group.
+        notes_all: Whether all events of a group are noted, and not only those that carry rows.
 
     Attributes:
         tables: The table maps so far, by number.
-        events: The rows events found, a column each.
+        events: The events found, a column each.
         groups: The complete groups, a column each.
         texts: Their GTIDs.
     """
 
-    def __init__(self, format_: Format, *, is_inner: bool = False) -> None:
+    def __init__(self, format_: Format, *, is_inner: bool = False, notes_all: bool = False) -> None:
         self.tables: list[KnownTable] = []
         self._numbers: dict[bytes, int] = {}
         self._known = np.zeros(1 << 16, np.uint8)
@@ -153,13 +154,18 @@ class Scanner:
             layout.GTID_TEXT_MAX * self.groups.shape[1] + PADDING, np.uint8
         )
         self._is_inner = is_inner
+        self._notes_all = notes_all
         self.take_format(format_)
 
     def take_format(self, format_: Format) -> None:
         """Go on with another format; all table maps are forgotten."""
         self.format = format_
         has_plain_queries = format_.post_header_length(EventType.QUERY) == 13
-        self._kinds = _kinds(has_plain_queries=has_plain_queries, is_inner=self._is_inner)
+        self._kinds = _kinds(
+            has_plain_queries=has_plain_queries,
+            is_inner=self._is_inner,
+            notes_all=self._notes_all,
+        )
         self.state[layout.CHECKSUM_LENGTH] = 0 if self._is_inner else format_.checksum_length
         self.state[layout.CRC32] = crc32_address() if format_.checksum_length else 0
         self.state[layout.IS_INNER] = self._is_inner

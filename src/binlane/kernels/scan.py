@@ -1,8 +1,8 @@
 """Cutting a buffer into events: checked as the codec checks them, rows events noted by group.
 
 `scan` does what `Walker`, `GroupTracker` and `TableMaps` do together, for the types that fill a
-log; for any other it stops and asks. Of a group only the events that carry rows are noted, and of
-the log only groups that are complete.
+log; for any other it stops and asks. Of a group only the events are noted whose class says so, and
+of the log only groups that are complete.
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ def _take_rows(
     bitmap = bitmap_of_rows(data, body, end, kind, columns)
     if bitmap < 0:
         return -1
-    if number >= 0:
+    if number >= 0 or kind & IS_NOTED:
         noted = state[EVENTS]
         bitmaps = (columns + 7) // 8 * (2 if kind & HAS_AFTER else 1)
         _note(data, at, end, state, events)
@@ -455,7 +455,8 @@ def scan(
             verdict = verdict_of(data, at, stop, kind, state, ids, maps, known, texts)
             if verdict == 0:
                 return ASK
-        if kind & CONTROL or (state[IS_OPEN] == 0 and kind & STANDS_ALONE):
+        stands_alone = state[IS_OPEN] == 0 and kind & STANDS_ALONE
+        if kind & CONTROL or (stands_alone and kind & IS_NOTED == 0):
             state[OFFSET] = at + length
             continue
         if state[IS_OPEN] == 0:
@@ -472,8 +473,11 @@ def scan(
                 return DAMAGED
         elif kind & IS_NOTED:
             _note(data, at, stop, state, events)
+            if kind & IS_TABLE_MAP:
+                slot = find_id(ids, load_u48(data, at + _HEADER))
+                events[EVENT_MAP, state[EVENTS] - 1] = ids[ID_MAP, slot]
         state[OFFSET] = at + length
-        ends = kind & ENDS_GROUP or verdict & ENDS
+        ends = kind & ENDS_GROUP or verdict & ENDS or stands_alone
         keeps = kind & (STARTS_GROUP | CONTEXT) or verdict & KEEPS
         if not ends and not state[IS_TRANSACTION] and not keeps:
             ends = ends_statement

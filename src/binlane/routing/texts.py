@@ -29,9 +29,12 @@ SHAPES_MAX: Final = 4096
 # What comments name, the analysis does not tell.
 _COMMENT_SIGNS: Final = (b"/*", b"--", b"#")
 _LETTER: Final = rb"[0-9A-Za-z_$.@\x80-\xff]"
+# A backslash before a quote ends a string in one sql_mode and not in the other.
+_STRING: Final = rb"'(?:[^'\\]|''|\\[^'])*'(?!')"
 _LITERAL: Final = re.compile(
-    rb"(?P<number>[0-9]+(?:\.[0-9]+)?)(?!%b)|(?P<kept>`[^`]*`|%b+)|(?P<string>'(?:[^']|'')*')"
-    % (_LETTER, _LETTER)
+    rb"(?P<number>[0-9]+(?:\.[0-9]+)?)(?!%b)|(?P<kept>`[^`]*`|%b+)|(?P<string>%b)|(?P<unclear>[\"\\'`])"
+    % (_LETTER, _LETTER, _STRING),
+    re.DOTALL,
 )
 
 
@@ -67,19 +70,19 @@ _UNKNOWN: Final = TextNames(is_known=False)
 
 
 def shape_of(text: bytes) -> bytes:
-    """The text with its plain literals emptied; as it is where quotes could be read in two ways.
+    """The text with its literals emptied; as it is where quotes could be read in two ways.
 
     A string becomes `''` and a number of digits alone `0`. Whatever could be part of a name stays.
     """
-    if b'"' in text or b"\\" in text:
-        return text
-    return _LITERAL.sub(_emptied, text)
-
-
-def _emptied(match: re.Match[bytes]) -> bytes:
-    if match["kept"] is not None:
-        return match["kept"]
-    return b"''" if match["string"] is not None else b"0"
+    parts: list[bytes] = []
+    end = 0
+    for match in _LITERAL.finditer(text):
+        if match["unclear"] is not None:
+            return text
+        if match["kept"] is None:
+            parts += (text[end : match.start()], b"0" if match["string"] is None else b"''")
+            end = match.end()
+    return b"".join((*parts, text[end:]))
 
 
 def names_in(text: bytes) -> TextNames:

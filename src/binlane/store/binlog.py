@@ -142,8 +142,9 @@ class Binlog:
 
     @property
     def room_bytes(self) -> int:
-        """How much the last file may still grow before another begins; one group more may."""
-        return max(0, self._settings.max_binlog_size_bytes - self.size_bytes)
+        """How much the last file may still grow before another begins; one group always may."""
+        room = self._settings.max_binlog_size_bytes - self.size_bytes
+        return max(room, 0 if self._holds_groups else 1)
 
     @property
     def clock_base(self) -> int:
@@ -166,9 +167,19 @@ class Binlog:
                 groups again, in order, when there is.
             StoreError: The disk failed; the binlog is closed to writing until it is opened anew.
         """
+        if group.gtid is None or not self._position.covers(group.gtid):
+            self.append_new(group)
+            if group.gtid is not None:
+                self.advance(group.gtid)
+
+    def append_new(self, group: RoutedGroup) -> None:
+        """Add an event group of which the caller knows that it is not there; `advance_to` follows.
+
+        Raises:
+            StoreFullError: As `append`.
+            StoreError: As `append`.
+        """
         with self._failing():
-            if group.gtid is not None and self._position.covers(group.gtid):
-                return
             if self.size_bytes >= self._settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(group.events[-1].header.timestamp)
             self._pending += place_group(
@@ -176,8 +187,6 @@ class Binlog:
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
-            if group.gtid is not None:
-                self._position = self._position.advance(group.gtid)
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
 

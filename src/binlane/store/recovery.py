@@ -27,6 +27,7 @@ from binlane.store.files import (
     file_number,
     index_path,
     read_index,
+    write_index,
 )
 from binlane.store.reading import read_head, whole_groups
 
@@ -99,6 +100,40 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     return RecoveredBinlog(files=tuple(names), head=head, **reached._asdict())
 
 
+def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
+    """Make a binlog's directory what it was at a mark, and mark its last file as in use.
+
+    Args:
+        directory: Of the binlog.
+        mark: Everything behind it goes; everything before it must still be there.
+        disk: To change files.
+
+    Raises:
+        CorruptStoreError: If anything is missing that was on disk for sure.
+        OSError: If the disk fails.
+    """
+    names = read_index(directory)
+    _check_mark(directory, names, mark)
+    names = names[: names.index(mark.end.file) + 1]
+    write_index(disk, directory, names)
+    _tidy_behind(directory, names, disk)
+    path = directory / names[-1]
+    file = disk.open(path)
+    try:
+        file.truncate(mark.end.position)
+        file.write_at(IN_USE, IN_USE_POSITION)
+        file.sync()
+    finally:
+        file.close()
+    return RecoveredBinlog(
+        files=tuple(names),
+        head=read_head(path),
+        end=mark.end.position,
+        position=mark.position,
+        clock=mark.clock,
+    )
+
+
 def remove_directory(directory: Path, disk: Disk) -> None:
     """Delete a binlog's directory and what is in it, if it is there."""
     if not directory.exists():
@@ -130,6 +165,16 @@ def _tidy(directory: Path, names: list[str], disk: Disk) -> None:
             )
         _LOG.info("removing %s, which was left behind", path)
         disk.remove(path)
+
+
+def _tidy_behind(directory: Path, names: list[str], disk: Disk) -> None:
+    """Remove the binlog's own files that the index does not name any more, and drafts."""
+    for path in sorted(directory.iterdir()):
+        number = file_number(path.name, binlog=directory.name)
+        is_own = number is not None or path.name.endswith(DRAFT_SUFFIX)
+        if is_own and path.name not in names:
+            disk.remove(path)
+    disk.sync_directory(directory)
 
 
 def _holds_group(path: Path) -> bool:

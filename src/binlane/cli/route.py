@@ -1,0 +1,203 @@
+"""`binlane route`: scoped binlogs from any binlog files, without a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from binlane.cli.main import EXIT_WRONG
+from binlane.cli.main import report as report_error
+from binlane.cli.talk import verbose_option
+
+if TYPE_CHECKING:
+    from binlane.positions import AnyGtid
+    from binlane.route.job import Report
+    from binlane.route.schedule import Change, Schedule
+    from binlane.scope.definition import Definition
+
+_AT_GTID: Final = re.compile(rb"^[ \t]*--[ \t]+@at-gtid[ \t]+(\S+)[^\n]*$", re.MULTILINE)
+_INCIDENTS_SHOWN: Final = 10
+
+
+@click.command("route")
+@click.argument(
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(allow_dash=True),
+)
+@click.option(
+    "--binlogs",
+    "definitions_file",
+    metavar="DEFS.sql",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="CREATE BINLOG statements: which binlogs to make, and what each logs.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Gets NAME/NAME.000001 … and NAME/NAME.index for each; made if it is not there.",
+)
+@click.option(
+    "--at-gtid",
+    "changes",
+    metavar="GTID FILE.sql",
+    nargs=2,
+    multiple=True,
+    help="Behind this event group, change the definitions by CREATE, ALTER and DROP BINLOG in "
+    "this file. May be repeated.",
+)
+@click.option(
+    "--encryption-keys",
+    "key_file",
+    metavar="FILE",
+    help="Keys of encrypted files: MariaDB's file_key_management or MySQL's keyring file.",
+)
+@click.option(
+    "-j",
+    "--start-position",
+    metavar="N",
+    type=click.IntRange(min=4),
+    help="Begin at this position of the first file, where an event group begins.",
+)
+@click.option(
+    "--max-binlog-size",
+    metavar="SIZE",
+    default="1G",
+    show_default=True,
+    help="Begin a new file at this size.",
+)
+@verbose_option
+@click.option("--quiet", is_flag=True, help="Say only what is wrong.")
+def command(  # noqa: PLR0913  # one parameter an option
+    *,
+    paths: tuple[str, ...],
+    definitions_file: Path,
+    out: Path,
+    changes: Sequence[tuple[str, str]],
+    key_file: str | None,
+    start_position: int | None,
+    max_binlog_size: str,
+    quiet: bool,
+) -> int:
+    """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
+
+    Each binlog of DEFS.sql gets, in real binlog files, what the files hold of its scope. Run again
+    with the same DIR, it goes on where it ended: behind damage that was mended, behind a run that
+    was cut off, or with files that came since.
+    """
+    from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
+    from binlane.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
+    from binlane.service.config import size_bytes  # noqa: PLC0415
+    from binlane.store.chunks import read_keys  # noqa: PLC0415
+    from binlane.store.settings import StoreSettings  # noqa: PLC0415
+
+    size = size_bytes(max_binlog_size, "--max-binlog-size")
+    request = RouteRequest(
+        paths=paths,
+        schedule=_schedule(definitions_file, changes),
+        out=out,
+        keys=None if key_file is None else read_keys(key_file),
+        settings=StoreSettings(max_binlog_size_bytes=size),
+        start_position=start_position or 0,
+    )
+    meter = meter_for(paths, writes_to_terminal=False, is_quiet=quiet)
+    try:
+        report = route_files(request, meter=meter)
+    finally:
+        if meter is not None:
+            meter.close()
+    _tell(report, quiet=quiet)
+    if report.fault is None:
+        return 0
+    report_error(report.fault)
+    click.echo(
+        "hint: what stands before is in the binlogs; run this again with the mended file, or with "
+        "--start-position behind the damage",
+        err=True,
+    )
+    return EXIT_WRONG
+
+
+def _schedule(path: Path, changes: Sequence[tuple[str, str]]) -> Schedule:
+    """The definitions of DEFS.sql, and those that follow."""
+    from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
+    from binlane.errors import ConfigError  # noqa: PLC0415
+    from binlane.route.schedule import Change, Schedule  # noqa: PLC0415
+
+    parts = list(_parts(path))
+    definitions = read_definitions(parts[0][1], name=str(path))
+    if not definitions:
+        raise ConfigError(
+            f"{path} defines no binlog",
+            key="--binlogs",
+            hint="CREATE BINLOG 'orders' LOG(shop.orders);",
+        )
+    found: list[Change] = []
+    current: tuple[Definition, ...] = definitions
+    later = [(gtid, text, str(path)) for gtid, text in parts[1:]]
+    later += [(gtid, Path(file).read_bytes(), file) for gtid, file in _readable(changes)]
+    for gtid, text, name in later:
+        current = read_definitions(text, name=name, before=current)
+        found.append(Change(_gtid(gtid), current))
+    return Schedule(definitions, tuple(found))
+
+
+def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
+    """What stands before the first `-- @at-gtid GTID` line, and behind each; lines keep their numbers."""
+    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # after --help
+
+    text = b"".join(open_chunks(path))
+    start, gtid = 0, ""
+    for match in _AT_GTID.finditer(text):
+        yield gtid, b"\n" * text.count(b"\n", 0, start) + text[start : match.start()]
+        start, gtid = match.end(), match[1].decode("ascii", "replace")
+    yield gtid, b"\n" * text.count(b"\n", 0, start) + text[start:]
+
+
+def _readable(changes: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    from binlane.errors import StoreError  # noqa: PLC0415
+
+    for gtid, file in changes:
+        if not Path(file).is_file():
+            raise StoreError(
+                "cannot be read: no such file", path=file, hint="--at-gtid takes GTID FILE.sql"
+            )
+        yield gtid, file
+
+
+def _gtid(text: str) -> AnyGtid:
+    from binlane.errors import ConfigError  # noqa: PLC0415
+    from binlane.positions import Gtid, MysqlGtid  # noqa: PLC0415
+
+    try:
+        return MysqlGtid.parse(text) if ":" in text else Gtid.parse(text)
+    except ValueError as error:
+        raise ConfigError(f"{error}", key="--at-gtid", hint="such as 0-1-500") from None
+
+
+def _tell(report: Report, *, quiet: bool) -> None:
+    """Say what was made, and what a user should know of it."""
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    for name, counts in report.counts.items():
+        if not quiet:
+            click.echo(
+                f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True
+            )
+        for kind, number in sorted(counts.omissions.items()):
+            what = f"{kind} left out {number} times" if number > 1 else f"{kind} left out once"
+            click.echo(f"note: {name}: {what}: may name something outside of the scope", err=True)
+        for incident in counts.incidents[:_INCIDENTS_SHOWN]:
+            click.echo(f"note: {name}: INCIDENT: {incident}", err=True)
+        if len(counts.incidents) > _INCIDENTS_SHOWN:
+            more = len(counts.incidents) - _INCIDENTS_SHOWN
+            click.echo(f"note: {name}: {more} more INCIDENTs", err=True)

@@ -1,0 +1,386 @@
+"""Event groups as bytes, with an index of their events: what the log's spine carries.
+
+A file's bytes go through a window. The kernel `scan` checks each event as the reference decoder
+does and notes where it stands; nothing is decoded. Whole groups come in runs, as many as a window
+holds. Where the kernel meets what it was not made for, be it damage, encryption or a type of old,
+the reference takes over at the next group, and raises what is to be raised: `EventGroup`s come from
+there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.encryption import KeyRing
+from binlane.codec.event import Event, EventHeader, decode_event
+from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.types import EventType
+from binlane.errors import CodecError
+from binlane.grouping.event_group import EventGroup, group_events, gtid_of
+from binlane.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.walk import Walker
+from binlane.grouping.window import Bytes, ByteSource, Window
+from binlane.kernels import layout
+from binlane.positions import (
+    AnyGtid,
+    Gtid,
+    GtidPosition,
+    GtidRun,
+    GtidSet,
+    Position,
+    uuid_text,
+)
+
+WINDOW_BYTES: Final = 4 << 20
+_FIRST_EVENT_MAX: Final = 1 << 16
+_SEQUENCE: Final = 17
+
+_Offsets = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRun:
+    """A run of whole event groups as bytes.
+
+    Attributes:
+        data: Holds the events; what it holds changes when the next run is asked for.
+        base: Position in the file of its first byte.
+        events: The index of events, a column each, as `kernels.layout` has its rows.
+        groups: The groups, a column each.
+        format: Of the FORMAT_DESCRIPTION before them.
+        tables: The table maps by the numbers that the index gives; it only grows.
+        file: Base name of the file.
+    """
+
+    data: Bytes
+    base: int
+    events: Small
+    groups: Numbers
+    format: Format
+    tables: list[KnownTable]
+    file: str
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(self.groups.shape[1])
+
+    @property
+    def next_position(self) -> int:
+        """Where the last group ends in the file."""
+        end = int(self.events[layout.EVENT_END, self.groups[layout.GROUP_END, -1] - 1])
+        return self.base + end + self.format.checksum_length
+
+    @property
+    def last_timestamp(self) -> int:
+        """Of the last group, in seconds since 1970."""
+        return int(self.groups[layout.GROUP_TIME, -1])
+
+    def timestamp(self, number: int) -> int:
+        """Of a group, in seconds since 1970."""
+        return int(self.groups[layout.GROUP_TIME, number])
+
+    def group(self, number: int) -> EventGroup:
+        """A group, decoded.
+
+        Raises:
+            CodecError: With file and position, if an event in it cannot be decoded.
+        """
+        first, end = self.groups[[layout.GROUP_FIRST, layout.GROUP_END], number]
+        start = int(self.events[layout.EVENT_OFFSET, first])
+        stop = int(self.events[layout.EVENT_END, end - 1]) + self.format.checksum_length
+        walker = Walker(
+            (self.data[start:stop].tobytes(),),
+            file=self.file,
+            position=self.base + start,
+            format_=self.format,
+        )
+        (group,) = group_events(walker.events(), file=self.file)
+        return group
+
+    def gtid(self, number: int) -> AnyGtid | None:
+        """The GTID of a group."""
+        return gtid_of(self._first_event(number))
+
+    def position_after(self, position: Position, count: int | None = None) -> Position:
+        """A position with the first groups of the run done, with all of them by default."""
+        first = self.groups[layout.GROUP_FIRST, :count]
+        types = self.events[layout.EVENT_TYPE, first]
+        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
+        mariadb = offsets[types == EventType.GTID]
+        if mariadb.shape[0]:
+            assert isinstance(position, GtidPosition), "a log is of one flavor"
+            position = position.union(GtidPosition.of(self._mariadb_gtids(mariadb)))
+        mysql = offsets[types == EventType.GTID_LOG]
+        if mysql.shape[0]:
+            assert isinstance(position, GtidSet), "a log is of one flavor"
+            position = position.union(GtidSet.of(self._mysql_gtids(mysql)))
+        for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
+            tagged = self.gtid(int(number))
+            assert tagged is not None, "such an event has a GTID"
+            position = position.advance(tagged)
+        return position
+
+    def _mariadb_gtids(self, offsets: _Offsets) -> Iterator[Gtid]:
+        """The highest GTID of each domain."""
+        domains = self._numbers(offsets + HEADER_LENGTH + 8, 4)
+        sequences = self._numbers(offsets + HEADER_LENGTH, 8)
+        order = np.lexsort((sequences, domains))
+        is_last = np.append(np.diff(domains[order]) != 0, True)
+        for at in order[is_last]:
+            server_id = self._numbers(offsets[at : at + 1] + 5, 4)[0]
+            yield Gtid(int(domains[at]), int(server_id), int(sequences[at]))
+
+    def _mysql_gtids(self, offsets: _Offsets) -> list[GtidRun]:
+        """The sequences of each source, as runs without a tag."""
+        bodies = offsets + HEADER_LENGTH
+        uuids = self.data[bodies[:, None] + np.arange(1, 17)]
+        sequences = self._numbers(bodies + _SEQUENCE, 8).astype(np.int64)
+        found, owners = np.unique(uuids, axis=0, return_inverse=True)
+        owners = owners.reshape(-1)
+        return [
+            GtidRun(
+                uuid_text(found[number].tobytes().hex()),
+                "",
+                _intervals(np.unique(sequences[owners == number])),
+            )
+            for number in range(found.shape[0])
+        ]
+
+    def _numbers(self, offsets: _Offsets, size: int) -> npt.NDArray[np.uint64]:
+        """Little-endian numbers of `size` bytes."""
+        padded = np.zeros((offsets.shape[0], 8), np.uint8)
+        padded[:, :size] = self.data[offsets[:, None] + np.arange(size)]
+        return padded.view("<u8").reshape(-1)
+
+    def _first_event(self, number: int) -> Event:
+        first = self.groups[layout.GROUP_FIRST, number]
+        start = int(self.events[layout.EVENT_OFFSET, first])
+        stop = int(self.events[layout.EVENT_END, first]) + self.format.checksum_length
+        return decode_event(
+            self.data[start:stop].tobytes(), self.format, position=self.base + start
+        )
+
+
+def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
+    """First and last of each run of neighbours among growing numbers."""
+    cuts = np.flatnonzero(np.diff(sequences) != 1)
+    firsts = sequences[np.concatenate([[0], cuts + 1])]
+    lasts = sequences[np.concatenate([cuts, [sequences.shape[0] - 1]])]
+    return tuple(zip(map(int, firsts), map(int, lasts), strict=True))
+
+
+Item = RawRun | EventGroup
+"""What a file gives: its FORMAT_DESCRIPTIONs as control groups, and whole groups in either form."""
+
+
+def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
+    source: ByteSource,
+    *,
+    file: str,
+    name: str,
+    position: int = 0,
+    format_: Format | None = None,
+    keys: KeyRing | None = None,
+    window_bytes: int = WINDOW_BYTES,
+) -> Iterator[Item]:
+    """The event groups of one file, from its beginning or from a group on.
+
+    Args:
+        source: The bytes, from `position` on.
+        file: Its name, as messages shall give it.
+        name: Its base name, as groups have it.
+        position: Where a group begins, when `format_` is given.
+        format_: Of the FORMAT_DESCRIPTION before `position`.
+        keys: For an encrypted file, which is read from its beginning only.
+        window_bytes: How many bytes are looked at at once; a larger group makes the window larger.
+
+    Yields:
+        Runs and groups in file order. A run is good until the next item is asked for. Control
+        groups other than FORMAT_DESCRIPTION, and groups that do not end, come from the reference
+        only.
+
+    Raises:
+        CodecError: At the first fault, with file and position, behind all groups before it.
+        StoreError: If the bytes cannot be read.
+    """
+    reader = _Reader(source, file=file, name=name, keys=keys, window_bytes=window_bytes)
+    return reader.from_start() if format_ is None else reader.from_group(position, format_)
+
+
+class _Reader:
+    def __init__(
+        self,
+        source: ByteSource,
+        *,
+        file: str,
+        name: str,
+        keys: KeyRing | None,
+        window_bytes: int,
+    ) -> None:
+        self._source = source
+        self._file = file
+        self._name = name
+        self._keys = keys
+        self._window_bytes = window_bytes
+        self._window = Window(source, size_bytes=window_bytes)
+
+    def from_start(self) -> Iterator[Item]:
+        """Read a file from its beginning."""
+        first = self._first_event()
+        if first is None:
+            yield from self._by_reference(Walker(self._rest(0), file=self._file, keys=self._keys))
+            return
+        body = first.body
+        assert isinstance(body, FormatDescriptionEvent), "_first_event saw to it"
+        if not is_fast(body.format):
+            yield from self._by_reference(Walker(self._rest(0), file=self._file, keys=self._keys))
+            return
+        yield self._control(first)
+        self._scanner = Scanner(body.format, notes_all=True)
+        self._scanner.state[layout.OFFSET] = first.next_position
+        yield from self._scan_all()
+
+    def from_group(self, position: int, format_: Format) -> Iterator[Item]:
+        """Read a file from a group on."""
+        self._window.base = position
+        if not is_fast(format_):
+            walker = Walker(self._rest(0), file=self._file, position=position, format_=format_)
+            yield from self._by_reference(walker)
+            return
+        self._scanner = Scanner(format_, notes_all=True)
+        self._scanner.state[layout.BASE] = position
+        yield from self._scan_all()
+
+    def _control(self, event: Event) -> EventGroup:
+        return EventGroup(gtid=None, events=(event,), file=self._name, is_control=True)
+
+    def _first_event(self) -> Event | None:
+        """The FORMAT_DESCRIPTION; None if what stands there is nothing for the kernels."""
+        window, start = self._window, len(MAGIC)
+        while window.end < start + HEADER_LENGTH and window.fill():
+            pass
+        if window.bytes(0, start) != MAGIC or window.end < start + HEADER_LENGTH:
+            return None
+        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
+        end = start + header.length
+        if header.type_code != EventType.FORMAT_DESCRIPTION or header.length > _FIRST_EVENT_MAX:
+            return None
+        while window.end < end and window.fill():
+            pass
+        try:
+            event = decode_event(window.bytes(start, end), None, position=start)
+        except CodecError:
+            return None
+        return event if isinstance(event.body, FormatDescriptionEvent) else None
+
+    def _scan_all(self) -> Iterator[Item]:
+        try:
+            yield from self._scan()
+        except UnexpectedError:
+            yield from self._run()
+            yield from self._read_on()
+
+    def _scan(self) -> Iterator[Item]:
+        scanner, window = self._scanner, self._window
+        while True:
+            status = scanner.scan(window.data, window.end)
+            if status == layout.DAMAGED:
+                raise UnexpectedError
+            if status == layout.ASK:
+                event = self._asked()
+                if isinstance(event.body, FormatDescriptionEvent):
+                    yield from self._run()
+                    yield self._control(event)
+                    self._take_format(event.body.format)
+                continue
+            is_full = scanner.is_full
+            if not is_full and not window.is_full and window.fill():
+                continue
+            yield from self._run()
+            count = scanner.offset
+            if scanner.is_open:
+                count = scanner.group_position - window.base
+            scanner.forget(count)
+            window.drop(count)
+            if is_full:
+                scanner.make_room()
+            elif not window.fill():
+                if window.end > scanner.offset:
+                    raise UnexpectedError
+                yield from self._unfinished()
+                return
+
+    def _asked(self) -> Event:
+        """Look at the event that the kernel asks about."""
+        scanner, window = self._scanner, self._window
+        start = scanner.offset
+        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
+        data = window.bytes(start, start + header.length)
+        try:
+            return scanner.look_at(data, window.base + start)
+        except CodecError:
+            raise UnexpectedError from None  # it is raised again behind what came before
+
+    def _take_format(self, format_: Format) -> None:
+        if not is_fast(format_):
+            raise UnexpectedError
+        self._scanner.take_format(format_)
+
+    def _run(self) -> Iterator[RawRun]:
+        """The complete groups that were found since the last run."""
+        scanner = self._scanner
+        count = scanner.group_count
+        if count:
+            yield RawRun(
+                data=self._window.data,
+                base=self._window.base,
+                events=scanner.events,
+                groups=scanner.groups[:, :count].copy(),
+                format=scanner.format,
+                tables=scanner.tables,
+                file=self._name,
+            )
+            scanner.forget(0)
+
+    def _unfinished(self) -> Iterator[EventGroup]:
+        """The group that the file ends in."""
+        if self._scanner.is_open:
+            offset = self._scanner.group_position - self._window.base
+            yield from self._by_reference(self._walker(offset))
+
+    def _read_on(self) -> Iterator[EventGroup]:
+        """Let the reference read on from the open group, or the next event, to the end."""
+        scanner, window = self._scanner, self._window
+        offset = scanner.group_position - window.base
+        if int(window.data[scanner.offset + 4]) == EventType.START_ENCRYPTION:
+            source = self._source.reread(0)
+            chunks = Window(source, size_bytes=self._window_bytes).rest(0)
+            walker = Walker(chunks, file=self._file, keys=self._keys)
+            done = window.base + offset
+            for group in self._by_reference(walker):
+                if group.position >= done:
+                    yield group
+            return
+        yield from self._by_reference(self._walker(offset))
+
+    def _walker(self, offset: int) -> Walker:
+        return Walker(
+            self._rest(offset),
+            file=self._file,
+            position=self._window.base + offset,
+            format_=self._scanner.format,
+        )
+
+    def _rest(self, offset: int) -> Iterator[bytes]:
+        return self._window.rest(offset)
+
+    def _by_reference(self, walker: Walker) -> Iterator[EventGroup]:
+        return group_events(walker.events(), file=self._name)

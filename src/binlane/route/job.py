@@ -1,0 +1,382 @@
+"""One run: files in, scoped binlogs out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.encryption import KeyRing
+from binlane.codec.format import MAGIC
+from binlane.codec.rows import RowsEvent
+from binlane.errors import CodecError
+from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, group_events
+from binlane.grouping.raw import Item, RawRun, raw_groups
+from binlane.grouping.walk import Walker
+from binlane.kernels.load import is_compiled
+from binlane.positions import AnyGtid
+from binlane.route.record import Reached
+from binlane.route.schedule import Schedule
+from binlane.route.sources import SourceFile, look
+from binlane.route.target import Target
+from binlane.routing.route import route
+from binlane.routing.routed_group import OmissionKind
+from binlane.routing.spans import SpanCounts, SpanRouter
+from binlane.store.binlog import Binlog
+from binlane.store.byte_source import FileBytes, MeteredBytes
+from binlane.store.chunks import open_chunks
+from binlane.store.disk import Disk, LocalDisk
+from binlane.store.settings import StoreSettings
+
+KEEP_BYTES: Final = 256 << 20
+"""After how many bytes of the files everything is forced to disk and noted."""
+
+_KERNELS: Final = ("route", "scan")
+
+
+@dataclass(slots=True)
+class BinlogCounts:
+    """What one binlog got.
+
+    Attributes:
+        event_groups: Appended in this run.
+        events: In them.
+        rows_events: Of these, rows events.
+        incidents: Groups that an INCIDENT event stands for, and why.
+        omissions: By kind, what was left out since it names outside objects.
+    """
+
+    event_groups: int = 0
+    events: int = 0
+    rows_events: int = 0
+    incidents: list[str] = field(default_factory=list)
+    omissions: Counter[str] = field(default_factory=Counter)
+
+    def add(self, counts: SpanCounts) -> None:
+        """Add what came by way of spans."""
+        self.event_groups += counts.groups
+        self.events += counts.events
+        self.rows_events += counts.rows_events
+        if counts.texts_left_out:
+            self.omissions[OmissionKind.ANNOTATE.value] += counts.texts_left_out
+
+    def merge(self, other: BinlogCounts) -> None:
+        """Add what came under other definitions."""
+        self.event_groups += other.event_groups
+        self.events += other.events
+        self.rows_events += other.rows_events
+        self.incidents += other.incidents
+        self.omissions += other.omissions
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did.
+
+    Attributes:
+        counts: By binlog.
+        files: How many files were read, at least in part.
+        notes: What a user should know of.
+        fault: Where and why it ended early, behind whole groups; None if it did not.
+    """
+
+    counts: dict[str, BinlogCounts] = field(default_factory=dict)
+    files: int = 0
+    notes: list[str] = field(default_factory=list)
+    fault: CodecError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteRequest:
+    """What is asked for.
+
+    Attributes:
+        paths: The files, oldest first.
+        schedule: The definitions.
+        out: The target directory.
+        keys: Of encrypted files.
+        settings: How binlog files are written.
+        start_position: Where in the first file to begin, in bytes; 0 for where the record says, or
+            its beginning.
+        keep_bytes: As `KEEP_BYTES`.
+        uses_kernels: Whether kernels may be used where they are compiled.
+    """
+
+    paths: tuple[str, ...]
+    schedule: Schedule
+    out: Path
+    keys: KeyRing | None = None
+    settings: StoreSettings = field(default_factory=StoreSettings)
+    start_position: int = 0
+    keep_bytes: int = KEEP_BYTES
+    uses_kernels: bool = True
+
+
+def route_files(
+    request: RouteRequest, *, disk: Disk | None = None, meter: Callable[[int], None] | None = None
+) -> Report:
+    """Route files into binlogs.
+
+    Args:
+        request: What is asked for.
+        disk: Where to; the local one by default.
+        meter: Told how many bytes were read.
+
+    Raises:
+        CodecError: If a file is none of a binlog, before anything is written. Damage behind a
+            file's beginning is in the report instead: what comes before it is in the binlogs.
+        ConfigError: If the target holds something else.
+        StoreError: If files or the target cannot be used; the next run goes on.
+    """
+    files = look(request.paths, request.keys)
+    settings, disk = request.settings, disk or LocalDisk()
+    with Target(request.out, request.schedule, settings=settings, disk=disk) as target:
+        job = _Job(request, files, target, meter)
+        job.run()
+        return job.report
+
+
+class _Job:
+    """A run while it goes on."""
+
+    def __init__(
+        self,
+        request: RouteRequest,
+        files: Sequence[SourceFile],
+        target: Target,
+        meter: Callable[[int], None] | None,
+    ) -> None:
+        self._request = request
+        self._files = files
+        self._target = target
+        self._meter = meter
+        self._uses_kernels = request.uses_kernels and is_compiled(_KERNELS)
+        self._unkept_bytes = 0
+        self.report = Report()
+
+    def run(self) -> None:
+        """Route all files from where the run before ended."""
+        files, position = self._from()
+        record = self._target.record
+        self._done = record.reached.done if record else files[0].done
+        self._left = self._request.schedule.left_at(record.reached.done if record else None)
+        for number, file in enumerate(files):
+            self._file, self._position = file, position
+            self._check_gap(file, is_first=number == 0 and position <= len(MAGIC))
+            if number == 0:
+                self._target.begin(file, self._done)
+                self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
+            self.report.files += 1
+            try:
+                for item in self._items(file, position):
+                    self._take(item)
+            except CodecError as error:
+                self.report.fault = error
+                break
+            self._keep(is_end=True)
+            position = 0
+        else:
+            self._outputs.collect(self.report)
+            return
+        self._keep(is_end=False)
+        self._outputs.collect(self.report)
+
+    def _from(self) -> tuple[Sequence[SourceFile], int]:
+        """The files that are left, and where to begin in the first."""
+        record, files = self._target.record, self._files
+        if self._request.start_position or record is None:
+            return files, self._request.start_position
+        reached = record.reached
+        for number, file in enumerate(files):
+            if (file.name, file.fingerprint) == (reached.file, reached.fingerprint):
+                return files[number:], reached.position
+        return files, 0
+
+    def _check_gap(self, file: SourceFile, *, is_first: bool) -> None:
+        """Note what is missing before a file."""
+        self._may_repeat = bool(self._done) and is_first and not file.done.includes(self._done)
+        missing = file.done.subtract(self._done)
+        if missing and self._target.record is not None and not self._request.start_position:
+            self.report.notes.append(
+                f"{file.path}: {missing} was done before this file and is in no file before it"
+            )
+        if missing:
+            self._done = self._done.union(file.done)
+
+    def _items(self, file: SourceFile, position: int) -> Iterator[Item]:
+        """The groups of a file, from a group on."""
+        is_inside = position > file.first.next_position
+        start = position if is_inside else 0
+        if file.is_encrypted or not self._uses_kernels:
+            chunks = open_chunks(file.path)
+            walker = Walker(self._metered(chunks), file=file.path, keys=self._request.keys)
+            for group in group_events(walker.events(), file=file.name):
+                if group.is_control or group.position >= start:
+                    yield group
+            return
+        if is_inside:
+            yield EventGroup(gtid=None, events=(file.first,), file=file.name, is_control=True)
+        with closing(FileBytes(file.path, start)) as plain:
+            yield from raw_groups(
+                plain if self._meter is None else MeteredBytes(plain, self._meter),
+                file=file.path,
+                name=file.name,
+                position=start,
+                format_=file.description.format if is_inside else None,
+                keys=self._request.keys,
+            )
+
+    def _metered(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            if self._meter is not None:
+                self._meter(len(chunk))
+            yield chunk
+
+    def _take(self, item: Item) -> None:
+        before = self._position
+        if isinstance(item, RawRun):
+            self._take_run(item)
+        else:
+            self._take_group(item)
+        self._unkept_bytes += max(0, self._position - before)
+        if self._unkept_bytes >= self._request.keep_bytes:
+            self._keep(is_end=False)
+
+    def _take_run(self, run: RawRun) -> None:
+        if self._may_repeat or self._left:
+            for number in range(run.count):
+                self._take_group(run.group(number))
+            return
+        self._outputs.router.read(run)
+        for number, output in enumerate(self._outputs):
+            self._select(run, number, output)
+        self._done = run.position_after(self._done)
+        self._position = run.next_position
+
+    def _select(self, run: RawRun, number: int, output: _Output) -> None:
+        """Give one binlog its part of a run."""
+        router, binlog = self._outputs.router, output.binlog
+        following = 0
+        while following < run.count:
+            kept = router.counts(number).groups
+            spans = router.select(
+                run,
+                number,
+                first=following,
+                position=binlog.size_bytes,
+                room=binlog.room_bytes,
+                clock_base=binlog.clock_base,
+            )
+            if spans.data:
+                groups = router.counts(number).groups - kept
+                binlog.append_placed(spans.data, groups=groups, clock=spans.clock)
+            following = spans.next_group
+            if spans.needs_reference:
+                binlog.advance_to(run.position_after(self._done, following))
+                self._route(run.group(following), output)
+                following += 1
+            elif spans.needs_file:
+                binlog.advance_to(run.position_after(self._done, following))
+                binlog.rotate(run.timestamp(following))
+
+    def _take_group(self, group: EventGroup) -> None:
+        first = group.events[0]
+        if isinstance(first.body, FormatDescriptionEvent):
+            for output in self._outputs:
+                output.binlog.advance_to(self._done)
+                output.binlog.set_format(first.body, timestamp=first.header.timestamp)
+            self._position = group.next_position
+        elif group.is_control and first.header.type_code in CONTROL_TYPES:
+            return
+        elif not group.is_complete:
+            self.report.notes.append(
+                f"{self._file.path}:{group.position}: an event group has no end here; its server "
+                "rolled it back, and it is left out"
+            )
+        elif not (self._may_repeat and group.gtid and self._done.covers(group.gtid)):
+            for output in self._outputs:
+                output.binlog.advance_to(self._done)
+                self._route(group, output)
+            self._position = group.next_position
+            self._pass(group.gtid)
+        else:
+            self._position = group.next_position
+
+    def _pass(self, gtid: AnyGtid | None) -> None:
+        """Note that a group is done; other definitions may hold from here on."""
+        if gtid is None or self._done.covers(gtid):
+            return
+        self._done = self._done.advance(gtid)
+        while self._left and self._done.covers(self._left[0].after):
+            self._outputs.collect(self.report)
+            self._target.define(self._left[0].definitions, self._file, self._done)
+            self._left = self._left[1:]
+            self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
+
+    def _route(self, group: EventGroup, output: _Output) -> None:
+        """Give one binlog its part of a group, by the reference."""
+        binlog, counts = output.binlog, output.counts
+        routing = route(group, binlog.definition, binlog.format)
+        for omission in routing.omissions:
+            counts.omissions[omission.kind.value] += 1
+        if routing.incident is not None:
+            counts.incidents.append(
+                f"{self._file.path}:{group.position}: {group.gtid or 'no GTID'}: {routing.incident}"
+            )
+        if routing.group is not None:
+            events = routing.group.events
+            counts.event_groups += 1
+            counts.events += len(events)
+            counts.rows_events += sum(isinstance(event.body, RowsEvent) for event in events)
+            binlog.append_new(routing.group)
+
+    def _keep(self, *, is_end: bool) -> None:
+        """Have everything on disk, and note how far it goes."""
+        self._unkept_bytes = 0
+        self._target.keep(
+            Reached(
+                file=self._file.name,
+                fingerprint=self._file.fingerprint,
+                position=self._position,
+                done=self._done,
+                is_end=is_end,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A binlog that is filled, and what it got by way of the reference."""
+
+    binlog: Binlog
+    counts: BinlogCounts
+
+
+class _Outputs:
+    """The binlogs that are filled, under one set of definitions."""
+
+    def __init__(self, binlogs: Mapping[str, Binlog], uses_kernels: bool) -> None:  # noqa: FBT001
+        self._outputs = [_Output(binlog, BinlogCounts()) for binlog in binlogs.values()]
+        self._router = (
+            SpanRouter([binlog.definition for binlog in binlogs.values()]) if uses_kernels else None
+        )
+
+    @property
+    def router(self) -> SpanRouter:
+        """Of runs, which come by way of kernels only."""
+        assert self._router is not None, "runs come by way of kernels"
+        return self._router
+
+    def __iter__(self) -> Iterator[_Output]:
+        return iter(self._outputs)
+
+    def collect(self, report: Report) -> None:
+        """Add what the binlogs got to the report."""
+        for number, output in enumerate(self._outputs):
+            if self._router is not None:
+                output.counts.add(self._router.counts(number))
+            report.counts.setdefault(output.binlog.name, BinlogCounts()).merge(output.counts)

@@ -1,0 +1,330 @@
+"""Runs of event groups as bytes → the bytes that each binlog gets of them: the fast path of routing.
+
+Which spans of a group stay is decided once for each table map and each shape of text, and
+remembered; rows are never decoded. `route` is the reference: a group that holds anything but rows
+and their brackets is decoded and given to that, unless all of it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final, TypeVar
+
+import numpy as np
+
+from binlane.codec.buffer import Reader
+from binlane.codec.query import QueryEvent
+from binlane.codec.types import EventType
+from binlane.grouping.native import crc32_address
+from binlane.grouping.raw import RawRun
+from binlane.grouping.scanner import KnownTable, Numbers, Small
+from binlane.grouping.window import PADDING, Bytes
+from binlane.kernels import layout
+from binlane.kernels import route_layout as lay
+from binlane.kernels.load import kernels
+from binlane.routing.queries import confined
+from binlane.routing.rows import table_name
+from binlane.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
+from binlane.scope.definition import Definition
+
+_Array = TypeVar("_Array", Bytes, Small)
+
+_THREAD_AND_TIME: Final = bytes(8)
+_OUT_BYTES: Final = 4 << 20
+_SLOTS: Final = 4 * SHAPES_MAX
+_ROWS: Final = frozenset(
+    {
+        EventType.WRITE_ROWS_V1,
+        EventType.UPDATE_ROWS_V1,
+        EventType.DELETE_ROWS_V1,
+        EventType.WRITE_ROWS,
+        EventType.UPDATE_ROWS,
+        EventType.DELETE_ROWS,
+        EventType.WRITE_ROWS_COMPRESSED_V1,
+        EventType.UPDATE_ROWS_COMPRESSED_V1,
+        EventType.DELETE_ROWS_COMPRESSED_V1,
+        EventType.WRITE_ROWS_COMPRESSED,
+        EventType.UPDATE_ROWS_COMPRESSED,
+        EventType.DELETE_ROWS_COMPRESSED,
+        EventType.PARTIAL_UPDATE_ROWS,
+    }
+)
+_ROLES: Final = {
+    EventType.GTID: lay.GTID,
+    EventType.GTID_LOG: lay.MYSQL_GTID,
+    EventType.ANONYMOUS_GTID_LOG: lay.MYSQL_GTID,
+    EventType.TABLE_MAP: lay.MAP,
+    EventType.ANNOTATE_ROWS: lay.TEXT,
+    EventType.ROWS_QUERY: lay.LENGTH_TEXT,
+    EventType.QUERY: lay.QUERY,
+    EventType.XID: lay.XID,
+    # What they say of their place is written in ways that only the codec knows.
+    EventType.GTID_TAGGED_LOG: lay.REFERENCE,
+    EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
+    **dict.fromkeys(_ROWS, lay.ROWS),
+}
+
+
+@cache
+def _roles(*, has_plain_queries: bool) -> Small:
+    roles = np.zeros(256, np.int32)
+    for code, role in _ROLES.items():
+        roles[code] = role
+    if not has_plain_queries:
+        roles[EventType.QUERY] = lay.OTHER
+    return roles
+
+
+@dataclass(slots=True, kw_only=True)
+class SpanCounts:
+    """What a binlog got.
+
+    Attributes:
+        groups: Event groups.
+        events: Events in them.
+        rows_events: Of these, rows events.
+        texts_left_out: Texts of row changes that may name something outside of the scope.
+    """
+
+    groups: int = 0
+    events: int = 0
+    rows_events: int = 0
+    texts_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A piece of what a binlog gets of a run.
+
+    Attributes:
+        data: Whole groups, as they stand at the position asked for; good until the next call.
+        next_group: The group of the run to go on with.
+        needs_reference: Whether that group is for `route`.
+        needs_file: Whether it is for another file, since this one is large enough.
+        clock: The last logical timestamp in `data`, 0 if there is none.
+    """
+
+    data: memoryview
+    next_group: int
+    needs_reference: bool
+    needs_file: bool
+    clock: int
+
+
+@dataclass(slots=True)
+class _Views:
+    """What one binlog makes of each table and text; `counts` is what it got."""
+
+    definition: Definition
+    keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
+    verdicts: Numbers = field(
+        default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
+    )
+    counts: SpanCounts = field(default_factory=SpanCounts)
+
+
+class SpanRouter:
+    """Routes runs of one log into several binlogs.
+
+    Args:
+        definitions: Of the binlogs; each is meant by its place in the sequence.
+    """
+
+    def __init__(self, definitions: Sequence[Definition]) -> None:
+        self._views = [_Views(definition) for definition in definitions]
+        self._tables: list[KnownTable] = []
+        self._tables_seen = 0
+        self._names: dict[str, int] = {}
+        self._table_names: Small = np.zeros(64, np.int32)
+        self._scratch: Bytes = np.zeros(TEXT_MAX + 2 * PADDING, np.uint8)
+        self._out: Bytes = np.zeros(1 << 16, np.uint8)
+        self._actions: Bytes = np.zeros(1 << 14, np.uint8)
+        self._state: Numbers = np.zeros(lay.STATE_SIZE, np.int64)
+        self._state[lay.CRC32] = crc32_address()
+        self._forget_texts()
+
+    def counts(self, binlog: int) -> SpanCounts:
+        """What a binlog got by way of this router."""
+        return self._views[binlog].counts
+
+    def _forget_texts(self) -> None:
+        """Begin anew: a log whose texts are all different must not fill the memory."""
+        self._slots: Numbers = np.full(_SLOTS, -1, np.int64)
+        self._texts: Numbers = np.zeros((lay.TEXT_SIZE, SHAPES_MAX), np.int64)
+        self._texts_seen = 1  # the one that is too long, which nobody keeps
+        self._arena: Bytes = np.zeros(1 << 16, np.uint8)
+        self._arena_end = 0
+        self._needs: Small = np.zeros(1 << 10, np.int32)
+        self._needs_end = 0
+
+    def read(self, run: RawRun) -> None:
+        """Learn the tables and texts of a run, before what binlogs get of it is asked for."""
+        self._learn_tables(run.tables)
+        self._format = run.format
+        self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
+        if all(view.definition.scope.is_unscoped for view in self._views):
+            return
+        last = int(run.groups[layout.GROUP_END, -1])
+        state = np.zeros(lay.RESOLVE_SIZE, np.int64)
+        has_begun_anew = False
+        while self._resolve(run, last, state):
+            if self._texts_seen == SHAPES_MAX and has_begun_anew:
+                run.events[layout.EVENT_MAP, state[lay.RESOLVE_NEXT]] = lay.UNREAD
+                state[lay.RESOLVE_NEXT] += 1
+                continue
+            if self._texts_seen == SHAPES_MAX:
+                self._forget_texts()
+                has_begun_anew = True
+                state[lay.RESOLVE_NEXT] = 0
+                continue
+            length = int(state[lay.RESOLVE_LENGTH])
+            self._learn_text(self._scratch[:length].tobytes(), int(state[lay.RESOLVE_KIND]))
+
+    def _resolve(self, run: RawRun, last: int, state: Numbers) -> bool:
+        resolve = kernels().resolve
+        return bool(
+            resolve(
+                run.data,
+                run.events,
+                last,
+                self._roles,
+                self._slots,
+                self._texts,
+                self._arena,
+                self._scratch,
+                TEXT_MAX,
+                state,
+            )
+        )
+
+    def _learn_tables(self, tables: list[KnownTable]) -> None:
+        if tables is not self._tables:
+            self._tables, self._tables_seen = tables, 0
+        for number in range(self._tables_seen, len(tables)):
+            name = table_name(tables[number].table_map)
+            if number >= self._table_names.shape[0]:
+                self._table_names = _larger(self._table_names)
+            self._table_names[number] = self._names.setdefault(name.table, len(self._names))
+            for view in self._views:
+                if number >= view.keep.shape[0]:
+                    view.keep = _larger(view.keep)
+                view.keep[number] = view.definition.scope.includes(name)
+        self._tables_seen = len(tables)
+
+    def _learn_text(self, key: bytes, kind: int) -> None:
+        number = self._texts_seen
+        self._texts_seen += 1
+        self._texts[lay.TEXT_START, number] = self._keep(key)
+        self._texts[lay.TEXT_LENGTH, number] = len(key)
+        self._texts[lay.TEXT_KIND, number] = kind
+        if kind == lay.SHAPE:
+            self._judge_text(number, names_in_shape(key))
+        else:
+            self._judge_context(number, key)
+        # Only now can it be found.
+        found = kernels().find_text(
+            self._scratch, 0, len(key), kind, self._slots, self._texts, self._arena
+        )
+        assert found < 0, "a text is learned once"
+        self._slots[-1 - found] = number
+
+    def _judge_text(self, number: int, names: TextNames) -> None:
+        needs = [self._names.setdefault(name, len(self._names)) for name in names.unqualified]
+        while self._needs_end + len(needs) > self._needs.shape[0]:
+            self._needs = _larger(self._needs)
+        end = self._needs_end + len(needs)
+        self._needs[self._needs_end : end] = needs
+        self._texts[[lay.NEEDS_START, lay.NEEDS_COUNT], number] = self._needs_end, len(needs)
+        self._needs_end = end
+        for view in self._views:
+            stays = names.is_known and all(map(view.definition.scope.includes, names.tables))
+            view.verdicts[lay.ACTION, number] = lay.COPY if stays else lay.DROP
+
+    def _judge_context(self, number: int, key: bytes) -> None:
+        """BEGIN, COMMIT and ROLLBACK stay, with a context that names nothing outside."""
+        reader = Reader(_THREAD_AND_TIME + key)
+        body = QueryEvent.decode(reader, self._format)
+        for view in self._views:
+            inside = confined(body, view.definition.scope, None)
+            view.verdicts[lay.ACTION, number] = lay.COPY
+            if inside != body:
+                context = inside.encode(self._format)[len(_THREAD_AND_TIME) :]
+                view.verdicts[:, number] = lay.PUT, self._keep(context), len(context)
+
+    def _keep(self, data: bytes) -> int:
+        """Keep bytes for the kernels; where they stand."""
+        start, end = self._arena_end, self._arena_end + len(data)
+        while end + PADDING > self._arena.shape[0]:
+            self._arena = _larger(self._arena)
+        self._arena[start:end] = np.frombuffer(data, np.uint8)
+        self._arena_end = end
+        return start
+
+    def select(
+        self, run: RawRun, binlog: int, *, first: int, position: int, room: int, clock_base: int
+    ) -> Spans:
+        """What a binlog gets of a run, from a group on, as far as it goes at once.
+
+        Args:
+            run: That was read last.
+            binlog: Which one.
+            first: The group to begin with.
+            position: Where in its file the binlog stands.
+            room: How many bytes its file may still grow.
+            clock_base: What is added to MySQL's logical timestamps.
+        """
+        view, state = self._views[binlog], self._state
+        state[lay.NEXT_GROUP :] = 0
+        state[lay.CRC32] = crc32_address()
+        state[lay.NEXT_GROUP] = first
+        state[lay.POSITION] = position
+        state[lay.LIMIT] = position + room
+        state[lay.KEEPS_ALL] = view.definition.scope.is_unscoped
+        state[lay.CLOCK_BASE] = clock_base
+        while (status := self._copy(run, view)) == lay.FULL and not state[lay.OUT_LENGTH]:
+            self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
+        counts = view.counts
+        counts.groups += int(state[lay.GROUPS_KEPT])
+        counts.events += int(state[lay.EVENTS_KEPT])
+        counts.rows_events += int(state[lay.ROWS_KEPT])
+        counts.texts_left_out += int(state[lay.TEXTS_LEFT_OUT])
+        return Spans(
+            data=self._out.data[: int(state[lay.OUT_LENGTH])],
+            next_group=int(state[lay.NEXT_GROUP]),
+            needs_reference=status == lay.ASK,
+            needs_file=status == lay.ROTATE,
+            clock=int(state[lay.CLOCK]),
+        )
+
+    def _copy(self, run: RawRun, view: _Views) -> int:
+        wanted = int(run.groups[layout.GROUP_END, -1])
+        if self._actions.shape[0] < wanted:
+            self._actions = np.zeros(2 * wanted, np.uint8)
+        # As much as a window holds is written at once, while it is in the cache.
+        if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
+            self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
+        return int(
+            kernels().copy_groups(
+                run.data,
+                run.events,
+                run.groups,
+                run.count,
+                self._roles,
+                view.keep,
+                view.verdicts,
+                self._texts,
+                self._needs,
+                self._table_names,
+                self._arena,
+                self._out,
+                self._actions,
+                self._state,
+            )
+        )
+
+
+def _larger(array: _Array) -> _Array:
+    """The same numbers in twice the room."""
+    return np.concatenate([array, np.zeros_like(array)])

@@ -1,0 +1,68 @@
+"""Spans and the reference make the same files, byte by byte, of every recorded log."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from binlane.codec.event import Event
+from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.raw import RawRun, raw_groups
+from binlane.grouping.walk import walk
+from binlane.kernels.load import is_compiled
+from binlane.store.byte_source import FileBytes
+from tests.fixture_sets import fixture_names, fixture_set
+from tests.routed_files import outputs, routed, written
+
+_SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.t)", "LOG(crm)", "LOG(shop)", "LOG(shop.a)")
+SETS = [
+    name
+    for name in (*fixture_names("md"), *fixture_names("my97"))
+    if not name.endswith(("encrypted", "netstream", "bigrow", "bigcommit"))
+]
+compiled = pytest.mark.skipif(
+    not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
+)
+
+
+@compiled
+@pytest.mark.parametrize("name", SETS)
+def test_both_paths_make_the_same_files(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path / "in")
+    reports = [
+        routed(paths, tmp_path / str(fast), *_SCOPES, max_binlog_size=8192, uses_kernels=fast)
+        for fast in (True, False)
+    ]
+    assert outputs(tmp_path / "True") == outputs(tmp_path / "False")
+    assert reports[0].counts == reports[1].counts
+
+
+@pytest.mark.parametrize("name", ["md1011_txn", "md118_txn", "my97_txn", "my97_compressed"])
+@pytest.mark.parametrize("window_bytes", [64, 700, 1 << 20])
+def test_raw_groups_are_the_groups(name: str, window_bytes: int, tmp_path: Path) -> None:
+    for path, (file, data) in zip(written(name, tmp_path), fixture_set(name).binlogs, strict=True):
+        expected = [
+            group
+            for group in group_events(walk([data], file=file), file=file)
+            if not group.is_control
+        ]
+        found: list[EventGroup] = []
+        with closing(FileBytes(path)) as source:
+            items = raw_groups(source, file=path, name=file, window_bytes=window_bytes)
+            for item in items:
+                if isinstance(item, RawRun):
+                    found += map(item.group, range(item.count))
+                    assert item.next_position == found[-1].next_position
+                    gtids = [item.gtid(number) for number in range(item.count)]
+                    assert gtids == [group.gtid for group in found[-item.count :]]
+                elif not item.is_control:
+                    found.append(item)
+        assert [_raw(group) for group in found] == [_raw(group) for group in expected]
+        assert found == expected
+
+
+def _raw(group: EventGroup) -> list[bytes | None]:
+    events: tuple[Event, ...] = group.events
+    return [event.raw for event in events]
