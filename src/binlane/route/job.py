@@ -215,11 +215,9 @@ class _Job:
             chunks = open_chunks(file.path)
             walker = Walker(self._metered(chunks), file=file.path, keys=self._request.keys)
             for group in group_events(walker.events(), file=file.name):
-                if group.is_control or group.position >= start:
+                if group.position >= start:
                     yield group
             return
-        if is_inside:
-            yield EventGroup(gtid=None, events=(file.first,), file=file.name, is_control=True)
         with closing(FileBytes(file.path, start)) as plain:
             yield from raw_groups(
                 plain if self._meter is None else MeteredBytes(plain, self._meter),

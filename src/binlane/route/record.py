@@ -74,6 +74,7 @@ class Record:
                     "position": mark.end.position,
                     "gtids": str(mark.position),
                     "clock": mark.clock,
+                    "clock_base": mark.clock_base,
                 }
                 for name, mark in self.marks.items()
             },
@@ -120,6 +121,7 @@ def _record(fields: dict[str, Any]) -> Record:
                 end=FilePosition(each["file"], int(each["position"])),
                 position=parse_position(each["gtids"], flavor),
                 clock=int(each["clock"]),
+                clock_base=each["clock_base"],
             )
             for name, each in fields["binlogs"].items()
         },

@@ -46,6 +46,7 @@ from binlane.store.recovery import RecoveredBinlog
 from binlane.store.settings import StoreSettings
 
 _PENDING_BYTES_MAX: Final = 4 << 20
+_DIRECT_BYTES_MIN: Final = 64 << 10
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _REOPEN_HINT: Final = "check the disk, then start binlane again: it makes the binlog whole"
 
@@ -93,7 +94,8 @@ class Binlog:
         self._pending = bytearray()
         self._written = found.end
         self._position = found.position
-        self._clock_base = self._clock = found.clock
+        self._clock = found.clock
+        self._clock_base = found.clock if found.clock_base is None else found.clock_base
         self._groups_unsynced = 0
         self._has_unsynced = False
         self._saved: Mark | None = None
@@ -205,7 +207,8 @@ class Binlog:
             StoreError: As `append`.
         """
         with self._failing():
-            if not self._pending and len(data) >= _PENDING_BYTES_MAX:
+            if len(data) >= _DIRECT_BYTES_MIN:
+                self._write()
                 self._has_unsynced = True
                 self._file.write_at(data, self._written)
                 self._written += len(data)
@@ -317,9 +320,9 @@ class Binlog:
     def _write(self) -> None:
         if self._pending:
             self._has_unsynced = True
-            self._file.write_at(bytes(self._pending), self._written)
+            self._file.write_at(self._pending, self._written)
             self._written += len(self._pending)
-            self._pending.clear()
+            self._pending = bytearray()
 
     def _sync_file(self) -> None:
         if self._has_unsynced:
@@ -328,7 +331,12 @@ class Binlog:
 
     def _save(self) -> None:
         """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
-        mark = Mark(end=self.end, position=self.position, clock=self._clock)
+        mark = Mark(
+            end=self.end,
+            position=self.position,
+            clock=self._clock,
+            clock_base=self._clock_base,
+        )
         if mark != self._saved:
             with self._failing():
                 self._sync_file()

@@ -48,11 +48,13 @@ class Mark:
         end: Up to where the files are synced: the end of an event group.
         position: The files up to `end` hold all of the scope up to this position of the source.
         clock: The last logical timestamp in the files, where the source is MySQL.
+        clock_base: What was added to the source's to get it; None for what follows it.
     """
 
     end: FilePosition
     position: Position
     clock: int = 0
+    clock_base: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ from typing import Final, Protocol
 DRAFT_SUFFIX: Final = ".tmp"
 """Of a file that has not got its name yet."""
 
+# As much as stays in the processor's cache: larger pieces cost twice the time.
+_PIECE_BYTES: Final = 256 << 10
 _FILE_MODE: Final = 0o640
 _DIRECTORY_MODE: Final = 0o750
 
@@ -83,7 +85,7 @@ class LocalFile:
         """As `DiskFile`."""
         rest = memoryview(data)
         while rest:
-            written = os.pwrite(self._descriptor, rest, position)
+            written = os.pwrite(self._descriptor, rest[:_PIECE_BYTES], position)
             rest, position = rest[written:], position + written
 
     def truncate(self, size_bytes: int) -> None:

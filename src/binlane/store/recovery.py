@@ -45,6 +45,7 @@ class RecoveredBinlog:
         end: Size of the last file: where its last event group ends.
         position: Of the source; the files are complete up to here.
         clock: The last logical timestamp in the files, where the source is MySQL.
+        clock_base: What is added to the source's from here on; None for `clock`.
     """
 
     files: tuple[str, ...]
@@ -52,6 +53,7 @@ class RecoveredBinlog:
     end: int
     position: Position
     clock: int = 0
+    clock_base: int | None = None
 
 
 class _Reached(NamedTuple):
@@ -131,6 +133,7 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         end=mark.end.position,
         position=mark.position,
         clock=mark.clock,
+        clock_base=mark.clock_base,
     )
 
 
