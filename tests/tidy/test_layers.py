@@ -25,6 +25,11 @@ PURE = [
     "session",
     "routing",
     "columnar",
+    "client/authentication.py",
+    "client/dialogue.py",
+    "client/packet_events.py",
+    "client/packet_flow.py",
+    "client/remote_machine.py",
 ]
 WORLD = {
     "asyncio",

@@ -1,27 +1,14 @@
-"""A socket for reading a server's log: `read_remote` gives its events until its end.
-
-Blocking, since whoever prints a log has nothing else to do; a server that is gone is an error.
-"""
+"""A blocking socket to a server, for whoever has nothing else to do than to read from it."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Generator
-from contextlib import closing
 from typing import Final
 
-from binlane.capture.dialogue import Account
-from binlane.capture.packet_flow import Send, StartTls
-from binlane.capture.remote_machine import (
-    HEARTBEAT_PERIOD_S,
-    RemoteEnd,
-    RemoteEvent,
-    RemoteMachine,
-    RemoteRequest,
-)
-from binlane.capture.settings import SourceUrl
-from binlane.capture.transport import seal, tls_context
+from binlane.client.account import tls_context
+from binlane.client.remote_machine import HEARTBEAT_PERIOD_S
+from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 
 _READ_BYTES: Final = 1 << 20
@@ -30,52 +17,10 @@ _CONNECT_S: Final = 10.0
 _SILENT_S: Final = 2.5 * HEARTBEAT_PERIOD_S
 
 
-def account_at(url: SourceUrl, password: str) -> Account:
-    """Who logs in at a server."""
-    return Account(
-        peer=str(url),
-        user=url.user,
-        password=password,
-        ssl_mode=url.ssl_mode,
-        is_local=url.socket is not None,
-        seal=seal,
-    )
-
-
-def read_remote(
-    url: SourceUrl, request: RemoteRequest, *, bind_address: str | None = None
-) -> Generator[RemoteEvent, None, None]:
-    """The events of a server's log; close the iterator to close the connection.
-
-    Args:
-        url: The server.
-        request: From where on, and how far.
-        bind_address: Own address to connect from; any by default.
-
-    Raises:
-        PeerError: If the server cannot be reached, refuses something, or goes away.
-        ConfigError: If a file of certificates cannot be used.
-        CodecError: If an event is damaged, with the server's file and position.
-    """
-    machine = RemoteMachine(request)
-    connection = ServerConnection(url, bind_address)
-    with closing(connection):
-        while True:
-            for output in machine.receive(connection.read()):
-                if isinstance(output, RemoteEvent):
-                    yield output
-                elif isinstance(output, RemoteEnd):
-                    return
-                elif isinstance(output, Send):
-                    connection.write(output.data)
-                elif isinstance(output, StartTls):
-                    connection.start_tls()
-
-
 class ServerConnection:
     """A socket whose failures are errors of the peer."""
 
-    def __init__(self, url: SourceUrl, bind_address: str | None) -> None:
+    def __init__(self, url: ServerUrl, bind_address: str | None) -> None:
         self._url = url
         try:
             self._socket = _connected(url, bind_address)
@@ -129,7 +74,7 @@ class ServerConnection:
         )
 
 
-def _connected(url: SourceUrl, bind_address: str | None) -> socket.socket:
+def _connected(url: ServerUrl, bind_address: str | None) -> socket.socket:
     if url.socket is None:
         source = None if bind_address is None else (bind_address, 0)
         return socket.create_connection((url.host, url.port), _CONNECT_S, source)
