@@ -276,11 +276,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope)
     else:
         # Where its columns are not understood it comes with its first rows.
         with suppress(StatementError):
-            columns = created_columns(
-                statement.text,
-                ansi_quotes=statement.has_ansi_quotes,
-                no_backslash_escapes=not statement.has_backslash_escapes,
-            )
+            columns = created_columns(statement.text, **statement.quoting)
             schema = pa.schema([(each.name, _arrow_type(each.definition)) for each in columns])
             yield Create(table, schema)
 
@@ -288,11 +284,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope)
 def _alter_steps(statement: Statement, effects: StatementEffects) -> Iterator[Step]:
     table = effects.writes[0]
     try:
-        changes = column_changes(
-            statement.text,
-            ansi_quotes=statement.has_ansi_quotes,
-            no_backslash_escapes=not statement.has_backslash_escapes,
-        )
+        changes = column_changes(statement.text, **statement.quoting)
     except StatementError as error:
         yield Abandon(table, f"ALTER TABLE cannot be followed: {error}")
         return

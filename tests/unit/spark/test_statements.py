@@ -56,18 +56,15 @@ def test_where_a_statement_stands() -> None:
         "binlog.000001",
         367,
     )
-    assert (first.gtid, first.has_ansi_quotes, first.has_backslash_escapes) == (
-        "0-1-1",
-        False,
-        True,
-    )
+    assert first.gtid == "0-1-1"
+    assert first.quoting == {"ansi_quotes": False, "no_backslash_escapes": False}
 
 
 def test_sql_mode_is_that_of_the_session() -> None:
     quoted = [
         each for each in statements_of("md1011_ddl") if each.text.startswith('CREATE TABLE "')
     ]
-    assert [each.has_ansi_quotes for each in quoted] == [True]
+    assert [each.quoting["ansi_quotes"] for each in quoted] == [True]
     assert quoted[0].effects().writes == (TableName("shop", 'ansi "q"x'),)
 
 
