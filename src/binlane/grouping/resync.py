@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from binlane.codec.event import EventHeader, checksum
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
 from binlane.codec.types import EventType, Flavor
+from binlane.grouping.pieces import Pieces
 
 _WINDOW_BYTES: Final = 1 << 20
 # Event groups begin with small events: there is no need to hold large ones to be certain of them.
@@ -108,12 +109,11 @@ class _Search:
         *,
         wanted: _IsWanted = _IS_KNOWN,
     ) -> None:
-        self._chunks = iter(chunks)
+        self._pieces = Pieces(chunks)
         self._start = position
         self._format = format_
         self._shift = shift
         self._wanted = wanted
-        self._buffer = b""
 
     def next_event(self, stop: int | None = None) -> Found | None:
         """The first event, if it begins before `stop`."""
@@ -122,19 +122,18 @@ class _Search:
                 shift = self._certain_shift(offset)
                 if shift is not None:
                     return Found(self._start + offset, shift)
-            self._buffer = self._buffer[size:]
+            self._pieces.take(size)
             self._start += size
         return None
 
     def _searched_next(self, stop: int | None) -> int:
         """At how many offsets of the buffer an event may begin; 0 at the end."""
-        self._fill(_WINDOW_BYTES)
-        size = min(_WINDOW_BYTES, len(self._buffer) - HEADER_LENGTH + 1)
+        size = min(_WINDOW_BYTES, self._pieces.fill(_WINDOW_BYTES) - HEADER_LENGTH + 1)
         return max(size if stop is None else min(size, stop - self._start), 0)
 
     def _candidates(self, size: int) -> Iterator[int]:
         """Offsets below `size` where bytes look like the header of an event."""
-        data = np.frombuffer(self._buffer, np.uint8, size + HEADER_LENGTH - 1)
+        data = np.frombuffer(self._pieces.peek(size + HEADER_LENGTH - 1), np.uint8)
         typed = np.flatnonzero(self._wanted[data[_TYPE_OFFSET : _TYPE_OFFSET + size]])
         lengths = _numbers(data, typed + _LENGTH_OFFSET)
         fits = lengths >= HEADER_LENGTH + self._format.checksum_length
@@ -148,20 +147,20 @@ class _Search:
         """The shift of the event at an offset; None if it is not certain."""
         header = self._header(offset)
         end = offset + header.length
-        if not header.next_position or not self._fill(end):
+        if not header.next_position or self._pieces.fill(end) < end:
             return None
         shift = header.next_position - (self._start + end & _MASK)
         if self._format.checksum_length:
-            data = self._buffer[offset : end - CHECKSUM_LENGTH]
-            stored = self._buffer[end - CHECKSUM_LENGTH : end]
-            is_certain = checksum(data) == int.from_bytes(stored, "little")
+            data = self._pieces.peek(header.length, offset)
+            stored = int.from_bytes(data[-CHECKSUM_LENGTH:], "little")
+            is_certain = checksum(data[:-CHECKSUM_LENGTH]) == stored
         else:
-            is_certain = not self._fill(end + 1) or self._is_plausible(end, shift)
+            is_certain = self._pieces.fill(end + 1) == end or self._is_plausible(end, shift)
         return shift if is_certain else None
 
     def _is_plausible(self, offset: int, shift: int) -> bool:
         """Whether an event seems to start here, in a log without checksums."""
-        if not self._fill(offset + HEADER_LENGTH):
+        if self._pieces.fill(offset + HEADER_LENGTH) < offset + HEADER_LENGTH:
             return False
         header = self._header(offset)
         end = self._start + offset + header.length + shift
@@ -172,17 +171,7 @@ class _Search:
         )
 
     def _header(self, offset: int) -> EventHeader:
-        return EventHeader.decode(self._buffer[offset : offset + HEADER_LENGTH])
-
-    def _fill(self, length: int) -> bool:
-        """Have at least `length` bytes in the buffer; False where the file ends before."""
-        parts, available = [self._buffer], len(self._buffer)
-        while available < length and (chunk := next(self._chunks, None)) is not None:
-            parts.append(chunk)
-            available += len(chunk)
-        if len(parts) > 1:
-            self._buffer = b"".join(parts)
-        return available >= length
+        return EventHeader.decode(self._pieces.peek(HEADER_LENGTH, offset))
 
 
 def _numbers(data: NDArray[np.uint8], offsets: _Numbers) -> _Numbers:
