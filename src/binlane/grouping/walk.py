@@ -64,13 +64,19 @@ class Walker:
         """
         if self.format is None:
             self._magic()
-        while self._has_header():
+        while (available := self._pieces.fill(HEADER_LENGTH)) >= HEADER_LENGTH:
             try:
                 event = self._next_event()
             except CodecError as error:
                 raise error.at(self._file, self.position) from None
             yield event
             self.position = event.next_position
+        if available:
+            raise TruncatedError(
+                f"{available} bytes stand after the last event; "
+                f"an event header needs {HEADER_LENGTH}",
+                hint="the file was cut, or its server still writes it",
+            ).at(self._file, self.position)
 
     def _magic(self) -> None:
         magic = self._pieces.take(len(MAGIC))
@@ -95,31 +101,20 @@ class Walker:
                 f"{HEADER_LENGTH} to {EVENT_LENGTH_MAX} are possible",
                 hint="the file is damaged here: fetch it again from its source",
             )
-        available = self._pieces.fill(header.length)
-        if available < header.length:
+        data = self._pieces.take(header.length)
+        if len(data) < header.length:
             raise TruncatedError(
                 f"the file ends inside {header.type_name}: {header.length} bytes are announced, "
-                f"{available} are there",
+                f"{len(data)} are there",
                 hint="the file was cut, or its server still writes it",
             )
-        event = decode_event(self._pieces.take(header.length), self.format, position=self.position)
+        event = decode_event(data, self.format, position=self.position)
         self._is_relay_log |= _begins_relay_log(event)
         if not self._is_relay_log:
             _check_position(event, self._shift)
         if isinstance(event.body, FormatDescriptionEvent):
             self.format = event.body.format
         return self._fragments.feed(event)
-
-    def _has_header(self) -> bool:
-        """Whether another event begins; not at the clean end of the file."""
-        available = self._pieces.fill(HEADER_LENGTH)
-        if 0 < available < HEADER_LENGTH:
-            raise TruncatedError(
-                f"{available} bytes stand after the last event; "
-                f"an event header needs {HEADER_LENGTH}",
-                hint="the file was cut, or its server still writes it",
-            ).at(self._file, self.position)
-        return available > 0
 
 
 def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> Iterator[Event]:
