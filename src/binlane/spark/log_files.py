@@ -13,8 +13,8 @@ from typing import Final
 
 from binlane.codec.columns import decode_rows
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event, checksum, encode_event
-from binlane.codec.format import CHECKSUM_LENGTH, MAGIC, Format
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC, Format
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor
 from binlane.columnar.selection import file_number
@@ -204,13 +204,6 @@ def _log_file(path: Path) -> LogFile:
 def _log_name(name: str) -> str | None:
     match = _BINLOG_NAME.fullmatch(name)
     return match["log"] if match else None
-
-
-def fingerprint(path: str) -> str:
-    """Tells a file from another one that later gets its name: the checksum of its first event."""
-    event = first_event(path)
-    data = encode_event(event, None)
-    return f"{checksum(data[:-CHECKSUM_LENGTH]):08x}"
 
 
 def group_start(path: str, position: int, format_: Format, *, stop: int | None) -> int | None:

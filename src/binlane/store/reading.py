@@ -13,8 +13,8 @@ from typing import Final, cast
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
-from binlane.codec.event import Event
-from binlane.codec.format import MAGIC, Format
+from binlane.codec.event import Event, checksum, encode_event
+from binlane.codec.format import CHECKSUM_LENGTH, MAGIC, Format
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
@@ -70,6 +70,12 @@ def format_of(event: Event) -> Format:
     """What a FORMAT_DESCRIPTION decides."""
     assert isinstance(event.body, FormatDescriptionEvent), "the first event of a file is one"
     return event.body.format
+
+
+def fingerprint(first: Event) -> str:
+    """Tells a file from another one that later gets its name: the checksum of its first event."""
+    data = encode_event(first, None)
+    return f"{checksum(data[:-CHECKSUM_LENGTH]):08x}"
 
 
 def read_head(path: Path) -> FileHead:
