@@ -7,6 +7,7 @@ import ssl
 from typing import Final
 
 from binlane.client.account import tls_context
+from binlane.client.packet_flow import Send, StartTls
 from binlane.client.remote_machine import HEARTBEAT_PERIOD_S
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
@@ -38,15 +39,21 @@ class ServerConnection:
             raise PeerError("the server closed the connection", peer=str(self._url), phase="dump")
         return data
 
-    def write(self, data: bytes) -> None:
-        """Send bytes."""
+    def do(self, step: Send | StartTls) -> None:
+        """Send bytes, or go on inside TLS."""
+        if isinstance(step, StartTls):
+            self._start_tls()
+            return
         try:
-            self._socket.sendall(data)
+            self._socket.sendall(step.data)
         except OSError as error:
             raise self._failure(error, "write") from None
 
-    def start_tls(self) -> None:
-        """Go on inside TLS."""
+    def close(self) -> None:
+        """Go away."""
+        self._socket.close()
+
+    def _start_tls(self) -> None:
         context = tls_context(self._url)
         try:
             self._socket = context.wrap_socket(self._socket, server_hostname=self._url.host)
@@ -59,10 +66,6 @@ class ServerConnection:
             ) from None
         except OSError as error:
             raise self._failure(error, "TLS") from None
-
-    def close(self) -> None:
-        """Go away."""
-        self._socket.close()
 
     def _failure(self, error: OSError, phase: str) -> PeerError:
         reason = "no answer in time" if isinstance(error, TimeoutError) else str(error.strerror)

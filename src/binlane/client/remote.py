@@ -9,7 +9,6 @@ from collections.abc import Generator
 from contextlib import closing
 
 from binlane.client.connection import ServerConnection
-from binlane.client.packet_flow import Send, StartTls
 from binlane.client.remote_machine import (
     RemoteEnd,
     RemoteEvent,
@@ -43,7 +42,5 @@ def read_remote(
                     yield output
                 elif isinstance(output, RemoteEnd):
                     return
-                elif isinstance(output, Send):
-                    connection.write(output.data)
-                elif isinstance(output, StartTls):
-                    connection.start_tls()
+                else:
+                    connection.do(output)

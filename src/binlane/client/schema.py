@@ -8,7 +8,7 @@ from typing import Final
 from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
 from binlane.client.dialogue import Account, Dialogue, ask, log_in
-from binlane.client.packet_flow import PacketFlow, Send
+from binlane.client.packet_flow import PacketFlow
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.names import TableName, quote
@@ -50,10 +50,7 @@ def read_schema(url: ServerUrl, password: str) -> Definitions:
         while True:
             for payload in flow.packets(connection.read()):
                 for step in flow.converse(payload):
-                    if isinstance(step, Send):
-                        connection.write(step.data)
-                    else:
-                        connection.start_tls()
+                    connection.do(step)
                 if flow.result is not None:
                     return flow.result
 
