@@ -14,8 +14,9 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.capture.settings import SourceSettings, SourceUrl, StartAt
+from binlane.capture.settings import SourceSettings, StartAt
 from binlane.capture.transport import Capture
+from binlane.client.settings import ServerUrl
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
 from binlane.positions import mariadb_position
@@ -110,7 +111,7 @@ class ListeningPort:
         self._capture = asyncio.create_task(self._feed())
 
     async def _feed(self) -> None:
-        source = SourceSettings(url=SourceUrl.parse(self._source.url))
+        source = SourceSettings(url=ServerUrl.parse(self._source.url))
         done = self._store.source_position()
         start = mariadb_position(done) if done else StartAt.NOW
         async with aclosing(Capture(source, start).batches()) as batches:

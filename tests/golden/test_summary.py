@@ -9,6 +9,7 @@ import pytest
 
 from binlane.cat.row_count import count_rows
 from binlane.cat.summary import Summary
+from binlane.cat.summary.as_json import summary_json
 from binlane.codec.columns import decode_rows
 from binlane.codec.rows import RowsEvent
 from binlane.codec.table_metadata import table_columns
@@ -40,12 +41,13 @@ def summary_of(name: str) -> Summary:
     for file, data in fixture_set(name).binlogs:
         for event in expanded_all(walk([data], file=file), file=file):
             summary.feed(event, file=file)
+    summary.finish()
     return summary
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_events_and_bytes_are_those_of_the_files(name: str) -> None:
-    figures: Any = summary_of(name).json()
+    figures: Any = summary_json(summary_of(name))
     binlogs = fixture_set(name).binlogs
     assert figures["size_bytes"] == sum(len(data) - 4 for _, data in binlogs)
     assert [file["size_bytes"] for file in figures["files"]] == [len(data) for _, data in binlogs]
@@ -56,7 +58,7 @@ def test_events_and_bytes_are_those_of_the_files(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in LISTED if name not in _NOT_LISTED])
 def test_rows_are_those_that_the_tools_print(name: str) -> None:
     expected = Counter((row["db"], row["table"], row["op"]) for row in fixture_set(name).rows())
-    figures: Any = summary_of(name).json()
+    figures: Any = summary_json(summary_of(name))
     found = {
         (table["database"], table["table"], operation[0].upper()): table[operation]
         for table in figures["tables"]

@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from binlane.capture.settings import SourceSettings, SourceUrl, Start, StartAt
+from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.capture.transport import Capture
+from binlane.client.settings import ServerUrl
 from binlane.codec.rows import RowsEvent
 from binlane.errors import ConfigError, PeerError
 from binlane.grouping.event_group import EventGroup, group_events
@@ -34,7 +35,7 @@ def settings_for(
     server: PrivateServer, *, url: str | None = None, password: str = ""
 ) -> SourceSettings:
     return SourceSettings(
-        url=SourceUrl.parse(url or server.url),
+        url=ServerUrl.parse(url or server.url),
         password=password,
         heartbeat_period_s=0.5,
         timeout_s=TIMEOUT_S,
@@ -346,7 +347,7 @@ def test_an_account_without_the_privilege(mariadb_server: PrivateServer, tmp_pat
     execute(mariadb_server, "CREATE USER 'cap2'@'%' IDENTIFIED BY 'right'")
     password_file = tmp_path / "secret"
     password_file.write_text("right\n")
-    url = SourceUrl(user="cap2", port=mariadb_server.port)
+    url = ServerUrl(user="cap2", port=mariadb_server.port)
     capture = Capture(SourceSettings(url=url, password_file=password_file))
     with pytest.raises(PeerError) as caught:
         asyncio.run(read_until(capture, GtidPosition()))
@@ -370,7 +371,7 @@ def test_the_privilege_suffices_also_over_the_socket(mariadb_server: PrivateServ
 
 def test_a_password_file_that_is_not_there(mariadb_server: PrivateServer, tmp_path: Path) -> None:
     settings = SourceSettings(
-        url=SourceUrl(user="root", port=mariadb_server.port), password_file=tmp_path / "none"
+        url=ServerUrl(user="root", port=mariadb_server.port), password_file=tmp_path / "none"
     )
     with pytest.raises(ConfigError) as caught:
         asyncio.run(read_until(Capture(settings), GtidPosition()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.capture.schema import read_schema
-from binlane.capture.settings import SourceUrl
+from binlane.client.schema import read_schema
+from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.names import TableName
 from binlane.service.private_server import PrivateServer
@@ -22,7 +22,7 @@ def test_a_server_tells_the_columns_of_its_tables(mariadb_server: PrivateServer)
         "CREATE VIEW v AS SELECT 1 AS a",
         "CREATE SEQUENCE counter",
     )
-    definitions = read_schema(SourceUrl.parse(mariadb_server.url), "")
+    definitions = read_schema(ServerUrl.parse(mariadb_server.url), "")
     assert all(database != "sys" for database, _ in definitions)
     catalog = SchemaCatalog()
     catalog.load_statements(definitions)
@@ -44,4 +44,4 @@ def test_a_server_tells_the_columns_of_its_tables(mariadb_server: PrivateServer)
 
 def test_a_server_that_refuses_is_an_error(mariadb_server: PrivateServer) -> None:
     with pytest.raises(PeerError, match="Access denied"):
-        read_schema(SourceUrl.parse(mariadb_server.url.replace("root", "nobody")), "wrong")
+        read_schema(ServerUrl.parse(mariadb_server.url.replace("root", "nobody")), "wrong")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from binlane.capture.packet_events import PacketEvents, is_artificial
+from binlane.client.packet_events import PacketEvents, is_artificial
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.format import Format
 from binlane.codec.heartbeat import HeartbeatEvent

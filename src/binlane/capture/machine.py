@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.capture.dialogue import (
+from binlane.capture.event_stream import EventStream
+from binlane.capture.settings import Start, StartAt
+from binlane.capture.source_facts import FACTS_STATEMENT, SourceFacts
+from binlane.client.dialogue import (
+    GTID_CAPABILITY,
     Account,
     Command,
     Dialogue,
@@ -20,10 +24,7 @@ from binlane.capture.dialogue import (
     refusal,
     tell,
 )
-from binlane.capture.event_stream import EventStream
-from binlane.capture.packet_flow import PacketFlow, Send, StartTls
-from binlane.capture.settings import Start, StartAt
-from binlane.capture.source_facts import FACTS_STATEMENT, SourceFacts
+from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.codec.format import MAGIC, Format
 from binlane.codec.packets.commands import BinlogDump, RegisterSlave
 from binlane.codec.packets.flags import DumpFlag
@@ -33,8 +34,6 @@ from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup
 from binlane.positions import FilePosition, GtidPosition
 
-# 4 is MARIA_SLAVE_CAPABILITY_GTID: events are sent as they stand in the file.
-_CAPABILITY: Final = 4
 _NS_PER_S: Final = 1_000_000_000
 _REPORT_HOST: Final = "binlane"
 
@@ -184,7 +183,7 @@ def _settings_statement(request: DumpRequest, position: GtidPosition | None) -> 
     settings = {
         "@master_heartbeat_period": str(int(request.heartbeat_period_s * _NS_PER_S)),
         "@master_binlog_checksum": "@@global.binlog_checksum",
-        "@mariadb_slave_capability": str(_CAPABILITY),
+        "@mariadb_slave_capability": str(GTID_CAPABILITY),
     }
     if position is not None:
         settings["@slave_connect_state"] = f"'{position}'"

@@ -16,17 +16,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
 from binlane.capture.backoff import Backoff
-from binlane.capture.dialogue import Account
 from binlane.capture.machine import DumpRequest, Ended, SourceMachine, Streaming
-from binlane.capture.packet_flow import Send, StartTls
-from binlane.capture.settings import SourceSettings, SourceUrl, SslMode, Start
+from binlane.capture.settings import SourceSettings, Start
 from binlane.capture.source_facts import SourceFacts
+from binlane.client.account import account_at, tls_context
+from binlane.client.packet_flow import Send, StartTls
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.errors import BinlaneError, ConfigError, PeerError
 from binlane.grouping.event_group import EventGroup
@@ -191,17 +186,8 @@ class Capture:
         return data
 
     def _request(self) -> DumpRequest:
-        url = self.settings.url
-        account = Account(
-            peer=str(url),
-            user=url.user,
-            password=_password(self.settings),
-            ssl_mode=url.ssl_mode,
-            is_local=url.socket is not None,
-            seal=seal,
-        )
         return DumpRequest(
-            account=account,
+            account=account_at(self.settings.url, _password(self.settings)),
             start=self._start if self.position is None else self.position,
             server_id=self.server_id,
             heartbeat_period_s=self.settings.heartbeat_period_s,
@@ -265,37 +251,3 @@ def _password(settings: SourceSettings) -> str:
             key="source.password_file",
             hint="its first line is the password, in UTF-8",
         ) from None
-
-
-def tls_context(url: SourceUrl) -> ssl.SSLContext:
-    """What a connection to a server trusts and shows.
-
-    Raises:
-        ConfigError: If a file of certificates cannot be used.
-    """
-    try:
-        context = ssl.create_default_context(cafile=url.ssl_ca)
-        if url.ssl_cert is not None:
-            context.load_cert_chain(url.ssl_cert, url.ssl_key)
-    except OSError as error:
-        raise ConfigError(
-            f"the TLS files of {url} cannot be used: {error}",
-            key="source.url",
-            hint="check ssl-ca, ssl-cert and ssl-key",
-        ) from None
-    context.check_hostname = url.ssl_mode is SslMode.VERIFY_IDENTITY
-    if url.ssl_mode not in (SslMode.VERIFY_CA, SslMode.VERIFY_IDENTITY):
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-def seal(pem: bytes, data: bytes) -> bytes:
-    """Encrypt with a server's public key, as `caching_sha2_password` wants it.
-
-    Raises:
-        ValueError: If `pem` is no public key for it.
-    """
-    key = load_pem_public_key(pem)
-    if not isinstance(key, RSAPublicKey):
-        raise ValueError("caching_sha2_password takes RSA keys")  # noqa: TRY004 - the peer's fault
-    return key.encrypt(data, OAEP(mgf=MGF1(SHA1()), algorithm=SHA1(), label=None))  # noqa: S303

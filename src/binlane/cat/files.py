@@ -12,22 +12,18 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from binlane.codec.event import Event
-from binlane.codec.format import MAGIC
 from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import CodecError
-from binlane.grouping.decryption import is_encrypted, plain_chunks
 from binlane.grouping.walk import Walker
 from binlane.store.chunks import STDIN, base_name, open_chunks
+from binlane.store.log_chunks import is_plain, log_chunks
 
 if TYPE_CHECKING:
     from binlane.cat.force import ForcedWalk, LeftOut
     from binlane.codec.encryption import KeyRing
-
-_HEAD_BYTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +105,7 @@ class _File:
             return
         yield head
         start = self._start_position
-        if start > head.next_position and _is_plain(self._path):
+        if start > head.next_position and is_plain(self._path):
             jump = Walker(
                 self._chunks(start), file=self._path, position=start, format_=walker.format
             ).events()
@@ -143,10 +139,10 @@ class _File:
         source = self._spooled() if path == STDIN else path
 
         def bytes_from(position: int) -> Iterator[bytes]:
-            if not position or _is_plain(source):
-                return open_chunks(source, position=position)
-            plain = plain_chunks(open_chunks(source), file=path, keys=reading.keys)
-            return _behind(plain, position)
+            # The walk decrypts a file that it begins with.
+            if not position:
+                return open_chunks(source)
+            return log_chunks(source, position=position, keys=reading.keys, file=path)
 
         return ForcedWalk(bytes_from, file=path, keys=reading.keys, report=reading.report)
 
@@ -164,23 +160,6 @@ def _first_or_none(events: Iterator[Event]) -> Event | None:
         return next(events, None)
     except CodecError:
         return None
-
-
-def _is_plain(path: str) -> bool:
-    """Whether positions in the file are positions in the log."""
-    if path == STDIN or not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    return head.startswith(MAGIC) and not is_encrypted(head)
-
-
-def _behind(chunks: Iterable[bytes], position: int) -> Iterator[bytes]:
-    """The bytes from a position on."""
-    for chunk in chunks:
-        if position < len(chunk):
-            yield chunk[position:]
-        position = max(0, position - len(chunk))
 
 
 def _metered(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -60,8 +61,8 @@ def print_fast(
         CodecError: At the first fault; what stands before it is printed.
     """
     from binlane.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
-    from binlane.cat.fast_text.window import open_log  # noqa: PLC0415
     from binlane.kernels.load import kernels  # noqa: PLC0415
+    from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.store.chunks import base_name  # noqa: PLC0415
 
     output.flush()
@@ -69,8 +70,9 @@ def print_fast(
         renderer, request.text_options(), output.buffer.write, kernel=kernels().print_events
     )
     for path in request.files:
-        with open_log(path, keys=keys, meter=meter) as read:
-            printer.print_file(read, path=path, name=base_name(path))
+        with closing(FileBytes.of_log(path, keys=keys)) as source:
+            told = source if meter is None else MeteredBytes(source, meter)
+            printer.print_file(told, path=path, name=base_name(path))
 
 
 def _size_bytes(paths: tuple[str, ...]) -> int:

@@ -14,18 +14,19 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.capture.remote import account_at, read_remote
-from binlane.capture.remote_machine import RemoteEvent, RemoteRequest
-from binlane.capture.settings import SourceUrl, SslMode
 from binlane.cat.files import LogFile
+from binlane.client.account import account_at
+from binlane.client.remote import read_remote
+from binlane.client.remote_machine import RemoteEvent, RemoteRequest
+from binlane.client.settings import ServerUrl, SslMode
 from binlane.codec.format import MAGIC
 from binlane.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from binlane.capture.schema import Definitions
     from binlane.cli.cat_request import CatRequest
+    from binlane.client.schema import Definitions
 
 _DEFAULT_PORT: Final = 3306
 _SERVER_ID_BASE: Final = 0x62000000
@@ -112,9 +113,9 @@ def server_schema(address: str, given: Mapping[str, Any]) -> Definitions:
         ConfigError: If the URL is none.
         PeerError: If the server cannot be asked.
     """
-    from binlane.capture.schema import read_schema  # noqa: PLC0415  # for this option only
+    from binlane.client.schema import read_schema  # noqa: PLC0415  # for this option only
 
-    return read_schema(SourceUrl.parse(address, key="--schema"), _password(given))
+    return read_schema(ServerUrl.parse(address, key="--schema"), _password(given))
 
 
 class _Server:
@@ -156,12 +157,12 @@ class _Server:
         return _SERVER_ID_BASE + secrets.randbelow(_SERVER_ID_RANDOM)
 
 
-def _url(given: Mapping[str, Any]) -> SourceUrl:
+def _url(given: Mapping[str, Any]) -> ServerUrl:
     protocol = (given["protocol"] or "").lower()
     if protocol == "socket" and given["socket"] is None:
         raise click.UsageError("--protocol=socket needs --socket PATH")
     is_local = given["socket"] is not None and protocol != "tcp"
-    return SourceUrl(
+    return ServerUrl(
         scheme="mysql",
         user=given["user"] or _own_name(),
         host=given["host"],

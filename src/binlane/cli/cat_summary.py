@@ -77,13 +77,21 @@ def print_summary(summary: Summary, request: CatRequest) -> None:
     Raises:
         StoreError: If the page cannot be written.
     """
+    summary.finish()
     if request.given["html_file"] is not None:
+        from binlane.cat.summary.html import summary_html  # noqa: PLC0415  # only when asked for
+
         with open_output(str(request.given["html_file"]), errors="backslashreplace") as page:
-            page.write(summary.html())
+            page.write(summary_html(summary))
     with open_output(None, errors="backslashreplace") as output:
         if request.given["format_"] == "json":
-            click.echo(json.dumps(summary.json(), ensure_ascii=False), file=output)
+            from binlane.cat.summary.as_json import summary_json  # noqa: PLC0415  # as above
+
+            click.echo(json.dumps(summary_json(summary), ensure_ascii=False), file=output)
             return
+        from binlane.cat.summary.text import summary_text  # noqa: PLC0415  # rich is slow to load
+
         has_color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
-        click.echo(summary.text(width, color=has_color), file=output, color=has_color)
+        text = summary_text(summary, width=width, color=has_color)
+        click.echo(text, file=output, color=has_color)

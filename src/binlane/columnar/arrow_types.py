@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.codec.charsets import BINARY_COLLATION
 from binlane.codec.columns import Column
 from binlane.codec.json_diff import JsonDiffs
 from binlane.codec.json_text import json_text
@@ -27,7 +28,6 @@ Converter = Callable[[Any], object]
 
 DECIMAL_DIGITS_MAX: Final = 38
 UNSIGNED_LONG: Final = pa.decimal128(20, 0)
-BINARY_COLLATION: Final = 63
 _BIT_LONG_MAX: Final = 63
 
 _SIGNED: Final[Mapping[ColumnType, pa.DataType]] = MappingProxyType(

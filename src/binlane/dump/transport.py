@@ -10,8 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
 from binlane.codec.format import HEADER_LENGTH
 from binlane.dump.machine import BEGINNING, Dump
@@ -25,7 +24,9 @@ from binlane.dump.start import (
     gtid_ahead,
 )
 from binlane.errors import CodecError, StatementError
-from binlane.positions import FilePosition, GtidPosition, Position, mariadb_position
+from binlane.positions import FilePosition, GtidPosition, mariadb_position
+from binlane.store.files import BinlogFile
+from binlane.store.live import LiveBinlog
 
 _CHUNK: Final = 512 << 10
 # What was just written is in the page cache: a thread would cost more than the read.
@@ -37,89 +38,6 @@ logger = logging.getLogger(__name__)
 
 Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets; returns when the client takes more."""
-
-
-class PublishedFile(Protocol):
-    """One file of a binlog."""
-
-    @property
-    def name(self) -> str:
-        """Base name, such as `orders.000001`."""
-        ...
-
-    @property
-    def path(self) -> Path:
-        """Where it stands."""
-        ...
-
-
-class PublishedBinlog(Protocol):
-    """What a dump needs of a binlog of the store."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def begin(self) -> Position:
-        """What was done before its first file."""
-        ...
-
-    @property
-    def position(self) -> Position:
-        """The watermark: it is complete up to here."""
-        ...
-
-    @property
-    def end(self) -> FilePosition:
-        """Where the last whole event group ends."""
-        ...
-
-    def files(self) -> Sequence[PublishedFile]:
-        """All files, oldest first."""
-        ...
-
-
-class LiveBinlog:
-    """A binlog that tells waiting dumps when there is more.
-
-    All of it is called in one event loop; a writer in another thread notifies by
-    `loop.call_soon_threadsafe(live.notify)`.
-
-    Attributes:
-        binlog: As the store publishes it.
-        version: Grows with each change.
-        is_dropped: Whether DROP BINLOG was executed.
-    """
-
-    def __init__(self, binlog: PublishedBinlog) -> None:
-        self.binlog = binlog
-        self.version = 0
-        self.is_dropped = False
-        self._changed = asyncio.Event()
-
-    def notify(self) -> None:
-        """Wake all who wait: end, watermark or files have changed."""
-        self.version += 1
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    def drop(self) -> None:
-        """End all dumps of it."""
-        self.is_dropped = True
-        self.notify()
-
-    async def wait_for_change(self, version: int, timeout_s: float | None) -> None:
-        """Return once the version is another than `version`, or after `timeout_s` seconds."""
-        if self.version != version:
-            return
-        changed = self._changed
-        try:
-            async with asyncio.timeout(timeout_s):
-                await changed.wait()
-        except TimeoutError:
-            return
 
 
 async def serve_dump(request: DumpRequest, live: LiveBinlog, send: Send) -> bytes:
@@ -138,10 +56,10 @@ async def serve_dump(request: DumpRequest, live: LiveBinlog, send: Send) -> byte
     try:
         await _Stream(request, live, dump, send).run()
     except StatementError as error:
-        logger.info("dump of %s to replica %d: %s", live.binlog.name, request.server_id, error)
+        logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
         return dump.error(error)
     except (CodecError, OSError) as error:
-        logger.exception("dump of %s to replica %d", live.binlog.name, request.server_id)
+        logger.exception("dump of %s to replica %d", live.name, request.server_id)
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
     return dump.end()
 
@@ -167,58 +85,57 @@ class _Stream:
                 return
             file, head, position = next_file, _read_head(next_file), BEGINNING
 
-    async def _start(self) -> tuple[PublishedFile, FileHead, int]:
+    async def _start(self) -> tuple[BinlogFile, FileHead, int]:
         if self._request.connect_state is not None:
             return await self._start_by_gtid(self._request.connect_state)
         name, position = self._request.file, self._request.position
-        file = next((file for file in self._live.binlog.files() if name in ("", file.name)), None)
+        file = next((file for file in self._live.published.files if name in ("", file.name)), None)
         if file is None:
             raise refusal(
                 "Could not find first log file name in binary log index file",
-                hint=f"SHOW BINARY LOGS FOR '{self._live.binlog.name}' lists the files",
+                hint=f"SHOW BINARY LOGS FOR '{self._live.name}' lists the files",
             )
-        end = self._live.binlog.end
+        end = self._live.published.end
         with file.path.open("rb") as stream:
             size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
             data = _read(stream, position, HEADER_LENGTH) if position <= size else b""
         check_position(FilePosition(file.name, position), data, end=size)
         return file, _read_head(file), position
 
-    async def _start_by_gtid(
-        self, connect_state: GtidPosition
-    ) -> tuple[PublishedFile, FileHead, int]:
-        binlog = self._live.binlog
+    async def _start_by_gtid(self, connect_state: GtidPosition) -> tuple[BinlogFile, FileHead, int]:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
-            if left_s <= 0 or not gtid_ahead(connect_state, mariadb_position(binlog.position)):
+            position = mariadb_position(self._live.published.position)
+            if left_s <= 0 or not gtid_ahead(connect_state, position):
                 break
             await self._live.wait_for_change(version, left_s)
+        published = self._live.published
         check_connect_state(
             connect_state,
-            begin=mariadb_position(binlog.begin),
-            watermark=mariadb_position(binlog.position),
-            name=binlog.name,
+            begin=mariadb_position(published.begin),
+            watermark=mariadb_position(published.position),
+            name=self._live.name,
         )
-        files = binlog.files()
+        files = published.files
         head = file_for(connect_state, _heads(reversed(files)))
         return next(file for file in files if file.name == head.file), head, BEGINNING
 
-    async def _send_file(self, stream: BinaryIO) -> PublishedFile | None:
+    async def _send_file(self, stream: BinaryIO) -> BinlogFile | None:
         """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
         dump, live = self._dump, self._live
         while True:
             version = live.version
             if live.is_dropped:
-                raise refusal(f"binlog '{live.binlog.name}' was dropped")
-            end = live.binlog.end
+                raise refusal(f"binlog '{live.name}' was dropped")
+            end = live.published.end
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
             if dump.position < limit:
                 await self._forward(stream, limit)
             elif not is_last:
-                return _file_after(dump.file, live.binlog.files())
+                return _file_after(dump.file, live.published.files)
             else:
                 await self._deliver(dump.position_after_skipped())
                 if self._request.is_non_blocking:
@@ -264,16 +181,16 @@ def _read(stream: BinaryIO, position: int, size: int) -> bytes:
     return os.pread(stream.fileno(), size, position)
 
 
-def _read_head(file: PublishedFile) -> FileHead:
+def _read_head(file: BinlogFile) -> FileHead:
     with file.path.open("rb") as stream:
         return FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
 
 
-def _heads(files: Iterable[PublishedFile]) -> Iterator[FileHead]:
+def _heads(files: Iterable[BinlogFile]) -> Iterator[FileHead]:
     return map(_read_head, files)
 
 
-def _file_after(name: str, files: Sequence[PublishedFile]) -> PublishedFile:
+def _file_after(name: str, files: Sequence[BinlogFile]) -> BinlogFile:
     number = _number(name) + 1
     for file in files:
         if _number(file.name) == number:

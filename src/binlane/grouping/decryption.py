@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
 from typing import Final, NamedTuple
 
 from binlane.codec.control import FormatDescriptionEvent
@@ -33,6 +32,7 @@ from binlane.codec.format import (
 )
 from binlane.codec.types import EventType
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
+from binlane.grouping.pieces import Pieces
 
 # A FORMAT_DESCRIPTION has at most one byte for each event type; what is longer is damage, which
 # whoever reads the plain bytes will tell.
@@ -62,7 +62,7 @@ def plain_chunks(
             stands before the encrypted part was given before.
         CodecError: If MySQL's header is damaged.
     """
-    source = _Source(chunks)
+    source = Pieces(chunks)
     if source.peek(len(MAGIC_ENCRYPTED)) == MAGIC_ENCRYPTED:
         yield from _mysql_chunks(source, file, keys)
         return
@@ -78,7 +78,7 @@ def is_encrypted(head: bytes) -> bool:
     """Whether a file that begins with these bytes, 4 KiB or more if it has them, is encrypted."""
     if head.startswith(MAGIC_ENCRYPTED):
         return True
-    source = _Source((head,))
+    source = Pieces((head,))
     found = _encrypted_head(source)
     if found is None:
         return False
@@ -94,39 +94,7 @@ class _Head(NamedTuple):
     start: StartEncryptionEvent
 
 
-class _Source:
-    """Pieces of bytes to be read in lengths as needed."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._buffer = b""
-        self._start = 0
-
-    def peek(self, length: int) -> bytes:
-        """The next bytes, fewer only at the end of the file."""
-        if len(self._buffer) - self._start < length:
-            parts = [self._buffer[self._start :]]
-            available = len(parts[0])
-            while available < length and (chunk := next(self._chunks, None)) is not None:
-                parts.append(chunk)
-                available += len(chunk)
-            self._buffer, self._start = b"".join(parts), 0
-        return self._buffer[self._start : self._start + length]
-
-    def take(self, length: int) -> bytes:
-        """Read the next bytes, fewer only at the end of the file."""
-        data = self.peek(length)
-        self._start += len(data)
-        return data
-
-    def rest(self) -> Iterator[bytes]:
-        """Everything that is left."""
-        left = self._buffer[self._start :]
-        self._buffer, self._start = b"", 0
-        return chain((left,) if left else (), self._chunks)
-
-
-def _mysql_chunks(source: _Source, file: str, keys: KeyRing | None) -> Iterator[bytes]:
+def _mysql_chunks(source: Pieces, file: str, keys: KeyRing | None) -> Iterator[bytes]:
     header = source.take(MYSQL_HEADER_LENGTH)
     try:
         if len(header) < MYSQL_HEADER_LENGTH:
@@ -148,7 +116,7 @@ def _mysql_chunks(source: _Source, file: str, keys: KeyRing | None) -> Iterator[
         yield decrypt(chunk)
 
 
-def _encrypted_head(source: _Source) -> _Head | None:
+def _encrypted_head(source: Pieces) -> _Head | None:
     """The plain beginning of a file that MariaDB encrypted; None if it does not begin so."""
     with suppress(CodecError):
         first = len(MAGIC)
@@ -164,8 +132,8 @@ def _encrypted_head(source: _Source) -> _Head | None:
     return None
 
 
-def _length_at(source: _Source, position: int, event_type: EventType) -> int:
-    header = source.peek(position + HEADER_LENGTH)[position:]
+def _length_at(source: Pieces, position: int, event_type: EventType) -> int:
+    header = source.peek(HEADER_LENGTH, position)
     if len(header) < HEADER_LENGTH or header[_TYPE_OFFSET] != event_type:
         raise TruncatedError(f"no {event_type.name} stands here")
     length = event_length(header)
@@ -175,7 +143,7 @@ def _length_at(source: _Source, position: int, event_type: EventType) -> int:
 
 
 def _mariadb_chunks(
-    source: _Source, head: _Head, file: str, keys: KeyRing | None
+    source: Pieces, head: _Head, file: str, keys: KeyRing | None
 ) -> Iterator[bytes]:
     position = len(head.data)
     first = _event(source)
@@ -206,7 +174,7 @@ def _fitting(first: bytes, head: _Head, keys: KeyRing | None) -> EventDecryptor:
     )
 
 
-def _event(source: _Source) -> bytes:
+def _event(source: Pieces) -> bytes:
     """The next event's bytes, as they are; none if they are not all there."""
     header = source.peek(HEADER_LENGTH)
     length = event_length(header)

@@ -1,8 +1,9 @@
-"""Finding the way back into a damaged log: the next bytes that are certainly an event.
+"""Finding the next bytes that are certainly an event: behind damage, or from anywhere in a file.
 
 An event is certain where its type is known and its checksum is right; in a log without checksums,
 where another such event, or the end, follows it. Its header must say the position that it stands
-at; where no event does, bytes are missing or too many, and all are off by the same distance.
+at; where behind damage no event does, bytes are missing or too many, and all are off by the same
+distance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from binlane.codec.event import EventHeader, checksum
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
-from binlane.codec.types import EventType
+from binlane.codec.types import EventType, Flavor
+from binlane.grouping.pieces import Pieces
 
 _WINDOW_BYTES: Final = 1 << 20
 # Event groups begin with small events: there is no need to hold large ones to be certain of them.
@@ -25,9 +27,22 @@ _TYPE_OFFSET: Final = 4
 _LENGTH_OFFSET: Final = 9
 _NEXT_POSITION_OFFSET: Final = 13
 _MASK: Final = (1 << 32) - 1
-_IS_KNOWN: Final = np.isin(np.arange(256), [int(code) for code in EventType if code])
-
 _Numbers = NDArray[np.int64]
+_IsWanted = NDArray[np.bool_]
+"""For each type code, whether such an event is wanted."""
+
+
+def _types(*codes: int) -> _IsWanted:
+    return np.isin(np.arange(256), codes)
+
+
+_IS_KNOWN: Final = _types(*(code for code in EventType if code))
+_BEGINS_GROUP: Final = {
+    Flavor.MARIADB: _types(EventType.GTID),
+    Flavor.MYSQL: _types(
+        EventType.GTID_LOG, EventType.ANONYMOUS_GTID_LOG, EventType.GTID_TAGGED_LOG
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,59 +76,91 @@ def find_event(
     return None
 
 
+def find_group(
+    chunks: Iterable[bytes], position: int, format_: Format, *, stop: int | None = None
+) -> int | None:
+    """The position of the first GTID event at or after a position: there an event group begins.
+
+    So one file is read by many tasks. Groups of logs without GTIDs are not found.
+
+    Args:
+        chunks: The file's bytes from `position` on, in pieces of any size.
+        position: Of the first byte, from the start of the file.
+        format_: Of the file.
+        stop: Where to give up; None for the end.
+
+    Returns:
+        Where the event begins, None if there is none before `stop`.
+    """
+    wanted = _BEGINS_GROUP[format_.flavor]
+    found = _Search(chunks, position, format_, 0, wanted=wanted).next_event(stop)
+    return None if found is None else found.position
+
+
 class _Search:
     """Looks through bytes once, for events with a certain shift or, if that is None, with any."""
 
     def __init__(
-        self, chunks: Iterable[bytes], position: int, format_: Format, shift: int | None
+        self,
+        chunks: Iterable[bytes],
+        position: int,
+        format_: Format,
+        shift: int | None,
+        *,
+        wanted: _IsWanted = _IS_KNOWN,
     ) -> None:
-        self._chunks = iter(chunks)
+        self._pieces = Pieces(chunks)
         self._start = position
         self._format = format_
         self._shift = shift
-        self._buffer = b""
+        self._wanted = wanted
 
-    def next_event(self) -> Found | None:
-        while self._fill(_WINDOW_BYTES) or len(self._buffer) >= HEADER_LENGTH:
-            size = min(_WINDOW_BYTES, len(self._buffer) - HEADER_LENGTH + 1)
+    def next_event(self, stop: int | None = None) -> Found | None:
+        """The first event, if it begins before `stop`."""
+        while size := self._searched_next(stop):
             for offset in self._candidates(size):
                 shift = self._certain_shift(offset)
                 if shift is not None:
                     return Found(self._start + offset, shift)
-            self._buffer = self._buffer[size:]
+            self._pieces.take(size)
             self._start += size
         return None
 
+    def _searched_next(self, stop: int | None) -> int:
+        """At how many offsets of the buffer an event may begin; 0 at the end."""
+        size = min(_WINDOW_BYTES, self._pieces.fill(_WINDOW_BYTES) - HEADER_LENGTH + 1)
+        return max(size if stop is None else min(size, stop - self._start), 0)
+
     def _candidates(self, size: int) -> Iterator[int]:
         """Offsets below `size` where bytes look like the header of an event."""
-        data = np.frombuffer(self._buffer, np.uint8, size + HEADER_LENGTH - 1)
-        lengths = _numbers(data, _LENGTH_OFFSET, size)
-        fits = _IS_KNOWN[data[_TYPE_OFFSET : _TYPE_OFFSET + size]]
-        fits &= lengths >= HEADER_LENGTH + self._format.checksum_length
+        data = np.frombuffer(self._pieces.peek(size + HEADER_LENGTH - 1), np.uint8)
+        typed = np.flatnonzero(self._wanted[data[_TYPE_OFFSET : _TYPE_OFFSET + size]])
+        lengths = _numbers(data, typed + _LENGTH_OFFSET)
+        fits = lengths >= HEADER_LENGTH + self._format.checksum_length
         fits &= lengths <= _CERTAIN_LENGTH_MAX
         if self._shift is not None:
-            ends = self._start + self._shift + np.arange(size, dtype=np.int64) + lengths
-            fits &= _numbers(data, _NEXT_POSITION_OFFSET, size) == ends & _MASK
-        yield from map(int, np.flatnonzero(fits))
+            ends = self._start + self._shift + typed + lengths
+            fits &= _numbers(data, typed + _NEXT_POSITION_OFFSET) == ends & _MASK
+        yield from map(int, typed[fits])
 
     def _certain_shift(self, offset: int) -> int | None:
         """The shift of the event at an offset; None if it is not certain."""
         header = self._header(offset)
         end = offset + header.length
-        if not header.next_position or not self._fill(end):
+        if not header.next_position or self._pieces.fill(end) < end:
             return None
         shift = header.next_position - (self._start + end & _MASK)
         if self._format.checksum_length:
-            data = self._buffer[offset : end - CHECKSUM_LENGTH]
-            stored = self._buffer[end - CHECKSUM_LENGTH : end]
-            is_certain = checksum(data) == int.from_bytes(stored, "little")
+            data = self._pieces.peek(header.length, offset)
+            stored = int.from_bytes(data[-CHECKSUM_LENGTH:], "little")
+            is_certain = checksum(data[:-CHECKSUM_LENGTH]) == stored
         else:
-            is_certain = not self._fill(end + 1) or self._is_plausible(end, shift)
+            is_certain = self._pieces.fill(end + 1) == end or self._is_plausible(end, shift)
         return shift if is_certain else None
 
     def _is_plausible(self, offset: int, shift: int) -> bool:
         """Whether an event seems to start here, in a log without checksums."""
-        if not self._fill(offset + HEADER_LENGTH):
+        if self._pieces.fill(offset + HEADER_LENGTH) < offset + HEADER_LENGTH:
             return False
         header = self._header(offset)
         end = self._start + offset + header.length + shift
@@ -124,23 +171,12 @@ class _Search:
         )
 
     def _header(self, offset: int) -> EventHeader:
-        return EventHeader.decode(self._buffer[offset : offset + HEADER_LENGTH])
-
-    def _fill(self, length: int) -> bool:
-        """Have at least `length` bytes in the buffer; False where the file ends before."""
-        parts, available = [self._buffer], len(self._buffer)
-        while available < length and (chunk := next(self._chunks, None)) is not None:
-            parts.append(chunk)
-            available += len(chunk)
-        if len(parts) > 1:
-            self._buffer = b"".join(parts)
-        return available >= length
+        return EventHeader.decode(self._pieces.peek(HEADER_LENGTH, offset))
 
 
-def _numbers(data: NDArray[np.uint8], offset: int, size: int) -> _Numbers:
-    """The 32-bit numbers at `offset` behind each of the first `size` bytes."""
-    total: NDArray[Any] = np.zeros(size, np.int64)
+def _numbers(data: NDArray[np.uint8], offsets: _Numbers) -> _Numbers:
+    """The 32-bit numbers at some offsets."""
+    total: NDArray[Any] = np.zeros(len(offsets), np.int64)
     for index in range(4):
-        start = offset + index
-        total |= data[start : start + size].astype(np.int64) << 8 * index
+        total |= data[offsets + index].astype(np.int64) << 8 * index
     return total

@@ -13,6 +13,7 @@ from binlane.codec.types import HeaderFlag
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
 from binlane.grouping.decryption import plain_chunks
 from binlane.grouping.fragments import Fragments
+from binlane.grouping.pieces import Pieces
 
 _POSITION_MASK: Final = (1 << 32) - 1
 
@@ -47,9 +48,7 @@ class Walker:
         """
         if format_ is None:
             chunks = plain_chunks(chunks, file=file, keys=keys)
-        self._chunks = iter(chunks)
-        self._buffer = b""
-        self._start = 0
+        self._pieces = Pieces(chunks)
         self._file = file
         self._fragments = Fragments()
         self._is_relay_log = False
@@ -65,17 +64,22 @@ class Walker:
         """
         if self.format is None:
             self._magic()
-        while self._fill(HEADER_LENGTH):
+        while (available := self._pieces.fill(HEADER_LENGTH)) >= HEADER_LENGTH:
             try:
                 event = self._next_event()
             except CodecError as error:
                 raise error.at(self._file, self.position) from None
             yield event
             self.position = event.next_position
+        if available:
+            raise TruncatedError(
+                f"{available} bytes stand after the last event; "
+                f"an event header needs {HEADER_LENGTH}",
+                hint="the file was cut, or its server still writes it",
+            ).at(self._file, self.position)
 
     def _magic(self) -> None:
-        self._fill(len(MAGIC))
-        magic = self._take(len(MAGIC))
+        magic = self._pieces.take(len(MAGIC))
         if magic == MAGIC_INNODB or self._file.endswith(".ibb"):
             raise UnsupportedError(
                 "the file is a binlog inside of InnoDB (MariaDB 12.3), which is no file of events",
@@ -90,52 +94,27 @@ class Walker:
         self.position = len(MAGIC)
 
     def _next_event(self) -> Event:
-        header = EventHeader.decode(self._buffer[self._start : self._start + HEADER_LENGTH])
+        header = EventHeader.decode(self._pieces.peek(HEADER_LENGTH))
         if not HEADER_LENGTH <= header.length <= EVENT_LENGTH_MAX:
             raise CodecError(
                 f"{header.type_name} says it is {header.length} bytes long; "
                 f"{HEADER_LENGTH} to {EVENT_LENGTH_MAX} are possible",
                 hint="the file is damaged here: fetch it again from its source",
             )
-        if not self._fill(header.length):
+        data = self._pieces.take(header.length)
+        if len(data) < header.length:
             raise TruncatedError(
                 f"the file ends inside {header.type_name}: {header.length} bytes are announced, "
-                f"{len(self._buffer) - self._start} are there",
+                f"{len(data)} are there",
                 hint="the file was cut, or its server still writes it",
             )
-        event = decode_event(self._take(header.length), self.format, position=self.position)
+        event = decode_event(data, self.format, position=self.position)
         self._is_relay_log |= _begins_relay_log(event)
         if not self._is_relay_log:
             _check_position(event, self._shift)
         if isinstance(event.body, FormatDescriptionEvent):
             self.format = event.body.format
         return self._fragments.feed(event)
-
-    def _fill(self, length: int) -> bool:
-        """Have at least `length` bytes in the buffer; False at the clean end of the file."""
-        available = len(self._buffer) - self._start
-        if available >= length:
-            return True
-        parts = [self._buffer[self._start :]]
-        while available < length:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                break
-            parts.append(chunk)
-            available += len(chunk)
-        self._buffer, self._start = b"".join(parts), 0
-        if 0 < available < min(length, HEADER_LENGTH) and self.position:
-            raise TruncatedError(
-                f"{available} bytes stand after the last event; "
-                f"an event header needs {HEADER_LENGTH}",
-                hint="the file was cut, or its server still writes it",
-            ).at(self._file, self.position)
-        return available >= length
-
-    def _take(self, length: int) -> bytes:
-        data = self._buffer[self._start : self._start + length]
-        self._start += length
-        return data
 
 
 def walk(chunks: Iterable[bytes], *, file: str, keys: KeyRing | None = None) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""The bytes of a file that the fast path looks at: one buffer, filled at its end and cut at its front."""
+"""The bytes of a file that kernels look at: one buffer, filled at its end and cut at its front."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PIECE_BYTES: Final = 1 << 19
 """Bytes that are read at once, so that they are looked at while they are in the cache."""
 
 
-class ByteSource(Protocol):
-    """Where the bytes of one file come from."""
+class ByteReader(Protocol):
+    """Where the bytes of one file come from, once."""
 
     def read_into(self, view: memoryview) -> int:
         """Read at most as many bytes as fit; 0 at the end.
@@ -26,6 +26,10 @@ class ByteSource(Protocol):
         Raises:
             StoreError: If they cannot be read.
         """
+
+
+class ByteSource(ByteReader, Protocol):
+    """Where the bytes of one file come from, as often as need be."""
 
     def reread(self, position: int) -> Self:
         """The same bytes again from a position on.
@@ -54,7 +58,7 @@ class Window:
         base: The position in the file of the first one.
     """
 
-    def __init__(self, source: ByteSource, *, size_bytes: int, base: int = 0) -> None:
+    def __init__(self, source: ByteReader, *, size_bytes: int, base: int = 0) -> None:
         self._source = source
         self._size = size_bytes
         self.data = padded(size_bytes + min(size_bytes, PIECE_BYTES))
@@ -112,7 +116,7 @@ class Remainder:
         size_bytes: Of a piece.
     """
 
-    def __init__(self, head: bytes, source: ByteSource, size_bytes: int) -> None:
+    def __init__(self, head: bytes, source: ByteReader, size_bytes: int) -> None:
         self._head = head
         self._source = source
         self._piece = bytearray(size_bytes)

@@ -17,7 +17,7 @@ from binlane.sql.effects import StatementKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from binlane.policy.access import ReasonFound
+    from binlane.policy.reasons_found import ReasonFound
     from binlane.policy.server import Server
     from binlane.policy.unsafe_text import Place
     from binlane.sql.facts import StatementFacts

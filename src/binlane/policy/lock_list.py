@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.access import ReasonFound, Via
 from binlane.policy.bodies import body_use
 from binlane.policy.defaults import default_facts
 from binlane.policy.foreign_keys import (
@@ -26,6 +25,7 @@ from binlane.policy.foreign_keys import (
     cascaded,
     identifier,
 )
+from binlane.policy.reasons_found import ReasonFound, Via
 from binlane.policy.routine_tables import in_server_order
 from binlane.policy.targets import updated_uses
 from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.policy import refusals
-from binlane.policy.access import ReasonFound, ResolvedStatement
+from binlane.policy.access import ResolvedStatement
 from binlane.policy.circumstances import Circumstances, Isolation
 from binlane.policy.engines import NEITHER
 from binlane.policy.mixed_engines import Access
 from binlane.policy.reasons import Reason
+from binlane.policy.reasons_found import ReasonFound
 from binlane.policy.refusals import LoggingError
 from binlane.policy.survey import CREATES, Survey
 from binlane.sql.effects import StatementKind

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.access import ReasonFound, ResolvedStatement, TableAccess
+from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.defaults import has_varying_default, used_defaults
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
 from binlane.policy.reasons import Reason
+from binlane.policy.reasons_found import ReasonFound
 from binlane.policy.targets import updated_uses
 from binlane.policy.unsafe_text import OWN_TEXT, command_reasons, parsed_reasons
 from binlane.sql.effects import StatementKind

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from binlane.policy import refusals
-from binlane.policy.access import ReasonFound, ResolvedStatement, TableAccess
+from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import (
     BOTH,
     NEITHER,
@@ -25,6 +25,7 @@ from binlane.policy.engines import (
 )
 from binlane.policy.mixed_engines import NOTHING, Access, access_class, is_mixed_unsafe
 from binlane.policy.reasons import Reason
+from binlane.policy.reasons_found import ReasonFound
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingMode
 from binlane.sql.table_options import printed_engine

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from binlane.policy.access import ReasonFound, Via
 from binlane.policy.functions import is_unsafe_function, is_unsafe_variable
 from binlane.policy.reasons import Reason
+from binlane.policy.reasons_found import ReasonFound, Via
 from binlane.sql.effects import StatementKind
 
 if TYPE_CHECKING:

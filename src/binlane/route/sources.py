@@ -8,8 +8,8 @@ from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
-from binlane.codec.event import Event, checksum, encode_event
-from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
@@ -17,6 +17,7 @@ from binlane.errors import CodecError, ConfigError
 from binlane.grouping.walk import walk
 from binlane.positions import Position, nothing_done
 from binlane.store.chunks import STDIN, base_name, open_chunks
+from binlane.store.reading import fingerprint
 
 # They may stand between a FORMAT_DESCRIPTION and what was done before the file.
 _BETWEEN: Final = frozenset({EventType.START_ENCRYPTION, EventType.ROTATE, EventType.STOP})
@@ -49,8 +50,7 @@ class SourceFile:
     @property
     def fingerprint(self) -> str:
         """Tells it from another file of its name: the checksum of its first event."""
-        data = encode_event(self.first, None)
-        return f"{checksum(data[:-CHECKSUM_LENGTH]):08x}"
+        return fingerprint(self.first)
 
 
 def look(paths: Sequence[str], keys: KeyRing | None) -> list[SourceFile]:

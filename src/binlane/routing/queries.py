@@ -1,4 +1,4 @@
-"""A Query event within a scope: what it does, and its context without what lies outside."""
+"""A Query event within a scope: its context without what lies outside."""
 
 from __future__ import annotations
 
@@ -10,29 +10,12 @@ from binlane.codec.status_vars import (
     StatusVar,
     decode_status_vars,
     encode_status_vars,
-    query_text,
-    sql_mode,
 )
 from binlane.scope.scope import Scope
-from binlane.sql.analysis import analyse
 from binlane.sql.effects import StatementEffects
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
-
-_ANSI_QUOTES: Final = 1 << 2
-_NO_BACKSLASH_ESCAPES: Final = 1 << 20
-
-
-def analyse_query(body: QueryEvent) -> StatementEffects:
-    """The effects of a Query event's statement, read as its session wrote it."""
-    mode = sql_mode(body) or 0
-    return analyse(
-        query_text(body),
-        database=body.database.decode("utf-8", "surrogateescape"),
-        ansi_quotes=bool(mode & _ANSI_QUOTES),
-        no_backslash_escapes=bool(mode & _NO_BACKSLASH_ESCAPES),
-    )
 
 
 def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -> QueryEvent:

@@ -26,7 +26,7 @@ from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import analyse_query, confined
+from binlane.routing.queries import confined
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.statements import (
@@ -39,6 +39,7 @@ from binlane.routing.statements import (
 )
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
+from binlane.sql.logged_statements import logged_statement
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
@@ -168,7 +169,7 @@ class _Selection:
         self, event: Event, body: QueryEvent | ExecuteLoadQueryEvent, context: list[Event]
     ) -> Iterator[Event]:
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
-        effects = analyse_query(query)
+        effects = logged_statement(query).effects()
         verdict = judge(effects, self._scope)
         if isinstance(verdict, Incident):
             raise _IncidentError(verdict.reason)
@@ -183,7 +184,9 @@ class _Selection:
         elif isinstance(verdict, Rewrite):
             self._has_effect = True
             rewritten = replace(query, query=verdict.statement.encode("utf-8", "surrogateescape"))
-            yield self._confined(event, confined(rewritten, self._scope, analyse_query(rewritten)))
+            yield self._confined(
+                event, confined(rewritten, self._scope, logged_statement(rewritten).effects())
+            )
 
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):

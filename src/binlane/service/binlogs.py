@@ -16,7 +16,6 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import EventHeader
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
-from binlane.dump.transport import LiveBinlog
 from binlane.errors import DefinitionError, PeerError, StatementError
 from binlane.grouping.event_group import EventGroup
 from binlane.positions import Gtid, GtidPosition, mariadb_position
@@ -24,6 +23,7 @@ from binlane.routing.route import route
 from binlane.routing.routed_group import Routing
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.store.binlog import Binlog
+from binlane.store.live import LiveBinlog
 from binlane.store.store import Store
 
 FORMAT_TIMEOUT_S: Final = 10.0
@@ -275,7 +275,7 @@ class Binlogs:
         """
         live = self.live(name)
         deadline_s = asyncio.get_running_loop().time() + timeout_s
-        while not live.binlog.position.includes(position):
+        while not live.published.position.includes(position):
             version = live.version
             left_s = deadline_s - asyncio.get_running_loop().time()
             if left_s <= 0 or live.is_dropped:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.capture.settings import SourceSettings, SourceUrl, StartAt, parse_start
+from binlane.capture.settings import SourceSettings, StartAt, parse_start
+from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings
 from binlane.store.settings import StoreSettings
@@ -120,7 +121,7 @@ def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
             key="source.url",
             hint='such as "mariadb://binlane@127.0.0.1:3306"',
         )
-    values["url"] = SourceUrl.parse(_typed(values["url"], str, "source.url"))
+    values["url"] = ServerUrl.parse(_typed(values["url"], str, "source.url"))
     if "password_file" in values:
         values["password_file"] = base / _typed(
             values["password_file"], str, "source.password_file"
@@ -130,7 +131,7 @@ def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
     return SourceSettings(**values)
 
 
-def _listen(section: Mapping[str, Any], url: SourceUrl) -> GatewaySettings:
+def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
     return GatewaySettings(
         **section, source_host=url.host, source_port=url.port, source_socket=url.socket
     )

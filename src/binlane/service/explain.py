@@ -12,12 +12,12 @@ from typing import Final
 
 from binlane.check.findings import CheckedStatement, Finding, Kind, findings, hints
 from binlane.check.script import ScriptStatement
+from binlane.client.source_objects import TABLE, Circumstances, Objects, Source
 from binlane.codec.packets.results import Cell, ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.gateway.handler import RowsAnswer, SessionContext
 from binlane.names import TableName, quote
 from binlane.scope.definition import Definition
-from binlane.service.source_objects import TABLE, Circumstances, Objects, Source
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
 from binlane.sql.analysis import read

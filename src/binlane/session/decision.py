@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from binlane.policy import reasons
-from binlane.policy.access import ReasonFound, ResolvedStatement
+from binlane.policy.access import ResolvedStatement
 from binlane.policy.procedure import Circumstances, Verdict
+from binlane.policy.reasons_found import ReasonFound
 from binlane.policy.resolution import Opening
 from binlane.scope.changes import Changes
 from binlane.session.plans import Plan, plan_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from binlane.names import TableName
-from binlane.policy.access import ReasonFound
 from binlane.policy.procedure import Isolation
+from binlane.policy.reasons_found import ReasonFound
 from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Server
 from binlane.session.binlog import Binlog, Frame

@@ -30,8 +30,7 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("batch", pa.binary()),
     ("statement", pa.string()),
     ("database", pa.string()),
-    ("has_ansi_quotes", pa.bool_()),
-    ("has_backslash_escapes", pa.bool_()),
+    ("sql_mode", pa.int64()),
     ("timestamp", pa.int64()),
     ("gtid", pa.string()),
 ]
@@ -101,8 +100,7 @@ def _of_statement(statement: Statement) -> pa.RecordBatch:
         position=statement.position,
         statement=statement.text,
         database=statement.database,
-        has_ansi_quotes=statement.has_ansi_quotes,
-        has_backslash_escapes=statement.has_backslash_escapes,
+        sql_mode=statement.sql_mode,
         timestamp=statement.timestamp,
         gtid=statement.gtid,
     )

@@ -7,31 +7,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from binlane.codec.columns import decode_rows
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event, checksum, encode_event
-from binlane.codec.format import CHECKSUM_LENGTH, MAGIC, Format
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC, Format
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor
 from binlane.columnar.selection import file_number
-from binlane.errors import CodecError, ConfigError, StoreError, TruncatedError
+from binlane.errors import ConfigError, StoreError
 from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.resync import find_group
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import Walker
 from binlane.names import TableName
 from binlane.positions import FilePosition
 from binlane.scope.scope import Scope
-from binlane.spark.resync import find_group
 from binlane.store.catalog import CATALOG_FILE
 from binlane.store.chunks import base_name, open_chunks
 from binlane.store.compression import SUFFIXES
 from binlane.store.files import BINLOGS_DIRECTORY
-from binlane.store.reading import StoreReader, whole_groups
+from binlane.store.reading import StoreReader, complete_end, first_event, format_of
 
 _BINLOG_NAME: Final = re.compile(r"(?P<log>.+)\.(?P<number>\d{6,})")
 
@@ -186,7 +185,7 @@ class Log:
         file = _log_file(path)
         if file.size_bytes is None:
             return file
-        end = whole_end(file, after=self._ends.get(file.path, 0))
+        end = complete_end(path, after=self._ends.get(file.path, 0))
         self._ends[file.path] = end
         return file.up_to(end)
 
@@ -205,58 +204,6 @@ def _log_file(path: Path) -> LogFile:
 def _log_name(name: str) -> str | None:
     match = _BINLOG_NAME.fullmatch(name)
     return match["log"] if match else None
-
-
-def first_event(path: str) -> Event:
-    """The FORMAT_DESCRIPTION of a file.
-
-    Raises:
-        CodecError: With path and position, if the file does not begin with one.
-    """
-    event = next(Walker(open_chunks(path), file=path).events(), None)
-    if event is None or not isinstance(event.body, FormatDescriptionEvent):
-        found = "nothing" if event is None else event.header.type_name
-        raise CodecError(
-            f"FORMAT_DESCRIPTION is expected, {found} is there",
-            hint="name a binlog file from its beginning",
-        ).at(path, len(MAGIC))
-    return event
-
-
-def format_of(event: Event) -> Format:
-    """What a FORMAT_DESCRIPTION decides."""
-    assert isinstance(event.body, FormatDescriptionEvent), "the first event of a file is one"
-    return event.body.format
-
-
-def fingerprint(path: str) -> str:
-    """Tells a file from another one that later gets its name: the checksum of its first event."""
-    event = first_event(path)
-    data = encode_event(event, None)
-    return f"{checksum(data[:-CHECKSUM_LENGTH]):08x}"
-
-
-def whole_end(file: LogFile, *, after: int = 0) -> int:
-    """Where the last whole event group of a file ends that its server may still write.
-
-    Args:
-        file: A plain file.
-        after: A position that is known to be such an end, to walk only from there.
-
-    Raises:
-        CodecError: If the file is damaged; an event that is not complete yet is no damage.
-    """
-    try:
-        head = first_event(file.path)
-    except TruncatedError:
-        return len(MAGIC)
-    end = max(after, head.next_position)
-    with suppress(TruncatedError):
-        groups = whole_groups(Path(file.path), position=end, format_=format_of(head))
-        for event, is_whole in groups:
-            if is_whole:
-                end = event.next_position
-    return end
 
 
 def group_start(path: str, position: int, format_: Format, *, stop: int | None) -> int | None:

@@ -59,8 +59,7 @@ def _items(rows: pa.Table) -> Iterator[LogItem]:
             statement = Statement(
                 text=row["statement"],
                 database=row["database"],
-                has_ansi_quotes=row["has_ansi_quotes"],
-                has_backslash_escapes=row["has_backslash_escapes"],
+                sql_mode=row["sql_mode"],
                 timestamp=row["timestamp"],
                 gtid=row["gtid"],
                 file=row["file"],

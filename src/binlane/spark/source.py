@@ -32,7 +32,6 @@ from binlane.spark.log_files import (
     FileSlice,
     Log,
     LogFile,
-    fingerprint,
     limit_position,
     read_slice,
     rows_position,
@@ -47,6 +46,7 @@ from binlane.spark.versions import (
     arrow_schema_of,
     read_everything,
 )
+from binlane.store.reading import fingerprint, first_event
 
 FORMAT_NAME = "binlog"
 _BYTES_UNLIMITED = 1 << 62
@@ -263,7 +263,11 @@ def _renderer(options: SourceOptions, schema: StructType) -> Renderer:
 
 def _offset(file: LogFile, position: int | None) -> dict[str, Any]:
     assert position is not None, "streams take plain files only"
-    return {"file": file.name, "position": position, "fingerprint": fingerprint(file.path)}
+    return {
+        "file": file.name,
+        "position": position,
+        "fingerprint": fingerprint(first_event(file.path)),
+    }
 
 
 def _up_to(files: tuple[LogFile, ...], target: FilePosition | None) -> tuple[LogFile, ...]:
@@ -306,7 +310,9 @@ def _check_present(files: tuple[LogFile, ...], offset: dict[str, Any]) -> LogFil
             path=files[0].path,
             hint="it was purged or reset: start anew with an empty checkpoint and target",
         )
-    if offset["fingerprint"] != fingerprint(file.path) or position > (file.size_bytes or 0):
+    if offset["fingerprint"] != fingerprint(first_event(file.path)) or position > (
+        file.size_bytes or 0
+    ):
         raise StoreError(
             f"{name} is not the file any more in which this query stands at {position}",
             path=file.path,

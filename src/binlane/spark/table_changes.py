@@ -6,17 +6,16 @@ rename, and give a new column its default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
 
-from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, UNSIGNED_LONG, has_zone
+from binlane.columnar.arrow_types import arrow_type, has_zone
 from binlane.errors import StatementError, UnsupportedError
 from binlane.names import TableName
 from binlane.scope.scope import Scope
@@ -32,6 +31,7 @@ from binlane.sql.column_changes import (
     literal,
 )
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.logged_types import logged_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,63 +159,6 @@ _CHANGES_ROWS: Final = frozenset(
         StatementKind.SELECT,
     }
 )
-_INTEGERS: Final[Mapping[str, tuple[pa.DataType, pa.DataType]]] = MappingProxyType(
-    {
-        "TINYINT": (pa.int8(), pa.int16()),
-        "INT1": (pa.int8(), pa.int16()),
-        "BOOL": (pa.int8(), pa.int8()),
-        "BOOLEAN": (pa.int8(), pa.int8()),
-        "SMALLINT": (pa.int16(), pa.int32()),
-        "INT2": (pa.int16(), pa.int32()),
-        "MEDIUMINT": (pa.int32(), pa.int32()),
-        "INT3": (pa.int32(), pa.int32()),
-        "INT": (pa.int32(), pa.int64()),
-        "INTEGER": (pa.int32(), pa.int64()),
-        "INT4": (pa.int32(), pa.int64()),
-        "BIGINT": (pa.int64(), UNSIGNED_LONG),
-        "INT8": (pa.int64(), UNSIGNED_LONG),
-        "SERIAL": (pa.int64(), UNSIGNED_LONG),
-        "YEAR": (pa.int64(), pa.int64()),
-        "BIT": (pa.int64(), pa.int64()),
-    }
-)
-_OTHERS: Final[Mapping[str, pa.DataType]] = MappingProxyType(
-    {
-        "FLOAT": pa.float32(),
-        "DOUBLE": pa.float64(),
-        "REAL": pa.float64(),
-        "DATE": pa.date32(),
-        "DATETIME": pa.timestamp("us"),
-        "TIMESTAMP": pa.timestamp("us", tz="UTC"),
-        "BINARY": pa.binary(),
-        "VARBINARY": pa.binary(),
-        "BLOB": pa.binary(),
-        "TINYBLOB": pa.binary(),
-        "MEDIUMBLOB": pa.binary(),
-        "LONGBLOB": pa.binary(),
-    }
-)
-_DECIMALS: Final = frozenset({"DECIMAL", "DEC", "NUMERIC", "FIXED"})
-_STRINGS: Final = frozenset(
-    {
-        "CHAR",
-        "CHARACTER",
-        "VARCHAR",
-        "VARCHARACTER",
-        "NCHAR",
-        "NVARCHAR",
-        "NATIONAL",
-        "TEXT",
-        "TINYTEXT",
-        "MEDIUMTEXT",
-        "LONGTEXT",
-        "LONG",
-        "JSON",
-        "ENUM",
-        "SET",
-        "TIME",
-    }
-)
 _NOW: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 
 
@@ -276,11 +219,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope)
     else:
         # Where its columns are not understood it comes with its first rows.
         with suppress(StatementError):
-            columns = created_columns(
-                statement.text,
-                ansi_quotes=statement.has_ansi_quotes,
-                no_backslash_escapes=not statement.has_backslash_escapes,
-            )
+            columns = created_columns(statement.text, **statement.quoting)
             schema = pa.schema([(each.name, _arrow_type(each.definition)) for each in columns])
             yield Create(table, schema)
 
@@ -288,11 +227,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope)
 def _alter_steps(statement: Statement, effects: StatementEffects) -> Iterator[Step]:
     table = effects.writes[0]
     try:
-        changes = column_changes(
-            statement.text,
-            ansi_quotes=statement.has_ansi_quotes,
-            no_backslash_escapes=not statement.has_backslash_escapes,
-        )
+        changes = column_changes(statement.text, **statement.quoting)
     except StatementError as error:
         yield Abandon(table, f"ALTER TABLE cannot be followed: {error}")
         return
@@ -323,15 +258,8 @@ def _add_step(statement: Statement, table: TableName, change: AddColumn) -> Step
 
 
 def _arrow_type(definition: ColumnDefinition) -> pa.DataType:
-    name, arguments = definition.type_name, definition.type_arguments
-    if name in _INTEGERS:
-        return _INTEGERS[name][definition.is_unsigned]
-    if name in _DECIMALS:
-        precision = int(arguments[0]) if arguments else 10
-        scale = int(arguments[1]) if len(arguments) > 1 else 0
-        is_small = precision <= DECIMAL_DIGITS_MAX
-        return pa.decimal128(precision, scale) if is_small else pa.string()
-    return pa.string() if name in _STRINGS else _OTHERS.get(name, pa.binary())
+    column = logged_column(definition)
+    return pa.binary() if column is None else arrow_type(column)
 
 
 def _fill(definition: ColumnDefinition, data_type: pa.DataType, timestamp: int) -> object:

@@ -17,16 +17,17 @@ from binlane.codec.columns import Column
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
-from binlane.codec.status_vars import decode_status_vars, query_text, sql_mode
+from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import Flavor, GtidExtraFlag
+from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.analysis import analyse
 from binlane.sql.column_fit import fitted
 from binlane.sql.comments import Version, server_text
 from binlane.sql.cursor import Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.logged_statements import is_undone, logged_statement
 from binlane.sql.object_ddl import DATABASE_HANDLERS, OBJECT_HANDLERS
 from binlane.sql.object_store import CatalogStatement
 from binlane.sql.query_types.scope import Untyped
@@ -65,8 +66,6 @@ _USE: Final = re.compile(
     rf"{_GAP} USE\s+ (?: `((?:[^`]|``)+)` | ([^\s;`]+) ) \s*;?\s*\Z",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-# Of a two-phase ALTER only the commit counts, which repeats the statement.
-_NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 _TABLES_CACHED_MAX: Final = 1024
 _LOG_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
     {**TABLE_HANDLERS, **DATABASE_HANDLERS}
@@ -189,15 +188,16 @@ class SchemaCatalog(StoredObjects):
         """
         body = event.body
         if isinstance(body, GtidEvent):
-            self._is_undone = bool((body.flags_extra or 0) & _NOT_DONE)
+            self._is_undone = is_undone(body)
         if not isinstance(body, QueryEvent) or self._is_undone:
             return False
         if not _MAY_BE_DDL.search(body.query):
             return False
+        logged = logged_statement(body)
         return self.apply(
-            query_text(body),
-            database=body.database.decode("utf-8", "surrogateescape"),
-            sql_mode=sql_mode(body) or 0,
+            logged.text,
+            database=logged.database,
+            sql_mode=logged.sql_mode,
             server_charset=_server_charset(body),
         )
 

@@ -15,6 +15,7 @@ from binlane.codec.columns import Column
 from binlane.codec.logical_types import LENGTHS, LogicalType
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import ColumnType, Flavor
+from binlane.sql.logged_types import LOGGED_TYPES
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 
 _GENERATED_PRIMARY_KEY: Final = 0x4
@@ -29,55 +30,6 @@ _ROW_HASH: Final = TableColumn(name="DB_ROW_HASH_", type_name="BIGINT", is_gener
 _DECIMAL_DEFAULT: Final = (10, 0)
 _ONE_BYTE_MEMBERS_MAX: Final = 255
 
-_CHARS: Final = frozenset({ColumnType.STRING})
-_VARCHARS: Final = frozenset(
-    {
-        ColumnType.VARCHAR,
-        ColumnType.VAR_STRING,
-        ColumnType.VARCHAR_COMPRESSED,
-        # Without strict mode a column that is too long becomes a TEXT or BLOB.
-        ColumnType.BLOB,
-    }
-)
-_BLOBS: Final = frozenset({ColumnType.BLOB, ColumnType.BLOB_COMPRESSED})
-_FLOATS: Final = frozenset({ColumnType.FLOAT, ColumnType.DOUBLE})
-_DECIMALS: Final = frozenset({ColumnType.NEWDECIMAL})
-_DATES: Final = frozenset({ColumnType.DATE, ColumnType.NEWDATE})
-_DATETIMES: Final = frozenset({ColumnType.DATETIME, ColumnType.DATETIME2})
-_GEOMETRIES: Final = frozenset({ColumnType.GEOMETRY})
-_TYPES: Final[Mapping[str, frozenset[ColumnType]]] = MappingProxyType(
-    {
-        **dict.fromkeys(("TINYINT", "INT1", "BOOL", "BOOLEAN"), frozenset({ColumnType.TINY})),
-        **dict.fromkeys(("SMALLINT", "INT2"), frozenset({ColumnType.SHORT})),
-        **dict.fromkeys(("MEDIUMINT", "INT3", "MIDDLEINT"), frozenset({ColumnType.INT24})),
-        **dict.fromkeys(("INT", "INTEGER", "INT4"), frozenset({ColumnType.LONG})),
-        **dict.fromkeys(("BIGINT", "INT8", "SERIAL"), frozenset({ColumnType.LONGLONG})),
-        **dict.fromkeys(("FLOAT", "FLOAT4", "FLOAT8", "DOUBLE", "REAL"), _FLOATS),
-        **dict.fromkeys(("DECIMAL", "NUMERIC", "DEC", "FIXED"), _DECIMALS),
-        "NUMBER": _DECIMALS | {ColumnType.DOUBLE},
-        "BIT": frozenset({ColumnType.BIT}),
-        "YEAR": frozenset({ColumnType.YEAR}),
-        # With sql_mode ORACLE a DATE is a DATETIME.
-        "DATE": _DATES | _DATETIMES,
-        "TIME": frozenset({ColumnType.TIME, ColumnType.TIME2}),
-        "DATETIME": _DATETIMES,
-        # With sql_mode MAXDB a TIMESTAMP is a DATETIME.
-        "TIMESTAMP": frozenset({ColumnType.TIMESTAMP, ColumnType.TIMESTAMP2}) | _DATETIMES,
-        **dict.fromkeys(("CHAR", "NCHAR", "BINARY"), _CHARS | _BLOBS),
-        **dict.fromkeys(("VARCHAR", "NVARCHAR", "VARCHAR2", "VARBINARY", "RAW"), _VARCHARS),
-        **dict.fromkeys(("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"), _BLOBS),
-        **dict.fromkeys(("TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"), _BLOBS),
-        "ENUM": frozenset({ColumnType.ENUM}),
-        "SET": frozenset({ColumnType.SET}),
-        "JSON": _BLOBS | {ColumnType.JSON},
-        "VECTOR": _VARCHARS | {ColumnType.VECTOR},
-        **dict.fromkeys(("UUID", "INET4", "INET6"), _CHARS),
-        **dict.fromkeys(("GEOMETRY", "POINT", "LINESTRING", "POLYGON"), _GEOMETRIES),
-        **dict.fromkeys(("MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON"), _GEOMETRIES),
-        **dict.fromkeys(("GEOMETRYCOLLECTION", "GEOMCOLLECTION"), _GEOMETRIES),
-    }
-)
-"""What columns of an SQL type are in the log. Types that are not here fit any column."""
 _SIGNED_OR_NOT: Final = frozenset(
     {
         ColumnType.TINY,
@@ -85,11 +37,14 @@ _SIGNED_OR_NOT: Final = frozenset(
         ColumnType.INT24,
         ColumnType.LONG,
         ColumnType.LONGLONG,
-        *_FLOATS,
-        *_DECIMALS,
+        ColumnType.FLOAT,
+        ColumnType.DOUBLE,
+        ColumnType.NEWDECIMAL,
     }
 )
-_TEXT: Final = _CHARS | _VARCHARS | _BLOBS | {ColumnType.ENUM, ColumnType.SET}
+_TEXT: Final = frozenset(
+    {*LOGGED_TYPES["CHAR"], *LOGGED_TYPES["VARCHAR"], ColumnType.ENUM, ColumnType.SET}
+)
 _FRACTIONS: Final = frozenset({ColumnType.TIME2, ColumnType.DATETIME2, ColumnType.TIMESTAMP2})
 
 
@@ -139,7 +94,7 @@ def _misfit(column: Column, own: TableColumn) -> str:
     """Why a definition is not that of a column; empty if it can be."""
     if column.name is not None and column.name.lower() != own.name.lower():
         return f"the log calls it {column.name}"
-    if column.type not in _TYPES.get(own.type_name, (column.type,)):
+    if column.type not in LOGGED_TYPES.get(own.type_name, (column.type,)):
         return f"it is {column.type.name} in the log, {own.type_name} in the schema"
     check = _CHECKS.get(column.type)
     if check is not None and not check(column, own):

@@ -245,7 +245,7 @@ def _column(change: AddColumn | ModifyColumn, default: str | None, statement: st
         type_name=definition.type_name,
         arguments=definition.type_arguments,
         is_unsigned=definition.is_unsigned,
-        charset=_column_charset(definition, default),
+        charset=column_charset(definition, default),
         is_visible="INVISIBLE" not in words,
         is_generated=_is_generated(definition.attributes),
         is_nullable=found.is_nullable,
@@ -268,7 +268,7 @@ def _binary_collation(definition: ColumnDefinition, default: str | None) -> str 
     """Of text that says BINARY: the character set's own that compares bytes."""
     if not any(token.word == "BINARY" for token in definition.attributes):
         return None
-    charset = _column_charset(definition, default)
+    charset = column_charset(definition, default)
     return None if charset in {None, BINARY} else f"{charset}_bin"
 
 
@@ -289,7 +289,13 @@ def _is_generated(attributes: Sequence[Token]) -> bool:
     )
 
 
-def _column_charset(definition: ColumnDefinition, default: str | None) -> str | None:
+def column_charset(definition: ColumnDefinition, default: str | None) -> str | None:
+    """The character set of a column, `binary` for bytes; None where it has none.
+
+    Args:
+        definition: Of the column.
+        default: Of its table; None if that is not known.
+    """
     if definition.type_name in _BYTE_TYPES:
         return BINARY
     if definition.type_name == "JSON":

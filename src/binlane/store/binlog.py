@@ -65,6 +65,11 @@ class Published:
     end: FilePosition
     position: Position
 
+    @property
+    def begin(self) -> Position:
+        """What lies before the first file, so that no replica can ask for it."""
+        return self.files[0].begin
+
 
 class Binlog:
     """A binlog that is being written. One thread writes; any thread may read what is published.
@@ -115,7 +120,7 @@ class Binlog:
     @property
     def begin(self) -> Position:
         """What lies before its first file, so that no replica can ask for it."""
-        return self._published.files[0].begin
+        return self._published.begin
 
     @property
     def position(self) -> Position:

@@ -1,19 +1,19 @@
 """The bytes of a file, read into somebody's buffer: what the fast path takes.
 
-A plain file is read without a copy in between, a compressed one by way of `open_chunks`.
+A plain file is read without a copy in between, any other by way of `chunks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import Final, Self
 
-from binlane.errors import StoreError
-from binlane.store.chunks import STDIN, open_chunks
+from binlane.codec.encryption import KeyRing
+from binlane.store.chunks import STDIN, open_chunks, unreadable
 from binlane.store.compression import MAGICS
+from binlane.store.log_chunks import is_plain, log_chunks
 
 FAST_BYTES_MIN: Final = 2 << 20
 """Below, a file is read before the fast path has begun."""
@@ -31,31 +31,77 @@ def is_large(path: str | Path, bytes_min: int | None = None) -> bool:
     return str(path) != STDIN and plain.is_file() and plain.stat().st_size >= least
 
 
+class ChunkBytes:
+    """Bytes in pieces of any size, to be read into buffers.
+
+    Args:
+        chunks: The pieces.
+    """
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._left = memoryview(b"")
+
+    def read_into(self, view: memoryview) -> int:
+        """Read at most as many bytes as fit; 0 at the end."""
+        while not self._left:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._left = memoryview(chunk)
+        length = min(len(view), len(self._left))
+        view[:length] = self._left[:length]
+        self._left = self._left[length:]
+        return length
+
+
 class FileBytes:
     """The bytes of a file from a position on.
 
     Args:
-        path: A file, plain or compressed by gzip, xz or zstd; not standard input.
+        path: A file, plain or compressed by gzip, xz or zstd.
         position: Where to start, in bytes of the uncompressed file.
+        chunks_from: Gives other bytes than the file's own from a position on, such as decrypted
+            ones.
 
     Raises:
         StoreError: If it cannot be read.
     """
 
-    def __init__(self, path: str | Path, position: int = 0) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        position: int = 0,
+        *,
+        chunks_from: Callable[[int], Iterator[bytes]] | None = None,
+    ) -> None:
         self._path = path
-        self._stack = ExitStack()
-        self._chunks: Iterator[bytes] | None = None
-        self._left = memoryview(b"")
+        self._plain: FileIO | None = None
+        self._chunks = ChunkBytes(())
+        self._chunks_from = chunks_from or self._own_chunks
         try:
-            self._plain = self._stack.enter_context(FileIO(path))
-            if self._plain.read(max(map(len, MAGICS))).startswith(MAGICS):
-                self._chunks = open_chunks(path, position=position)
-                self.close()
-            else:
-                self._plain.seek(position)
+            if chunks_from is None and _is_uncompressed(path):
+                self._plain = FileIO(path)
         except OSError as error:
-            raise self._failure(error) from error
+            raise unreadable(path, error) from error
+        self.reread(position)
+
+    @classmethod
+    def of_log(cls, path: str | Path, *, keys: KeyRing | None) -> Self:
+        """The bytes of a log, decrypted where they are encrypted.
+
+        Args:
+            path: Of the log; `-` is standard input, which cannot be reread.
+            keys: None if the user gave none.
+
+        Raises:
+            StoreError: If it cannot be read.
+        """
+        if is_plain(path):
+            return cls(path)
+        return cls(
+            path, chunks_from=lambda position: log_chunks(path, position=position, keys=keys)
+        )
 
     def read_into(self, view: memoryview) -> int:
         """Read at most as many bytes as fit; 0 at the end.
@@ -63,18 +109,14 @@ class FileBytes:
         Raises:
             StoreError: If the file cannot be read.
             CorruptStoreError: If its compression is damaged.
+            UnsupportedError: If it is an encrypted log, and its key is missing.
         """
-        if self._chunks is None:
-            try:
-                return self._plain.readinto(view) or 0
-            except OSError as error:
-                raise self._failure(error) from error
-        if not self._left:
-            self._left = memoryview(next(self._chunks, b""))
-        length = min(len(view), len(self._left))
-        view[:length] = self._left[:length]
-        self._left = self._left[length:]
-        return length
+        if self._plain is None:
+            return self._chunks.read_into(view)
+        try:
+            return self._plain.readinto(view) or 0
+        except OSError as error:
+            raise unreadable(self._path, error) from error
 
     def reread(self, position: int) -> Self:
         """Go to another position, and give itself.
@@ -82,23 +124,24 @@ class FileBytes:
         Raises:
             StoreError: If it cannot be read.
         """
-        self._left = memoryview(b"")
-        if self._chunks is None:
-            self._plain.seek(position)
+        if self._plain is None:
+            self._chunks = ChunkBytes(self._chunks_from(position))
         else:
-            self._chunks = open_chunks(self._path, position=position)
+            self._plain.seek(position)
         return self
 
     def close(self) -> None:
         """Close the file."""
-        self._stack.close()
+        if self._plain is not None:
+            self._plain.close()
 
-    def _failure(self, error: OSError) -> StoreError:
-        return StoreError(
-            f"cannot be read: {error.strerror or error}",
-            path=str(self._path),
-            hint="check the name and who may read it",
-        )
+    def _own_chunks(self, position: int) -> Iterator[bytes]:
+        return open_chunks(self._path, position=position)
+
+
+def _is_uncompressed(path: str | Path) -> bool:
+    with Path(path).open("rb") as stream:
+        return not stream.read(max(map(len, MAGICS))).startswith(MAGICS)
 
 
 class MeteredBytes:

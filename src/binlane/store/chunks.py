@@ -69,8 +69,13 @@ def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
             hint="fetch it again from its source",
         ) from error
     except OSError as error:
-        raise StoreError(
-            f"cannot be read: {error.strerror or error}",
-            path=str(path),
-            hint="check the name and who may read it",
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: str | Path, error: OSError) -> StoreError:
+    """A file cannot be opened or read."""
+    return StoreError(
+        f"cannot be read: {error.strerror or error}",
+        path=str(path),
+        hint="check the name and who may read it",
+    )

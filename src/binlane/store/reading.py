@@ -13,8 +13,8 @@ from typing import Final, cast
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
-from binlane.codec.event import Event
-from binlane.codec.format import Format
+from binlane.codec.event import Event, checksum, encode_event
+from binlane.codec.format import CHECKSUM_LENGTH, MAGIC, Format
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
@@ -48,6 +48,34 @@ def read_groups(
     for path in paths:
         events = walk(open_chunks(path), file=str(path), keys=keys)
         yield from group_events(events, file=base_name(path))
+
+
+def first_event(path: str | Path) -> Event:
+    """The FORMAT_DESCRIPTION of a file.
+
+    Raises:
+        CodecError: With path and position, if the file does not begin with one.
+    """
+    event = next(Walker(open_chunks(path), file=str(path)).events(), None)
+    if event is None or not isinstance(event.body, FormatDescriptionEvent):
+        found = "nothing" if event is None else event.header.type_name
+        raise CodecError(
+            f"FORMAT_DESCRIPTION is expected, {found} is there",
+            hint="name a binlog file from its beginning",
+        ).at(str(path), len(MAGIC))
+    return event
+
+
+def format_of(event: Event) -> Format:
+    """What a FORMAT_DESCRIPTION decides."""
+    assert isinstance(event.body, FormatDescriptionEvent), "the first event of a file is one"
+    return event.body.format
+
+
+def fingerprint(first: Event) -> str:
+    """Tells a file from another one that later gets its name: the checksum of its first event."""
+    data = encode_event(first, None)
+    return f"{checksum(data[:-CHECKSUM_LENGTH]):08x}"
 
 
 def read_head(path: Path) -> FileHead:
@@ -117,17 +145,19 @@ def complete_end(path: Path, *, after: int = 0) -> int:
     """Where the last whole event group of a file ends that may still be written.
 
     Args:
-        path: A plain file that begins as those of a store do.
+        path: A plain file of any server.
         after: A position that is known to be such an end, to walk only from there.
 
     Raises:
         CodecError: If the file is damaged; an event that is not complete yet is no damage.
     """
-    head = read_head(path)
-    end = max(after, head.size_bytes)
-    format_ = head.format_description.format
+    try:
+        head = first_event(path)
+    except TruncatedError:
+        return len(MAGIC)
+    end = max(after, head.next_position)
     with suppress(TruncatedError):
-        for event, is_whole in whole_groups(path, position=end, format_=format_):
+        for event, is_whole in whole_groups(path, position=end, format_=format_of(head)):
             if is_whole:
                 end = event.next_position
     return end
@@ -218,8 +248,8 @@ class StoreReader:
 
     def _live_file(self, log_id: int, path: Path, *, whole_up_to: int) -> BinlogFile:
         known = self._known.get((log_id, path.name))
-        end = complete_end(path, after=max(whole_up_to, known.size_bytes if known else 0))
         begin = known.begin if known else read_head(path).begin
+        end = complete_end(path, after=max(whole_up_to, known.size_bytes if known else 0))
         known = BinlogFile(name=path.name, path=path, size_bytes=end, begin=begin)
         self._known[log_id, path.name] = known
         return known

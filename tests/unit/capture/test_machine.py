@@ -13,11 +13,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.capture.dialogue import Account
 from binlane.capture.machine import DumpRequest, Ended, Output, SourceMachine, Streaming
-from binlane.capture.packet_flow import Send, StartTls
-from binlane.capture.settings import SslMode, Start, StartAt
-from binlane.capture.transport import seal
+from binlane.capture.settings import Start, StartAt
+from binlane.client.account import seal
+from binlane.client.dialogue import Account
+from binlane.client.packet_flow import Send, StartTls
+from binlane.client.settings import SslMode
 from binlane.codec.packets.commands import BinlogDump, RegisterSlave, decode_query
 from binlane.codec.packets.flags import NO_CAPABILITIES, Capability, Command, DumpFlag
 from binlane.codec.packets.framing import PacketSplitter, frames

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,16 @@ from binlane.codec.packets.framing import PacketSplitter
 from binlane.codec.packets.replies import ErrPacket
 from binlane.codec.types import EventType
 from binlane.dump.request import DumpRequest
-from binlane.dump.transport import LiveBinlog, serve_dump
+from binlane.dump.transport import serve_dump
 from binlane.positions import FilePosition, GtidPosition
+from binlane.store.binlog import Published
+from binlane.store.files import BinlogFile
+from binlane.store.live import LiveBinlog
 from tests.fixture_sets import fixture_set
 
 FILES = fixture_set("md1011_netstream").binlogs
 GROUP_END = 367 + 89
 TIMEOUT_S = 30.0
-
-
-@dataclass
-class File:
-    """A file as a store publishes it."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        return self.path.name
 
 
 class Binlog:
@@ -45,8 +36,13 @@ class Binlog:
         self.end = FilePosition("binlog.000001", 4)
         self.names: list[str] = []
 
-    def files(self) -> Sequence[File]:
-        return [File(self.directory / name) for name in self.names]
+    @property
+    def published(self) -> Published:
+        files = [
+            BinlogFile(name=name, path=self.directory / name, size_bytes=0, begin=self.begin)
+            for name in self.names
+        ]
+        return Published(files=tuple(files), end=self.end, position=self.position)
 
     def write(self, number: int, size: int | None = None) -> None:
         """Publish the first `size` bytes of a file."""

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import pyarrow as pa
 import pytest
 
+from binlane.codec.rows import TableMapEvent
+from binlane.codec.table_metadata import table_columns
+from binlane.codec.types import Flavor
+from binlane.columnar.table_schema import arrow_schema
 from binlane.errors import CodecError
-from binlane.grouping.event_group import group_events
+from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.walk import walk
 from binlane.names import TableName
 from binlane.scope.scope import Scope
 from binlane.spark.statements import Statement, statements
-from binlane.spark.table_changes import Abandon, Create, Drop, Rename, steps
+from binlane.spark.table_changes import Abandon, Create, Drop, Rename, Step, steps, tables_of
 from binlane.sql.effects import StatementKind
 from tests.fixture_sets import fixture_set, mariadb_sets
 
@@ -56,18 +64,15 @@ def test_where_a_statement_stands() -> None:
         "binlog.000001",
         367,
     )
-    assert (first.gtid, first.has_ansi_quotes, first.has_backslash_escapes) == (
-        "0-1-1",
-        False,
-        True,
-    )
+    assert first.gtid == "0-1-1"
+    assert first.quoting == {"ansi_quotes": False, "no_backslash_escapes": False}
 
 
 def test_sql_mode_is_that_of_the_session() -> None:
     quoted = [
         each for each in statements_of("md1011_ddl") if each.text.startswith('CREATE TABLE "')
     ]
-    assert [each.has_ansi_quotes for each in quoted] == [True]
+    assert [each.quoting["ansi_quotes"] for each in quoted] == [True]
     assert quoted[0].effects().writes == (TableName("shop", 'ansi "q"x'),)
 
 
@@ -102,3 +107,39 @@ def test_statements_that_change_rows_are_refused() -> None:
     with pytest.raises(CodecError, match="rows are changed by a statement") as caught:
         steps(insert, EVERYTHING)
     assert (caught.value.file, caught.value.position) == (insert.file, insert.position)
+
+
+def test_the_types_of_a_definition_are_those_of_its_rows() -> None:
+    pairs = [
+        (name, pair)
+        for name in sorted(set(mariadb_sets()) - {"md1011_encrypted"})
+        for file, data in fixture_set(name).binlogs
+        for pair in defined_and_logged(group_events(walk([data], file=file), file=file))
+    ]
+    assert len(pairs) > 50
+    for name, (defined, logged) in pairs:
+        assert defined == logged, name
+
+
+def defined_and_logged(groups: Iterable[EventGroup]) -> Iterator[tuple[pa.Schema, pa.Schema]]:
+    """The schemas of tables by their CREATE TABLE and by their rows, until they are altered."""
+    made: dict[TableName, pa.Schema] = {}
+    for group in groups:
+        for event in group.events:
+            if isinstance(event.body, TableMapEvent):
+                columns = table_columns(event.body, flavor=Flavor.MARIADB)
+                table = TableName(event.body.database, event.body.table)
+                if table in made and all(column.name for column in columns):
+                    yield made[table], arrow_schema(columns)
+        for step in steps_of(group):
+            for table in tables_of(step):
+                made.pop(table, None)
+            if isinstance(step, Create):
+                made[step.table] = step.schema
+
+
+def steps_of(group: EventGroup) -> Iterator[Step]:
+    """What statements do to tables, but for those that change rows."""
+    for statement in statements(group):
+        with suppress(CodecError):
+            yield from steps(statement, EVERYTHING)

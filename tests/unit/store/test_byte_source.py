@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from binlane.errors import CorruptStoreError, StoreError
-from binlane.store.byte_source import FAST_BYTES_MIN, FileBytes, is_large
+from binlane.codec.encryption import KeyRing
+from binlane.errors import CorruptStoreError, StoreError, UnsupportedError
+from binlane.grouping.decryption import plain_chunks
+from binlane.store.byte_source import FAST_BYTES_MIN, ChunkBytes, FileBytes, is_large
+from tests.fixture_sets import fixture_set
 
 DATA = bytes(range(256)) * 20
 
@@ -62,3 +66,38 @@ def test_which_files_are_large(tmp_path: Path) -> None:
     assert is_large(path)
     assert not is_large("-")
     assert not is_large(tmp_path / "none")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("name", "key_file"), [("md1011_encrypted", "keys.txt"), ("my97_encrypted", "keyring")]
+)
+def test_a_log_is_decrypted_from_any_position_on(
+    name: str,
+    key_file: str,
+    pack: Callable[[bytes], bytes],
+    tmp_path: Path,
+) -> None:
+    logs = fixture_set(name)
+    keys = KeyRing.parse(logs.files[key_file])
+    file, data = logs.binlogs[0]
+    path = tmp_path / file
+    path.write_bytes(pack(data))
+    plain = b"".join(plain_chunks([data], file=file, keys=keys))
+    source = FileBytes.of_log(path, keys=keys)
+    for position in (0, 4, 300, len(plain) - 1, len(plain)):
+        assert read(source.reread(position), 100) == plain[position:]
+    with pytest.raises(UnsupportedError, match="encrypted"):
+        read(FileBytes.of_log(path, keys=None), 100)
+
+
+def test_a_log_that_is_not_encrypted_is_read_as_it_is(path: Path) -> None:
+    assert read(FileBytes.of_log(path, keys=None), 100) == DATA
+
+
+def test_pieces_of_any_size_fill_buffers() -> None:
+    source, room = ChunkBytes([b"", b"ab", b"", b"cdefg"]), bytearray(3)
+    found = []
+    while length := source.read_into(memoryview(room)):
+        found.append(bytes(room[:length]))
+    assert found == [b"ab", b"cde", b"fg"]

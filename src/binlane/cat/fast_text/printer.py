@@ -23,7 +23,7 @@ import numpy.typing as npt
 from binlane.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Write
 from binlane.cat.fast_text.context import SessionContext
 from binlane.cat.fast_text.layouts import Layouts
-from binlane.cat.fast_text.window import ReadInto, Window
+from binlane.cat.fast_text.window import TextWindow
 from binlane.cat.renderer import Renderer
 from binlane.cat.text.event import UNFINISHED, printable_rows
 from binlane.cat.text.options import Base64Output, TextOptions
@@ -39,6 +39,7 @@ from binlane.grouping.inner import expanded
 from binlane.grouping.native import crc32_address
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import Walker
+from binlane.grouping.window import ByteReader
 from binlane.kernels import text_layout as lay
 
 Bytes = npt.NDArray[np.uint8]
@@ -105,7 +106,7 @@ class FastText:
         self._layouts = Layouts(with_types=options.verbose > 1)
         self._context = SessionContext(self._state, self._layouts)
         self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
-        self._window = Window(self._state, window_bytes)
+        self._window_bytes = window_bytes
         self._plain: Bytes = np.zeros(lay.PADDING, np.uint8)
         self._format: Format | None = None
         self._path = self._name = ""
@@ -133,11 +134,11 @@ class FastText:
             }
         )
 
-    def print_file(self, read: ReadInto, *, path: str, name: str) -> None:
+    def print_file(self, source: ByteReader, *, path: str, name: str) -> None:
         """Print all events of a file.
 
         Args:
-            read: Gives its bytes, decrypted.
+            source: Of its bytes, decrypted.
             path: As the user named it, for errors.
             name: Its base name.
 
@@ -146,7 +147,7 @@ class FastText:
             StoreError: If the file cannot be read, or a temporary one written.
         """
         self._path, self._name, self._format = path, name, None
-        self._window.open(read)
+        self._window = TextWindow(self._state, source, size_bytes=self._window_bytes)
         self._context.forget()
         state = self._state
         state[lay.CHECKSUM] = -1

@@ -1,128 +1,44 @@
-"""The part of a file that the text kernel looks at: one buffer that moves along."""
+"""The part of a log that the text kernel looks at, and where in it the kernel stands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC
-from binlane.errors import BinlaneError, StoreError
-from binlane.grouping.decryption import is_encrypted, plain_chunks
+from binlane.errors import BinlaneError
+from binlane.grouping.window import ByteReader, Window
 from binlane.kernels import text_layout as lay
-from binlane.store.chunks import STDIN, open_chunks
-
-if TYPE_CHECKING:
-    from binlane.codec.encryption import KeyRing
-
-ReadInto = Callable[[memoryview], int]
-"""Fills a buffer with the next bytes of a file and gives how many; 0 at its end."""
 
 _LENGTH_AT = slice(9, 13)
 _TYPE_AT = 4
-_PIECE_BYTES = 1 << 20
-_HEAD_BYTES = 4096
 
 
-def read_chunks(chunks: Iterable[bytes]) -> ReadInto:
-    """Bytes in pieces of any size, to be read into a buffer."""
-    pieces = iter(chunks)
-    rest = memoryview(b"")
-
-    def read(buffer: memoryview) -> int:
-        nonlocal rest
-        while not rest:
-            chunk = next(pieces, None)
-            if chunk is None:
-                return 0
-            rest = memoryview(chunk)
-        taken, rest = rest[: len(buffer)], rest[len(buffer) :]
-        buffer[: len(taken)] = taken
-        return len(taken)
-
-    return read
-
-
-@contextmanager
-def open_log(
-    path: str, *, keys: KeyRing | None, meter: Callable[[int], None] | None
-) -> Iterator[ReadInto]:
-    """The plain bytes of a file, compressed or encrypted or not, or of standard input.
-
-    Args:
-        path: The file; `-` is standard input.
-        keys: Of encrypted files.
-        meter: Told how many bytes were read.
-    """
-    with ExitStack() as stack:
-        if _is_plain(path):
-            stream = stack.enter_context(Path(path).open("rb", buffering=0))
-            read = _told(stream.readinto, path)
-        else:
-            read = read_chunks(plain_chunks(open_chunks(path), file=path, keys=keys))
-        yield read if meter is None else _metered(read, meter)
-
-
-def _is_plain(path: str) -> bool:
-    """Whether the file's bytes are those of the log, to be read without a copy."""
-    if path == STDIN or not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    return head.startswith(MAGIC) and not is_encrypted(head)
-
-
-def _told(readinto: Callable[[memoryview], int | None], path: str) -> ReadInto:
-    def read(buffer: memoryview) -> int:
-        try:
-            return readinto(buffer) or 0
-        except OSError as error:
-            raise StoreError(
-                f"cannot be read: {error.strerror or error}",
-                path=path,
-                hint="check the name and who may read it",
-            ) from error
-
-    return read
-
-
-def _metered(read: ReadInto, meter: Callable[[int], None]) -> ReadInto:
-    def metered(buffer: memoryview) -> int:
-        size = read(buffer)
-        meter(size)
-        return size
-
-    return metered
-
-
-class Window:
+class TextWindow:
     """Bytes of a file from the first event that is not printed on.
-
-    Attributes:
-        data: The buffer; the kernel's state says where the next event and the end are.
 
     Args:
         state: Of the kernel.
-        size: Bytes to begin with; an event that is larger makes the buffer larger.
+        source: Of the bytes, decrypted.
+        size_bytes: That are looked at together; an event that is larger makes it more.
     """
 
-    def __init__(self, state: npt.NDArray[np.int64], size: int) -> None:
+    def __init__(
+        self, state: npt.NDArray[np.int64], source: ByteReader, *, size_bytes: int
+    ) -> None:
         self._state = state
-        self._size = size
-        self._read: ReadInto = lambda _: 0
+        self._size = size_bytes
+        self._window = Window(source, size_bytes=size_bytes)
         self._error: BinlaneError | None = None
-        self.data = np.zeros(size + lay.PADDING, np.uint8)
-
-    def open(self, read: ReadInto) -> None:
-        """Begin a file, and look at its first bytes."""
-        self._read = read
-        self._error = None
         self._state[[lay.BASE, lay.OFFSET, lay.END]] = 0
         self.fill()
+
+    @property
+    def data(self) -> npt.NDArray[np.uint8]:
+        """The buffer; the kernel's state says where the next event and the end are."""
+        return self._window.data
 
     @property
     def position(self) -> int:
@@ -165,12 +81,12 @@ class Window:
 
     def rest(self) -> Iterator[bytes]:
         """All bytes from the next event on; the window is of no use behind that."""
-        yield self.data[self._state[lay.OFFSET] : self._state[lay.END]].tobytes()
-        if self._error is not None:
-            raise self._error
-        piece = memoryview(bytearray(_PIECE_BYTES))
-        while size := self._read(piece):
-            yield bytes(piece[:size])
+        offset = int(self._state[lay.OFFSET])
+        if self._error is None:
+            yield from self._window.rest(offset)
+            return
+        yield self._window.bytes(offset, self._window.end)
+        raise self._error
 
     def fill(self) -> bool:
         """Drop what is printed and read on; False at the end of the file.
@@ -178,34 +94,17 @@ class Window:
         Raises:
             BinlaneError: If no more can be read, once everything before that was given.
         """
-        state = self._state
-        offset, left = int(state[lay.OFFSET]), self.left
-        if offset:
-            self.data[:left] = self.data[offset : offset + left]
-            state[lay.BASE] += offset
-            state[lay.OFFSET] = 0
-        if left >= self._size:
-            self._grow(left)
-        end = left
-        while end < self._size and (taken := self._next_bytes(end)):
-            end += taken
-        state[lay.END] = end
-        if end == left and self._error is not None:
-            raise self._error
-        return end > left
-
-    def _next_bytes(self, at: int) -> int:
-        if self._error is not None:
-            return 0
+        state, window = self._state, self._window
+        window.drop(int(state[lay.OFFSET]))
+        left = window.end
+        wanted = self._size if left < self._size else 2 * left
         try:
-            return self._read(self.data[at : self._size].data)
+            while self._error is None and window.end < wanted and window.fill():
+                pass
         except BinlaneError as error:
             # What stands before the fault comes first.
             self._error = error
-            return 0
-
-    def _grow(self, left: int) -> None:
-        self._size *= 2
-        grown = np.zeros(self._size + lay.PADDING, np.uint8)
-        grown[:left] = self.data[:left]
-        self.data = grown
+        state[lay.BASE], state[lay.OFFSET], state[lay.END] = window.base, 0, window.end
+        if window.end == left and self._error is not None:
+            raise self._error
+        return window.end > left

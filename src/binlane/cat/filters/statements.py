@@ -9,8 +9,8 @@ from typing import Final
 from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName
-from binlane.routing.queries import analyse_query
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.logged_statements import logged_statement
 
 # Their text does not tell what they write.
 _OPEN_ENDED: Final = frozenset(
@@ -61,7 +61,7 @@ def concern_of(body: QueryEvent) -> Concern:
     Raises:
         TruncatedError: If the event's tables info ends inside a name.
     """
-    effects = analyse_query(body)
+    effects = logged_statement(body).effects()
     told = None if body.tables_info is None else tuple(tables_of(body))
     is_unknown = effects.stopped_at is not None or effects.kind in _OPEN_ENDED
     tables = _tables(effects) if told is None else told

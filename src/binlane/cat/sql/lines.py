@@ -28,12 +28,13 @@ from binlane.codec.load_data import (
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
-from binlane.codec.types import EventType, Flavor, GtidExtraFlag, GtidFlag, HeaderFlag
+from binlane.codec.types import EventType, Flavor, GtidFlag, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent, UserVarEvent
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import quote
+from binlane.sql.logged_statements import is_undone
 
 if TYPE_CHECKING:
     from binlane.sql.catalog import SchemaCatalog
@@ -61,8 +62,6 @@ _SILENT: Final = frozenset(
         EventType.LARGE_TRANSACTION_HEADER,
     }
 )
-# Of a two-phase ALTER only the commit counts, which repeats the statement.
-_NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 _START_TRANSACTION: Final = re.compile(r"(?<=\S)\s+START TRANSACTION\Z")
 _XA_START: Final = re.compile(rb"XA\s+(?:START|BEGIN)\b", re.IGNORECASE)
 _BEGINS: Final = re.compile(rb"(?:BEGIN|START TRANSACTION)\s*\Z", re.IGNORECASE)
@@ -179,7 +178,7 @@ class SqlLines:
 
     def _gtid(self, event: Event, body: GtidEvent) -> Iterator[str]:
         del event
-        self._is_undone = bool((body.flags_extra or 0) & _NOT_DONE)
+        self._is_undone = is_undone(body)
         if body.flags & GtidFlag.PREPARED_XA:
             yield from self._detach_xa()
             yield f"XA START {body.xid};"

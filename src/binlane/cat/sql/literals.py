@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Final
 
-from binlane.codec.charsets import charset_of, text_decoder
+from binlane.codec.charsets import BINARY_COLLATION, charset_of, text_decoder
 from binlane.codec.columns import Column
 from binlane.codec.json_binary import JsonDocument
 from binlane.codec.json_diff import JsonDiffs, JsonOperation
@@ -21,7 +21,6 @@ from binlane.names import quote
 
 # Not strict: it would refuse member 0 of an ENUM, and values of MariaDB's generated columns.
 ROW_SQL_MODE: Final = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
-_BINARY_COLLATION: Final = 63
 _SRID_LENGTH: Final = 4
 _TEXT_TYPES: Final = frozenset(
     {
@@ -60,13 +59,13 @@ def exact_column(column: Column) -> Column:
     if column.type not in _TEXT_TYPES or charset is None or _is_one_to_one(charset):
         return column
     if column.type is not ColumnType.STRING:
-        return replace(column, collation_id=_BINARY_COLLATION)
+        return replace(column, collation_id=BINARY_COLLATION)
     # A CHAR must not be padded with zero bytes as a BINARY is.
     return replace(
         column,
         type=ColumnType.VARCHAR,
         metadata=column.length_max,
-        collation_id=_BINARY_COLLATION,
+        collation_id=BINARY_COLLATION,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is in a log: counted in one pass, for people (text, HTML) and for programs (JSON).
+"""What is in a log: counted in one pass.
 
 Memory does not grow with the log, only with the number of its tables and files.
 """
@@ -152,7 +152,7 @@ class Summary:
         self._is_ended = group is None
 
     def finish(self) -> None:
-        """The log has ended; whoever asks for the figures ends it too."""
+        """The log has ended: what is still open counts as it is."""
         self._end_group()
 
     @property
@@ -168,32 +168,6 @@ class Summary:
         if has_rows and has_statements:
             return "mixed"
         return "row" if has_rows else "statement" if has_statements else ""
-
-    def text(self, width: int = 80, *, color: bool = False) -> str:
-        """Tables for a terminal.
-
-        Args:
-            width: Of the terminal, in columns.
-            color: Whether it shall have colours.
-        """
-        from binlane.cat.summary.text import summary_text  # noqa: PLC0415  # rich is slow to load
-
-        self.finish()
-        return summary_text(self, width=width, color=color)
-
-    def html(self) -> str:
-        """One page that needs nothing else."""
-        from binlane.cat.summary.html import summary_html  # noqa: PLC0415  # only when asked for
-
-        self.finish()
-        return summary_html(self)
-
-    def json(self) -> dict[str, object]:
-        """The same for programs."""
-        from binlane.cat.summary.as_json import summary_json  # noqa: PLC0415  # only when asked for
-
-        self.finish()
-        return summary_json(self)
 
     def _count_file(self, event: Event, file: str) -> None:
         # Two files of one name may follow each other.

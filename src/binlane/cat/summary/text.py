@@ -24,7 +24,7 @@ _ROWS_MAX: Final = 30
 _WIDTH_MIN: Final = 40
 
 
-def summary_text(summary: Summary, *, width: int, color: bool) -> str:
+def summary_text(summary: Summary, *, width: int = 80, color: bool = False) -> str:
     """Everything, one table below the other.
 
     Args:

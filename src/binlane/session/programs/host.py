@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from binlane.names import TableName
-from binlane.policy.access import ReasonFound
+from binlane.policy.reasons_found import ReasonFound
 from binlane.policy.server import Server
 from binlane.session.programs.expression_environment import Environment
 from binlane.session.programs.values import Value

@@ -6,7 +6,7 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.policy.access import ReasonFound
+from binlane.policy.reasons_found import ReasonFound
 from binlane.session.programs.conditions import Raised
 from binlane.session.programs.environment import RoutineEnvironment, SessionEnvironment
 from binlane.session.programs.expression_reader import user_variable_name

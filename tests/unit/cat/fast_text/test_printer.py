@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.cat.fast_text.printer import FastText, can_print, zone_at
-from binlane.cat.fast_text.window import read_chunks
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.codec.body import Body
@@ -35,6 +34,7 @@ from binlane.errors import BinlaneError
 from binlane.grouping.decryption import plain_chunks
 from binlane.grouping.walk import Walker
 from binlane.kernels.load import Build, kernels, running
+from binlane.store.byte_source import ChunkBytes
 from tests import build
 from tests.fixture_sets import fixture_names, fixture_set
 
@@ -96,7 +96,7 @@ def by_kernel(data: bytes, options: TextOptions, sizes: Mapping[str, int] = WHOL
     )
     try:
         chunks = plain_chunks(iter((data,)), file="binlog", keys=None)
-        printer.print_file(read_chunks(chunks), path="binlog", name="binlog")
+        printer.print_file(ChunkBytes(chunks), path="binlog", name="binlog")
         parts += [f"{line}\n".encode("utf-8", "surrogateescape") for line in renderer.finish()]
     except BinlaneError as told:
         error = str(told)

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import pytest
 
 from binlane.cat.summary import Summary
+from binlane.cat.summary.as_json import summary_json
 from binlane.cat.summary.fast import WINDOW_BYTES, count_file
 from binlane.codec.body import Body
 from binlane.codec.control import RotateEvent
@@ -71,7 +72,8 @@ class Bytes:
 
 
 def told(summary: Summary, error: str | None) -> Told:
-    return Told(json.dumps(summary.json()), error)
+    summary.finish()
+    return Told(json.dumps(summary_json(summary)), error)
 
 
 def by_feeding(files: list[tuple[str, bytes]]) -> Told:

@@ -8,9 +8,11 @@ from itertools import pairwise
 import pytest
 
 from binlane.cat.summary import Summary
+from binlane.cat.summary.as_json import summary_json
 from binlane.cat.summary.collect import statement_kind
 from binlane.cat.summary.counts import GtidRanges, Timeline, Top, Transaction
-from binlane.cat.summary.text import sparkline
+from binlane.cat.summary.html import summary_html
+from binlane.cat.summary.text import sparkline, summary_text
 from binlane.cat.summary.words import duration_text, size_text
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
@@ -29,6 +31,7 @@ def fed(*events: Event) -> Summary:
     summary = Summary()
     for event in events:
         summary.feed(event, file="binlog.000001")
+    summary.finish()
     return summary
 
 
@@ -37,6 +40,7 @@ def fixture_summary(name: str) -> Summary:
     for file, data in fixture_set(name).binlogs:
         for event in walk([data], file=file):
             summary.feed(event, file=file)
+    summary.finish()
     return summary
 
 
@@ -87,7 +91,7 @@ def test_a_transaction_has_its_size_rows_and_duration() -> None:
 
 def test_a_transaction_that_the_log_does_not_end_is_told() -> None:
     summary = fed(*list(transaction(5, b"\xfe\x01\x00\x00\x00"))[:-1])
-    assert "1 of the transactions are not ended" in summary.text()
+    assert "1 of the transactions are not ended" in summary_text(summary)
 
 
 def test_rows_that_end_inside_a_value_are_damage() -> None:
@@ -114,15 +118,16 @@ def test_formats_are_told_by_what_was_logged() -> None:
 
 def test_a_file_in_use_is_told() -> None:
     head = build.event(build.format_description(), flags=HeaderFlag.BINLOG_IN_USE)
-    assert "in use, or its server was killed" in fed(head).text()
-    assert "does not end with STOP or ROTATE" in fed(build.event(build.format_description())).text()
+    assert "in use, or its server was killed" in summary_text(fed(head))
+    closed = fed(build.event(build.format_description()))
+    assert "does not end with STOP or ROTATE" in summary_text(closed)
 
 
 def test_nothing_has_a_summary_too() -> None:
     summary = Summary()
-    assert "0 transactions, 0 rows of 0 tables" in summary.text()
-    assert summary.json()["buckets"] == []
-    assert summary.html().endswith("</html>\n")
+    assert "0 transactions, 0 rows of 0 tables" in summary_text(summary)
+    assert summary_json(summary)["buckets"] == []
+    assert summary_html(summary).endswith("</html>\n")
 
 
 def test_only_the_ten_biggest_are_kept() -> None:
@@ -184,10 +189,10 @@ def test_duration_text(seconds: int, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["md1011_identifiers", "md1011_format_mixed", "my97_gtid"])
 def test_text_fits_a_terminal(name: str) -> None:
-    lines = fixture_summary(name).text(80).splitlines()
+    lines = summary_text(fixture_summary(name)).splitlines()
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in "".join(lines)
-    assert "\x1b[" in fixture_summary(name).text(80, color=True)
+    assert "\x1b[" in summary_text(fixture_summary(name), color=True)
 
 
 class _Page(HTMLParser):
@@ -220,7 +225,7 @@ class _Page(HTMLParser):
 @pytest.mark.parametrize("name", ["md1011_identifiers", "md1011_metadata_full", "my97_gtid"])
 def test_the_page_is_whole_and_loads_nothing(name: str) -> None:
     page = _Page()
-    page.feed(fixture_summary(name).html())
+    page.feed(summary_html(fixture_summary(name)))
     page.close()
     assert page.open == []
     assert page.plots >= 3
@@ -230,8 +235,8 @@ def test_names_cannot_break_the_page() -> None:
     name = "<script>alert(1)</script>"
     table = replace(build.table_map(ColumnType.LONG), table=name)
     summary = fed(at(build.event(table), 0))
-    assert name not in summary.html()
-    assert "&lt;script&gt;" in summary.html()
+    assert name not in summary_html(summary)
+    assert "&lt;script&gt;" in summary_html(summary)
 
 
 def test_two_files_of_one_name_are_two() -> None:

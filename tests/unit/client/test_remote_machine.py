@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from binlane.capture.dialogue import Account
-from binlane.capture.packet_flow import Send
-from binlane.capture.remote_machine import (
+from binlane.client.dialogue import Account
+from binlane.client.packet_flow import Send
+from binlane.client.remote_machine import (
     RemoteEnd,
     RemoteEvent,
     RemoteMachine,
     RemoteOutput,
     RemoteRequest,
 )
-from binlane.capture.settings import SslMode
+from binlane.client.settings import SslMode
 from binlane.codec.packets.commands import BinlogDump, decode_query
 from binlane.codec.packets.flags import NO_CAPABILITIES, DumpFlag
 from binlane.codec.packets.framing import PacketSplitter, frames

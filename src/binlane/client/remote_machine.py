@@ -11,9 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.capture.dialogue import Account, Command, Dialogue, ask, log_in, refusal
-from binlane.capture.packet_events import PacketEvents, is_artificial
-from binlane.capture.packet_flow import PacketFlow, Send, StartTls
+from binlane.client.dialogue import (
+    GTID_CAPABILITY,
+    Account,
+    Command,
+    Dialogue,
+    ask,
+    log_in,
+    refusal,
+)
+from binlane.client.packet_events import PacketEvents, is_artificial
+from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.codec.event import Event
 from binlane.codec.format import MAGIC, Format, flavor_of
 from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
@@ -27,8 +35,6 @@ from binlane.positions import GtidSet
 
 HEARTBEAT_PERIOD_S: Final = 15
 _NS_PER_S: Final = 1_000_000_000
-# 4 is MARIA_SLAVE_CAPABILITY_GTID: events are sent as they stand in the file.
-_CAPABILITY: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +170,7 @@ def _settings_statement(request: RemoteRequest, flavor: Flavor) -> str:
         period = str(HEARTBEAT_PERIOD_S * _NS_PER_S)
         settings |= {"@master_heartbeat_period": period, "@source_heartbeat_period": period}
     if flavor is Flavor.MARIADB:
-        settings["@mariadb_slave_capability"] = str(_CAPABILITY)
+        settings["@mariadb_slave_capability"] = str(GTID_CAPABILITY)
     return "SET " + ", ".join(f"{name} = {value}" for name, value in settings.items())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from binlane.capture.dialogue import Command, Dialogue, Step, UpgradeToTls
+from binlane.client.dialogue import Command, Dialogue, Step, UpgradeToTls
 from binlane.codec.packets.framing import Packet, PacketSplitter, frame, frame_count
 from binlane.errors import CodecError, PeerError
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
+from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
-from binlane.gateway.handler import SessionContext
 from binlane.names import TableName, quote
 from binlane.policy.bodies import body_use
 from binlane.policy.server import Server
@@ -65,6 +65,24 @@ class Circumstances:
     is_in_transaction: bool = False
 
 
+class ClientSession(Protocol):
+    """A client's session on the source."""
+
+    @property
+    def server_version(self) -> str:
+        """The source's."""
+        ...
+
+    async def query_source(self, statement: str) -> ResultSet:
+        """Run a statement in this session.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If the source goes away.
+        """
+        ...
+
+
 class Source:
     """The source, asked for a limited time.
 
@@ -72,7 +90,7 @@ class Source:
         session: The client's.
     """
 
-    def __init__(self, session: SessionContext) -> None:
+    def __init__(self, session: ClientSession) -> None:
         self._session = session
         self._deadline = time.monotonic() + TIMEOUT_S
         self._questions = 0

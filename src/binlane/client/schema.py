@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Final
 
-from binlane.capture.dialogue import Account, Dialogue, ask, log_in
-from binlane.capture.packet_flow import PacketFlow, Send
-from binlane.capture.remote import ServerConnection, account_at
-from binlane.capture.settings import SourceUrl
+from binlane.client.account import account_at
+from binlane.client.connection import ServerConnection
+from binlane.client.dialogue import Account, Dialogue, ask, log_in
+from binlane.client.packet_flow import PacketFlow
+from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.names import TableName, quote
 
@@ -29,7 +30,7 @@ _UNKNOWN_TABLE: Final = 1146
 Definitions = list[tuple[str, str]]
 
 
-def read_schema(url: SourceUrl, password: str) -> Definitions:
+def read_schema(url: ServerUrl, password: str) -> Definitions:
     """Ask a server for its databases and tables.
 
     Args:
@@ -49,10 +50,7 @@ def read_schema(url: SourceUrl, password: str) -> Definitions:
         while True:
             for payload in flow.packets(connection.read()):
                 for step in flow.converse(payload):
-                    if isinstance(step, Send):
-                        connection.write(step.data)
-                    else:
-                        connection.start_tls()
+                    connection.do(step)
                 if flow.result is not None:
                     return flow.result
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from binlane.capture.authentication import (
+from binlane.client.authentication import (
     CACHING_SHA2_PASSWORD,
     KNOWN_PLUGINS,
     NATIVE_PASSWORD,
     obscure,
     prove,
 )
-from binlane.capture.settings import SslMode
+from binlane.client.settings import SslMode
 from binlane.codec.packets.commands import encode_query
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.framing import PAYLOAD_MAX
@@ -34,6 +34,8 @@ from binlane.codec.packets.replies import ErrPacket, is_error, is_ok
 from binlane.codec.packets.results import UTF8MB4_COLLATION, ReplyReader, ResultSet
 from binlane.errors import PeerError
 
+GTID_CAPABILITY: Final = 4
+"""MARIA_SLAVE_CAPABILITY_GTID: MariaDB sends a dump's events as they stand in the file."""
 _CAPABILITIES: Final = (
     Capability.LONG_PASSWORD
     | Capability.LONG_FLAG

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import pytest
 
-from binlane.capture.authentication import (
+from binlane.client.authentication import (
     CACHING_SHA2_PASSWORD,
     KNOWN_PLUGINS,
     NATIVE_PASSWORD,

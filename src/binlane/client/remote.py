@@ -1,0 +1,46 @@
+"""Reading a server's log: `read_remote` gives its events until its end.
+
+A server that is gone is an error: whoever prints a log can ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+
+from binlane.client.connection import ServerConnection
+from binlane.client.remote_machine import (
+    RemoteEnd,
+    RemoteEvent,
+    RemoteMachine,
+    RemoteRequest,
+)
+from binlane.client.settings import ServerUrl
+
+
+def read_remote(
+    url: ServerUrl, request: RemoteRequest, *, bind_address: str | None = None
+) -> Generator[RemoteEvent, None, None]:
+    """The events of a server's log; close the iterator to close the connection.
+
+    Args:
+        url: The server.
+        request: From where on, and how far.
+        bind_address: Own address to connect from; any by default.
+
+    Raises:
+        PeerError: If the server cannot be reached, refuses something, or goes away.
+        ConfigError: If a file of certificates cannot be used.
+        CodecError: If an event is damaged, with the server's file and position.
+    """
+    machine = RemoteMachine(request)
+    connection = ServerConnection(url, bind_address)
+    with closing(connection):
+        while True:
+            for output in machine.receive(connection.read()):
+                if isinstance(output, RemoteEvent):
+                    yield output
+                elif isinstance(output, RemoteEnd):
+                    return
+                else:
+                    connection.do(output)
