@@ -47,7 +47,7 @@ def sealed(data: bytes, chance: random.Random) -> bytes:
     end = start + int.from_bytes(data[start + 9 : start + 13], "little") - 4
     if end > start + _HEADER:
         changed[chance.randrange(start + _HEADER, end)] ^= 1 << chance.randrange(8)
-    changed[end : end + 4] = checksum(changed[start:end]).to_bytes(4, "little")
+    changed[end : end + 4] = checksum(bytes(changed[start:end])).to_bytes(4, "little")
     return bytes(changed)
 
 
