@@ -41,6 +41,23 @@ yardsticks *args:
 bench *args:
     for name in decode text summary check; do python -m "benchmarks.$name" {{ args }}; done
 
+# Build a wheel with compiled kernels, try it where nothing else is installed, put it into dist/.
+wheel:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    place=$(mktemp -d)
+    trap 'rm -rf "$place"' EXIT
+    export PIP_DISABLE_PIP_VERSION_CHECK=1 HATCH_BUILD_HOOK_ENABLE_CUSTOM=true
+    python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$place" .
+    python -m venv "$place/venv"
+    # Names and versions of the lock; its hashes would be asked of the new wheel, too.
+    sed -n 's/ *\\$//; /^[a-z]/p' requirements/runtime.lock >"$place/constraints.txt"
+    "$place/venv/bin/python" -m pip install --quiet -c "$place/constraints.txt" "$place"/*.whl
+    cd "$place"
+    PYTHONPATH={{ justfile_directory() }} venv/bin/python -m tests.wheel
+    mkdir -p {{ justfile_directory() }}/dist
+    mv "$place"/*.whl {{ justfile_directory() }}/dist/
+
 # Write the generated pages, then build the site strictly into site/.
 docs:
     python -m docs.generate
@@ -53,8 +70,9 @@ check: lint docs
 # Pin all dependencies again, with hashes and without the hosts they came from.
 lock *args:
     uv pip compile {{ lock_options }} {{ args }} requirements/bootstrap.in -o requirements/bootstrap.lock
-    uv pip compile {{ lock_options }} {{ args }} --extra demo pyproject.toml -o requirements/runtime.lock
-    uv pip compile {{ lock_options }} {{ args }} --extra demo --group dev --group docs -c requirements/runtime.lock pyproject.toml -o requirements/dev.lock
+    uv pip compile {{ lock_options }} {{ args }} -c requirements/bootstrap.lock --extra kernels pyproject.toml -o requirements/kernels.lock
+    uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock --extra demo pyproject.toml -o requirements/runtime.lock
+    uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock -c requirements/runtime.lock --extra demo --extra kernels --group dev --group docs pyproject.toml -o requirements/dev.lock
 
 lock_options := "--quiet --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'just lock'"
 

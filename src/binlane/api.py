@@ -108,9 +108,9 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
 def _is_for_kernels(path: str) -> bool:
     if not is_large(path):
         return False
-    from binlane.kernels.load import is_compiled  # noqa: PLC0415 - small files do without
+    from binlane.kernels.load import can_jit, is_compiled  # noqa: PLC0415 - small files do without
 
-    return is_compiled(_KERNEL_MODULES) or is_large(path, _JIT_BYTES_MIN)
+    return is_compiled(_KERNEL_MODULES) or (can_jit() and is_large(path, _JIT_BYTES_MIN))
 
 
 def _scan_files(

@@ -1,14 +1,16 @@
 """The kernels, in the fastest form that is there: compiled ahead, else by numba now.
 
 Compiled modules lie beside the sources, or in the user's cache where that folder cannot be
-written. Their names hold a hash of the sources, of Python's version and of what the processor can
-do, so that one that does not fit is never found. With them nothing imports numba.
+written. Their names hold a hash of the sources, of Python's version and, but for those that a wheel
+brings, of what the processor can do, so that one that does not fit is never found. With them
+nothing imports numba.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import sys
 import warnings
@@ -18,7 +20,7 @@ from enum import Enum
 from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -26,7 +28,13 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parent
 _LISTS_KERNELS: Final = b"\nEXPORTS: "
 _IMPORT: Final = re.compile(rb"^from binlane\.kernels(?:\.| import )(\w+)", re.MULTILINE)
-_TOOLS: Final = frozenset({"__init__.py", "load.py", "build.py"})
+_TOOLS: Final = frozenset({"__init__.py", "load.py", "build.py", "compiling.py"})
+# LLVM's name of the processor that portable modules need, and how Linux names what it can do. Less
+# than AVX would run everywhere, but code that mixes old vector instructions with isal's is slow.
+_PORTABLE_CPUS: Final = {
+    "x86_64": ("x86-64-v3", frozenset({"abm", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"})),
+}
+_ANY_CPU: Final = ("", frozenset[str]())
 
 
 class Build(Enum):
@@ -35,6 +43,15 @@ class Build(Enum):
     COMPILED = "compiled"
     JIT = "jit"
     PLAIN = "plain"
+
+
+class Target(Enum):
+    """The processors that a compiled module is for."""
+
+    HOST = "compiled"
+    """This very one."""
+    PORTABLE = "portable"
+    """All but old ones of this machine's architecture: what a wheel brings."""
 
 
 class Kernels:
@@ -95,7 +112,7 @@ def running(build: Build) -> Iterator[Any]:
 
 def builds() -> tuple[Build, ...]:
     """The forms that can run here."""
-    built = (Build.JIT, Build.PLAIN)
+    built = (Build.JIT, Build.PLAIN) if can_jit() else ()
     return (Build.COMPILED, *built) if is_compiled(kernel_modules()) else built
 
 
@@ -110,29 +127,54 @@ def kernel_modules() -> tuple[str, ...]:
     return tuple(sorted(name for name, source in _sources().items() if _LISTS_KERNELS in source))
 
 
+def can_jit() -> bool:
+    """Whether numba is there, to compile what was not compiled ahead."""
+    return find_spec("numba") is not None
+
+
 @cache
 def compiled_module(name: str) -> ModuleType | None:
     """The compiled form of a kernel module, None if there is none that fits the sources."""
-    stem = compiled_name(name)
-    for folder in folders():
-        path = folder / (stem + EXTENSION_SUFFIXES[0])
-        if path.exists():
-            loader = ExtensionFileLoader(stem, str(path))
-            spec = spec_from_file_location(stem, path, loader=loader)
-            assert spec is not None, "a path and a loader make a spec"
-            module = module_from_spec(spec)
-            loader.exec_module(module)
-            return module
+    for target in Target:
+        if target is Target.PORTABLE and not _runs_portable(platform.machine(), _processor()):
+            continue
+        stem = compiled_name(name, target)
+        for folder in folders():
+            path = folder / (stem + EXTENSION_SUFFIXES[0])
+            if path.exists():
+                loader = ExtensionFileLoader(stem, str(path))
+                spec = spec_from_file_location(stem, path, loader=loader)
+                assert spec is not None, "a path and a loader make a spec"
+                module = module_from_spec(spec)
+                loader.exec_module(module)
+                return module
     return None
 
 
 @cache
-def compiled_name(name: str) -> str:
-    """Name of the compiled form of a kernel module: `_compiled_scan_0123456789abcdef`."""
-    digest = hashlib.sha256(f"{sys.version} {_processor()}".encode())
+def compiled_name(name: str, target: Target = Target.HOST) -> str:
+    """Name of a compiled form of a kernel module: `_compiled_scan_0123456789abcdef`."""
+    digest = hashlib.sha256(_made_for(target, _processor()).encode())
     for source in sorted(_needed_by(name)):
         digest.update(_sources()[source])
-    return f"_compiled_{name}_{digest.hexdigest()[:16]}"
+    return f"_{target.value}_{name}_{digest.hexdigest()[:16]}"
+
+
+def _made_for(target: Target, processor: str) -> str:
+    """All that makes two modules of the same sources differ."""
+    if target is Target.HOST:
+        return f"{sys.version} {processor}"
+    return f"{sys.implementation.cache_tag} {portable_cpu()} {platform.machine()}"
+
+
+def portable_cpu() -> str:
+    """LLVM's name of the processor that portable modules need; empty for any."""
+    return _PORTABLE_CPUS.get(platform.machine(), _ANY_CPU)[0]
+
+
+def _runs_portable(machine: str, processor: str) -> bool:
+    """Whether a processor is not too old for portable modules."""
+    return _PORTABLE_CPUS.get(machine, _ANY_CPU)[1] <= frozenset(processor.split())
 
 
 @cache
@@ -142,8 +184,6 @@ def _processor() -> str:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as facts:
             return next((line for line in facts if line.startswith(("flags", "Features"))), "")
     except OSError:
-        import platform  # noqa: PLC0415 - where the system tells nothing
-
         return platform.processor()
 
 
