@@ -17,7 +17,6 @@ from binlane.scope import (
     look_up,
     parse_binlog_statement,
 )
-from binlane.sql.analysis import read
 
 
 def read_definitions(
@@ -57,8 +56,14 @@ def _define(statement: ScriptStatement, number: int, definitions: dict[str, Defi
     elif isinstance(parsed, DropBinlog):
         if parsed.name in definitions or not parsed.if_exists:
             del definitions[look_up(parsed.name, definitions).name]
-    elif read(statement.sql, database="").verb not in ("USE", "SET"):
+    elif _verb(statement.sql) not in ("USE", "SET"):
         raise StatementError(
             f"{statement.sql[:40]!r} defines no binlog",
             hint="a file of --binlogs holds CREATE, ALTER and DROP BINLOG",
         )
+
+
+def _verb(statement: str) -> str | None:
+    from binlane.sql.analysis import read  # noqa: PLC0415  # definitions need no analysis
+
+    return read(statement, database="").verb

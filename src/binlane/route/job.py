@@ -23,7 +23,6 @@ from binlane.route.record import Reached
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile, look
 from binlane.route.target import Target
-from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.store.binlog import Binlog
@@ -317,6 +316,8 @@ class _Job:
 
     def _route(self, group: EventGroup, output: _Output) -> None:
         """Give one binlog its part of a group, by the reference."""
+        from binlane.routing.route import route  # noqa: PLC0415  # rows alone need no parser
+
         binlog, counts = output.binlog, output.counts
         routing = route(group, binlog.definition, binlog.format)
         for omission in routing.omissions:

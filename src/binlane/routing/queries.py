@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import (
@@ -12,7 +12,9 @@ from binlane.codec.status_vars import (
     encode_status_vars,
 )
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementEffects
+
+if TYPE_CHECKING:
+    from binlane.sql.effects import StatementEffects
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""

@@ -18,8 +18,6 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.scope.scope import Scope
-from binlane.sql.analysis import analyse
-from binlane.sql.effects import StatementKind
 
 TEXT_MAX: Final = 64 << 10
 """Bytes; a longer text is left out: reading it costs more than it is worth (1 s a megabyte)."""
@@ -116,6 +114,9 @@ def names_in_shape(shape: bytes) -> TextNames:
 
 
 def _reading(shape: bytes, *, ansi_quotes: bool, no_backslash_escapes: bool) -> TextNames:
+    from binlane.sql.analysis import analyse  # noqa: PLC0415  # where all is logged, no text is read
+    from binlane.sql.effects import StatementKind  # noqa: PLC0415  # as above
+
     effects = analyse(
         shape.decode("utf-8", "surrogateescape"),
         database="",

@@ -4,20 +4,3 @@
 views, triggers, routines and databases that a script of DDL makes; what a statement does through
 them is asked in `policy`, what a binlog does with the answer in `scope`, `session` and `routing`.
 """
-
-from binlane.sql.analysis import analyse
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
-from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
-
-__all__ = [
-    "LoggingFormat",
-    "LoggingMode",
-    "SqlSyntaxError",
-    "StatementEffects",
-    "StatementKind",
-    "Token",
-    "TokenKind",
-    "analyse",
-    "tokenise",
-]

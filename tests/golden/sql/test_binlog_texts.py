@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.sql import StatementKind, analyse
+from binlane.sql.analysis import analyse
+from binlane.sql.effects import StatementKind
 from tests.fixture_sets import EventRow, fixture_names, fixture_set
 
 TEXTS = ("Query", "Query_compressed", "Annotate_rows", "Rows_query", "Execute_load_query")

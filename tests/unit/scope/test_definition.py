@@ -18,7 +18,7 @@ from binlane.scope import (
     look_up,
     parse_binlog_statement,
 )
-from binlane.sql import LoggingMode
+from binlane.sql.logging_mode import LoggingMode
 
 FOO = TableName("test", "foo")
 

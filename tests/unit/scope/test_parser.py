@@ -26,7 +26,8 @@ from binlane.scope import (
     parse_binlog_statement,
 )
 from binlane.scope.statements import Action, Directive
-from binlane.sql import LoggingMode, SqlSyntaxError
+from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.tokens import SqlSyntaxError
 
 LOG_TEST = Directive(Action.SET, ScopeList.LOG, ("test",))
 IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),))

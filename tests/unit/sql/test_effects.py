@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.names import TableName
-from binlane.sql import StatementEffects, StatementKind, TokenKind, analyse
+from binlane.sql.analysis import analyse
+from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.tokens import TokenKind
 
 VECTORS = Path(__file__).parents[2] / "vectors/effects"
 
