@@ -28,9 +28,9 @@ from binlane.scope.statements import (
     ShowBinlogStatus,
     ShowReplicas,
 )
+from binlane.sql.clauses import skip_set_statement
 from binlane.sql.cursor import Cursor, Stopped
 from binlane.sql.logging_mode import LoggingMode
-from binlane.sql.statements import skip_set_statement
 from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
 
 CREATE_GRAMMAR: Final = (

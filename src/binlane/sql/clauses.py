@@ -120,3 +120,10 @@ def read_definition(tokens: Sequence[Token], draft: Draft) -> None:
                 draft.read(draft.resolve(Cursor(part).qualified_name()))
         else:
             cursor.advance()
+
+
+def skip_set_statement(cursor: Cursor) -> None:
+    """Go behind `SET STATEMENT variable = value, … FOR`."""
+    while cursor.accept("SET", "STATEMENT"):
+        cursor.until(("FOR",))
+        cursor.expect("FOR")

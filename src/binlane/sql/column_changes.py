@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from binlane.sql.clauses import skip_set_statement
 from binlane.sql.cursor import Cursor, Stopped, split
-from binlane.sql.statements import skip_set_statement
 from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.sql.clauses import skip_set_statement
 from binlane.sql.cursor import Cursor, split
 from binlane.sql.effects import StatementKind
 from binlane.sql.object_definitions import (
@@ -18,7 +19,6 @@ from binlane.sql.object_definitions import (
 )
 from binlane.sql.object_store import CatalogStatement, ObjectStore, small
 from binlane.sql.schema import Trigger
-from binlane.sql.statements import skip_set_statement
 from binlane.sql.table_ddl import Handler
 from binlane.sql.table_definitions import named_charset
 from binlane.sql.tokens import Token, TokenKind, tokenise

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 from binlane.names import TableName
 from binlane.sql.analysis import read
-from binlane.sql.clauses import skip_account
+from binlane.sql.clauses import skip_account, skip_set_statement
 from binlane.sql.cursor import Cursor, Stopped, split
 from binlane.sql.ddl import CHECK_OPTIONS
 from binlane.sql.programs import skip_type
 from binlane.sql.schema import Parameter, Routine, Trigger, TriggerTime, View
 from binlane.sql.sql_mode import Quoting
-from binlane.sql.statements import skip_set_statement
 from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
 
 DEFAULT_DEFINER = "root@localhost"

@@ -42,13 +42,6 @@ def read_simple_statement(
     return reader(cursor, draft)
 
 
-def skip_set_statement(cursor: Cursor) -> None:
-    """Go behind `SET STATEMENT variable = value, … FOR`."""
-    while cursor.accept("SET", "STATEMENT"):
-        cursor.until(("FOR",))
-        cursor.expect("FOR")
-
-
 def _read_session(cursor: Cursor, draft: Draft) -> None:
     """What changes nothing that is logged; of USE the name is noted."""
     draft.kind = StatementKind.SESSION
