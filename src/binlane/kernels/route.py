@@ -45,6 +45,10 @@ _QUOTE: Final = 39
 _BACKTICK: Final = 96
 _BACKSLASH: Final = 92
 _DOUBLE_QUOTE: Final = 34
+_ONES: Final = 0x0101010101010101
+_HIGHS: Final = -0x7F7F7F7F7F7F7F80
+_QUOTES: Final = _ONES * 39
+_BACKSLASHES: Final = _ONES * 92
 _ZERO: Final = 48
 _NINE: Final = 57
 _POINT: Final = 46
@@ -80,11 +84,25 @@ def _is_number(data: Bytes, at: int, end: int) -> bool:
 
 
 @register_jitable
+def _has_byte(word: int, repeated: int) -> bool:
+    """Whether a byte stands among eight; it is given eight times."""
+    other = word ^ repeated
+    return bool((other - _ONES) & ~other & _HIGHS)
+
+
+@register_jitable
 def _string_end(data: Bytes, at: int, end: int) -> int:
     """Behind the string that begins at `at`; -1 if that could be read in two ways, or never ends."""
     place = at + 1
     while place < end:
+        while place + 8 <= end:
+            word = load_i64(data, place)
+            if _has_byte(word, _QUOTES) or _has_byte(word, _BACKSLASHES):
+                break
+            place += 8
         char = data[place]
+        if place >= end:
+            break
         if char == _BACKSLASH:
             if place + 1 < end and data[place + 1] == _QUOTE:
                 return -1
@@ -96,14 +114,6 @@ def _string_end(data: Bytes, at: int, end: int) -> int:
         else:
             return place + 1
     return -1
-
-
-@register_jitable
-def _copied(data: Bytes, start: int, end: int, out: Bytes, to: int) -> int:
-    for place in range(start, end):
-        out[to] = data[place]
-        to += 1
-    return to
 
 
 @register_jitable
@@ -137,7 +147,8 @@ def _write_shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
         if following < 0:
             copy_bytes(out, 0, data, at, end - at)
             return end - at
-        to = _copied(data, place, following, out, to)
+        copy_bytes(out, to, data, place, following - place)
+        to += following - place
         place = following
     return to
 
@@ -205,6 +216,19 @@ def _is_bracket(data: Bytes, body: int, end: int) -> bool:
     return False
 
 
+@register_jitable
+def _is_wanted(events: Small, start: int, last: int, roles: Small, wanted: Bytes) -> bool:
+    """Whether the statement of a text maps a table that is in any scope."""
+    for event in range(start, last):
+        role = roles[events[EVENT_TYPE, event]]
+        if role == lay.MAP:
+            if wanted[events[EVENT_MAP, event]]:
+                return True
+        elif role != lay.ROWS and role != lay.OTHER:
+            return False
+    return False
+
+
 def resolve(
     data: Bytes,
     events: Small,
@@ -214,6 +238,7 @@ def resolve(
     texts: Numbers,
     arena: Bytes,
     scratch: Bytes,
+    wanted: Bytes,
     text_max: int,
     state: Numbers,
 ) -> int:
@@ -228,6 +253,7 @@ def resolve(
         texts: The known texts.
         arena: Their bytes.
         scratch: Receives the key of a text that is not known.
+        wanted: Whether each table is in any scope: a text before others is not read.
         text_max: Bytes of the longest text that is read.
         state: Where to go on, and what is asked for.
 
@@ -250,6 +276,9 @@ def resolve(
             copy_bytes(scratch, 0, data, at + _CONTEXT, length)
         else:
             at += 1 if role == lay.LENGTH_TEXT else 0
+            if not _is_wanted(events, event + 1, last, roles, wanted):
+                events[EVENT_MAP, event] = lay.UNWANTED
+                continue
             if end - at > text_max:
                 events[EVENT_MAP, event] = lay.LONG_TEXT
                 continue
@@ -306,8 +335,8 @@ def _end_statement(
     names: Small,
     actions: Bytes,
     state: Numbers,
-) -> None:
-    """Decide on the maps and texts of a statement whose rows were looked at."""
+) -> bool:
+    """Decide on the maps and texts of a statement whose rows were looked at; False if we cannot."""
     for event in range(start, end):
         role = roles[events[EVENT_TYPE, event]]
         if role == lay.MAP:
@@ -315,6 +344,8 @@ def _end_statement(
                 actions[event] = lay.DROP
         elif role == lay.TEXT or role == lay.LENGTH_TEXT:
             number = events[EVENT_MAP, event]
+            if number < 0 and last_rows >= 0:
+                return False
             stays = last_rows >= 0 and verdicts[lay.ACTION, number] == lay.COPY
             if stays:
                 stays = _is_named(events, start, end, number, roles, texts, needs, names, keep)
@@ -323,6 +354,7 @@ def _end_statement(
             actions[event] = lay.COPY if stays else lay.DROP
     if last_rows >= 0 and last_rows != end - 1:
         actions[last_rows] = lay.COPY_END
+    return True
 
 
 @register_jitable
@@ -353,7 +385,7 @@ def _plan(
                 actions[event] = lay.COPY
                 last_rows = event
             if load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6) & _STATEMENT_END:
-                _end_statement(
+                is_decided = _end_statement(
                     events,
                     start,
                     event + 1,
@@ -367,6 +399,8 @@ def _plan(
                     actions,
                     state,
                 )
+                if not is_decided:
+                    return -1
                 if last_rows >= 0:
                     has_effect = 1
                 start = event + 1
@@ -377,11 +411,7 @@ def _plan(
             if number < 0:
                 return -1
             actions[event] = verdicts[lay.ACTION, number]
-        elif (
-            role == lay.OTHER
-            or role == lay.REFERENCE
-            or ((role == lay.TEXT or role == lay.LENGTH_TEXT) and number < 0)
-        ):
+        elif role == lay.OTHER or role == lay.REFERENCE:
             return -1
         else:
             actions[event] = lay.COPY
@@ -621,7 +651,7 @@ EXPORTS: Final = (
         resolve,
         (
             "int64(uint8[::1], int32[:, ::1], int64, int32[::1], int64[::1], int64[:, ::1], "
-            "uint8[::1], uint8[::1], int64, int64[::1])"
+            "uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])"
         ),
     ),
     (

@@ -22,6 +22,8 @@ REFERENCE: Final = 9
 # What stands in the column for the number of a table map, for events without one.
 UNREAD: Final = -2
 """A statement that is none of BEGIN, COMMIT and ROLLBACK; a text that nobody had room for."""
+UNWANTED: Final = -3
+"""A text of rows that no binlog gets."""
 
 # Rows of the table of texts.
 TEXT_START: Final = 0

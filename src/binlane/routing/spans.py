@@ -138,6 +138,7 @@ class SpanRouter:
         self._tables_seen = 0
         self._names: dict[str, int] = {}
         self._table_names: Small = np.zeros(64, np.int32)
+        self._wanted: Bytes = np.zeros(64, np.uint8)
         self._scratch: Bytes = np.zeros(TEXT_MAX + 2 * PADDING, np.uint8)
         self._out: Bytes = np.zeros(1 << 16, np.uint8)
         self._actions: Bytes = np.zeros(1 << 14, np.uint8)
@@ -194,6 +195,7 @@ class SpanRouter:
                 self._texts,
                 self._arena,
                 self._scratch,
+                self._wanted,
                 TEXT_MAX,
                 state,
             )
@@ -206,11 +208,15 @@ class SpanRouter:
             name = table_name(tables[number].table_map)
             if number >= self._table_names.shape[0]:
                 self._table_names = _larger(self._table_names)
+                self._wanted = _larger(self._wanted)
             self._table_names[number] = self._names.setdefault(name.table, len(self._names))
+            self._wanted[number] = 0
             for view in self._views:
+                scope = view.definition.scope
                 if number >= view.keep.shape[0]:
                     view.keep = _larger(view.keep)
-                view.keep[number] = view.definition.scope.includes(name)
+                view.keep[number] = scope.includes(name)
+                self._wanted[number] |= view.keep[number] and not scope.is_unscoped
         self._tables_seen = len(tables)
 
     def _learn_text(self, key: bytes, kind: int) -> None:

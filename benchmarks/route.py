@@ -1,0 +1,99 @@
+"""CPU time of `binlane route` against plain `mariadb-binlog`, whole processes, as JSON lines.
+
+Both read the same file, one after the other, so that a busy machine is busy for both; the figures
+are medians of user plus system time. The official tool prints the log as base64 to nothing, binlane
+writes binlog files: of all tables, of one, and of all tables into ten binlogs, of which the tables
+are dealt out among nine and the tenth has the rest.
+
+    python -m benchmarks.route [--megabytes N] [--rounds N] [--directory DIR] [LOG...]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
+from binlane.grouping.raw import RawRun, raw_groups
+from binlane.names import TableName
+from binlane.routing.rows import table_name
+from binlane.store.byte_source import FileBytes
+
+LOGS = ("oltp", "bulk")
+BINLANE = [sys.executable, "-m", "binlane", "route", "--quiet"]
+_BINLOGS = 10
+
+
+def main() -> None:
+    """Print one line for each log and set of definitions."""
+    given = options(__doc__, LOGS).parse_args()
+    for name, path in chosen_logs(given):
+        tool = official_tool(name)[:2] if name != "payload" else official_tool(name)[:1]
+        for what, definitions in definitions_for(path):
+            figures = compare(path, tool, definitions, given.rounds)
+            print(
+                json.dumps({"benchmark": "route", "log": name, "into": what, **figures}), flush=True
+            )
+
+
+def tables_of(path: Path) -> list[TableName]:
+    """The tables that a log names, sorted."""
+    tables: set[TableName] = set()
+    with closing(FileBytes(path)) as source:
+        for item in raw_groups(source, file=str(path), name=path.name):
+            if isinstance(item, RawRun):
+                tables |= {table_name(known.table_map) for known in item.tables}
+    return sorted(tables)
+
+
+def definitions_for(path: Path) -> Iterator[tuple[str, str]]:
+    """Names and texts of the sets of definitions that are measured."""
+    tables = tables_of(path)
+    yield "all tables", "CREATE BINLOG 'all';\n"
+    yield f"one of {len(tables)} tables", f"CREATE BINLOG 'one' LOG({tables[0]});\n"
+    dealt: list[str] = []
+    for number in range(_BINLOGS - 1):
+        of_one = ", ".join(map(str, tables[number :: _BINLOGS - 1])) or "nothing"
+        dealt.append(f"CREATE BINLOG 'b{number}' LOG({of_one});\n")
+    rest = ", ".join(map(str, tables))
+    yield "ten binlogs", "".join([*dealt, f"CREATE BINLOG 'rest' IGNORE({rest});\n"])
+
+
+def compare(path: Path, tool: list[str], definitions: str, rounds: int) -> dict[str, object]:
+    """Medians of both programs over one file, and their ratio."""
+    runs: dict[str, list[Figures]] = {"tool": [], "binlane": []}
+    with tempfile.TemporaryDirectory(dir=path.parent) as place:
+        script, out = Path(place) / "defs.sql", Path(place) / "out"
+        script.write_text(definitions)
+        command = [*BINLANE, "--binlogs", str(script), "--out", str(out), str(path)]
+        for _ in range(rounds):
+            runs["tool"].append(run([*tool, str(path)]))
+            shutil.rmtree(out, ignore_errors=True)
+            runs["binlane"].append(run(command))
+        size = sum(each.stat().st_size for each in out.rglob("*") if each.is_file())
+    medians = {
+        side: Figures(
+            cpu_s=round(statistics.median(figures.cpu_s for figures in taken), 3),
+            rss_mb=max(figures.rss_mb for figures in taken),
+        )
+        for side, taken in runs.items()
+    }
+    return {
+        "bytes": path.stat().st_size,
+        "written": size,
+        **{side: asdict(figures) for side, figures in medians.items()},
+        "ratio": round(medians["tool"].cpu_s / medians["binlane"].cpu_s, 2),
+        "load": os.getloadavg()[0],
+    }
+
+
+if __name__ == "__main__":
+    main()
