@@ -11,6 +11,6 @@ every event, and `kernel_path` lets a kernel look and decodes what is rare. Both
 from __future__ import annotations
 
 from binlane.store.verify.faults import Fault, Tally
-from binlane.store.verify.places import verify, verify_against, verify_files, verify_store
+from binlane.store.verify.places import verify, verify_against
 
-__all__ = ["Fault", "Tally", "verify", "verify_against", "verify_files", "verify_store"]
+__all__ = ["Fault", "Tally", "verify", "verify_against"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from binlane.codec.encryption import KeyRing
@@ -123,3 +123,24 @@ class Log:
         from binlane.kernels.load import is_compiled  # noqa: PLC0415  # looks for files
 
         return is_compiled(("scan",)) or is_large(path, _JIT_BYTES_MIN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How files are looked at.
+
+    Attributes:
+        keys: For files that a server encrypted.
+        tally: Counts what was looked at.
+        by_kernels: As `Log` has it.
+    """
+
+    keys: KeyRing | None = None
+    tally: Tally = field(default_factory=Tally)
+    by_kernels: bool | None = None
+
+    def log(self, watermark: Position | None = None) -> Log:
+        """A log to be looked at."""
+        return Log(
+            keys=self.keys, tally=self.tally, watermark=watermark, by_kernels=self.by_kernels
+        )
