@@ -282,7 +282,8 @@ class KernelPath:
     def _know(self, offset: int) -> None:
         """All is known up to an offset, which the kernel has reached."""
         scanner = self._scanner
-        if not scanner.is_open or offset > scanner.offset:
+        # A group that begins with the next event is one for whoever looks at that.
+        if not scanner.is_open or scanner.group_position >= self._window.base + offset:
             self._known = _Known(offset, scanner.format)
             self.open_group = None
             return
