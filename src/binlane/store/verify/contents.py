@@ -31,8 +31,9 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import walk
 from binlane.names import TableName
 from binlane.positions import AnyGtid
-from binlane.routing.queries import UPDATED_DATABASES, analyse_query
+from binlane.routing.queries import UPDATED_DATABASES
 from binlane.sql.effects import StatementEffects
+from binlane.sql.logged_statements import logged_statement
 from binlane.store.chunks import open_chunks
 
 _TEXT_MAX: Final = 80
@@ -89,7 +90,7 @@ class Change:
     @cached_property
     def effects(self) -> StatementEffects | None:
         """What a statement does; None for anything else."""
-        return None if self.query is None else analyse_query(self.query)
+        return None if self.query is None else logged_statement(self.query).effects()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from binlane.grouping.event_group import CONTROL_TYPES
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import Readable, Window
+from binlane.grouping.window import ByteReader, Window
 from binlane.kernels import layout
 from binlane.positions import AnyGtid, Gtid, MysqlGtid
 from binlane.store.verify.checks import Checks, GroupPlace
@@ -83,7 +83,7 @@ class KernelPath:
         checks: Checks,
         tally: Tally,
         path: str,
-        source: Readable,
+        source: ByteReader,
         *,
         window_bytes: int = WINDOW_BYTES,
     ) -> None:

@@ -8,9 +8,10 @@ from typing import Final, Protocol
 
 from binlane.codec.encryption import KeyRing
 from binlane.errors import CodecError, StoreError, TruncatedError
+from binlane.grouping.decryption import plain_chunks
 from binlane.grouping.walk import walk
 from binlane.positions import Position
-from binlane.store.byte_source import is_large
+from binlane.store.byte_source import ChunkBytes, is_large
 from binlane.store.chunks import open_chunks
 from binlane.store.verify.checks import Checks
 from binlane.store.verify.faults import Fault, Tally
@@ -110,9 +111,9 @@ class Log:
     def _open(self, path: str) -> tuple[_Path, Iterator[Fault]]:
         if self._uses_kernels(path):
             from binlane.store.verify.kernel_path import KernelPath  # noqa: PLC0415  # needs numpy
-            from binlane.store.verify.sources import LogBytes  # noqa: PLC0415
 
-            fast = KernelPath(self._checks, self._tally, path, LogBytes(path, self._keys))
+            source = ChunkBytes(plain_chunks(open_chunks(path), file=path, keys=self._keys))
+            fast = KernelPath(self._checks, self._tally, path, source)
             return fast, fast.faults()
         reader = ReferencePath(self._checks, self._tally, path)
         return reader, reader.faults(walk(open_chunks(path), file=path, keys=self._keys))

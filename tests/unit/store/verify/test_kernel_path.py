@@ -23,6 +23,7 @@ from binlane.codec.types import ColumnType, EventType, HeaderFlag
 from binlane.errors import BinlaneError
 from binlane.grouping.decryption import plain_chunks
 from binlane.grouping.walk import walk
+from binlane.store.byte_source import ChunkBytes
 from binlane.store.verify import Tally, verify
 from binlane.store.verify.checks import Checks
 from binlane.store.verify.kernel_path import KernelPath
@@ -37,24 +38,6 @@ SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 BEGIN = QueryEvent(
     thread_id=1, execution_time=0, error_code=0, status_vars=b"", database=b"", query=b"BEGIN"
 )
-
-
-class Chunks:
-    """A file's plain bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._chunks = plain_chunks([data], file=FILE)
-        self._left = memoryview(b"")
-
-    def read_into(self, view: memoryview) -> int:
-        while not self._left:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._left = memoryview(chunk)
-        length = min(len(view), len(self._left))
-        view[:length], self._left = self._left[:length], self._left[length:]
-        return length
 
 
 @dataclass
@@ -77,7 +60,9 @@ def by_reference(data: bytes) -> Told:
 
 def by_kernels(data: bytes, window_bytes: int) -> Told:
     checks, tally = Checks(), Tally()
-    reader = KernelPath(checks, tally, FILE, Chunks(data), window_bytes=window_bytes)
+    reader = KernelPath(
+        checks, tally, FILE, ChunkBytes(plain_chunks([data], file=FILE)), window_bytes=window_bytes
+    )
     return told(reader, reader.faults(), checks, tally)
 
 
