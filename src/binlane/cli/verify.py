@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.talk import verbose_option
 
+if TYPE_CHECKING:
+    from binlane.store.verify import Fault, Tally
 
-@click.command("verify")
+_AGAINST: Final = "--against"
+STDIN: Final = "-"
+
+
+class _Command(click.Command):
+    """Takes all that follows `--against`, up to the next option, as files of the full log."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(_spread(args)))
+
+
+def _spread(arguments: list[str]) -> Iterator[str]:
+    """The same arguments with `--against` before each of its files."""
+    is_against = False
+    for argument, following in zip_longest(arguments, arguments[1:], fillvalue=_AGAINST):
+        if _is_option(argument):
+            is_against = argument == _AGAINST
+            if is_against and not _is_option(following):
+                continue
+        elif is_against:
+            yield _AGAINST
+        yield argument
+
+
+def _is_option(argument: str) -> bool:
+    return argument.startswith("-") and argument != STDIN
+
+
+@click.command("verify", cls=_Command)
 @click.argument("paths", metavar="DIR|FILE...", nargs=-1, required=True)
+@click.option(
+    _AGAINST,
+    metavar="FILE...",
+    multiple=True,
+    help="All files of the full log, oldest first: the binlogs together are this log, event for "
+    "event. Stands behind the binlogs.",
+)
 @click.option(
     "--encryption-keys",
     "key_file",
@@ -20,19 +62,43 @@ from binlane.cli.talk import verbose_option
 )
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print faults only.")
-def command(*, paths: tuple[str, ...], key_file: str | None, quiet: bool) -> int:
+def command(
+    *, paths: tuple[str, ...], against: tuple[str, ...], key_file: str | None, quiet: bool
+) -> int:
     """Check binlog files, or a whole data directory; print each fault as file:position: what."""
+    from binlane.store.verify import Tally  # noqa: PLC0415  # after --help
+
+    if against and STDIN in {*paths, *against}:
+        raise click.UsageError(f"{_AGAINST} reads files twice, which standard input cannot be")
+    start, tally, count = time.monotonic(), Tally(), 0
+    for fault in _faults(paths, against, key_file, tally):
+        click.echo(str(fault))
+        count += 1
+    said = f"{count} fault{'s' if count > 1 else ''} found" if count else "no faults"
+    if sys.stderr.isatty() and not quiet:
+        said += _figures(tally, time.monotonic() - start)
+    if count or not quiet:
+        click.echo(said, err=True)
+    return EXIT_WRONG if count else 0
+
+
+def _faults(
+    paths: tuple[str, ...], against: tuple[str, ...], key_file: str | None, tally: Tally
+) -> Iterator[Fault]:
     from binlane.store.chunks import read_keys  # noqa: PLC0415  # after --help
-    from binlane.store.verify import verify  # noqa: PLC0415  # as above
+    from binlane.store.verify import verify, verify_against  # noqa: PLC0415  # as above
 
     keys = None if key_file is None else read_keys(key_file)
-    faults = 0
-    for fault in verify([Path(path) for path in paths], keys=keys):
-        click.echo(str(fault))
-        faults += 1
-    if faults:
-        click.echo(f"{faults} fault{'s' if faults > 1 else ''} found", err=True)
-        return EXIT_WRONG
-    if not quiet:
-        click.echo("no faults", err=True)
-    return 0
+    if against:
+        full = list(map(Path, against))
+        yield from verify_against(list(map(Path, paths)), full, keys=keys, tally=tally)
+    else:
+        yield from verify(list(map(Path, paths)), keys=keys, tally=tally)
+
+
+def _figures(tally: Tally, seconds: float) -> str:
+    """What was looked at, for people."""
+    return (
+        f" in {tally.files:,} files with {tally.groups:,} event groups of {tally.events:,} events, "
+        f"{tally.size_bytes / 1e6:,.1f} MB, {seconds:,.1f} s"
+    )

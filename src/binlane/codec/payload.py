@@ -49,21 +49,12 @@ class TransactionPayloadEvent:
         """
         del format_
         start = reader.offset
-        fields = _read_fields(reader)
-        end, payload = reader.offset, reader.rest()
-        if fields[_PAYLOAD_SIZE] != len(payload):
-            raise CodecError(
-                f"the payload says {fields[_PAYLOAD_SIZE]} bytes, {len(payload)} are there",
-                offset=end,
-            )
-        if fields[_COMPRESSION] not in tuple(PayloadCompression):
-            raise UnsupportedError(
-                f"payload compression {fields[_COMPRESSION]} is unknown", offset=start
-            )
+        compression, uncompressed_size = read_payload_head(reader)
+        end = reader.offset
         return cls(
-            compression=fields[_COMPRESSION],
-            uncompressed_size=_uncompressed_size(fields, end),
-            payload=payload,
+            compression=compression,
+            uncompressed_size=uncompressed_size,
+            payload=reader.rest(),
             head=reader.between(start, end),
         )
 
@@ -82,6 +73,29 @@ class TransactionPayloadEvent:
             packed = encode_packed_int(value)
             fields += bytes((number, len(packed))) + packed
         return fields + bytes((_END,))
+
+
+def read_payload_head(reader: Reader) -> tuple[int, int]:
+    """Read what stands before the payload, which is then all that is left.
+
+    Returns:
+        The compression and the uncompressed size.
+
+    Raises:
+        CodecError: As `TransactionPayloadEvent.decode`.
+    """
+    start = reader.offset
+    fields = _read_fields(reader)
+    if fields[_PAYLOAD_SIZE] != reader.remaining:
+        raise CodecError(
+            f"the payload says {fields[_PAYLOAD_SIZE]} bytes, {reader.remaining} are there",
+            offset=reader.offset,
+        )
+    if fields[_COMPRESSION] not in tuple(PayloadCompression):
+        raise UnsupportedError(
+            f"payload compression {fields[_COMPRESSION]} is unknown", offset=start
+        )
+    return fields[_COMPRESSION], _uncompressed_size(fields, reader.offset)
 
 
 def _uncompressed_size(fields: dict[int, int], offset: int) -> int:

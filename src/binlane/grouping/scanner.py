@@ -261,6 +261,8 @@ class Scanner:
 
     def _tell_gtid(self, text: str) -> None:
         data = text.encode()
+        if len(data) > layout.GTID_TEXT_MAX:
+            raise UnexpectedError
         start = self.group_count * layout.GTID_TEXT_MAX
         self.texts[start : start + len(data)] = np.frombuffer(data, np.uint8)
         self.state[layout.GTID_LENGTH] = len(data)
@@ -290,6 +292,13 @@ class Scanner:
         self._known[self._known_end : end] = np.frombuffer(key, np.uint8)
         self._maps[:, number] = self._known_end, len(key), columns
         self._known_end = end
+
+    def open_table_maps(self) -> Iterator[tuple[int, TableMapEvent]]:
+        """The ids that mean a table now, and which."""
+        current = self._ids[layout.ID_STATEMENT] == self.state[layout.STATEMENT]
+        for slot in np.flatnonzero(current & (self._ids[layout.ID] != layout.NO_ID)):
+            number = int(self._ids[layout.ID_MAP, slot])
+            yield int(self._ids[layout.ID, slot]), self.tables[number].table_map
 
     def _slot(self, table_id: int) -> int:
         mask = self._ids.shape[1] - 1

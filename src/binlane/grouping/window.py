@@ -77,6 +77,13 @@ class Window:
         self.end += length
         return length > 0
 
+    def reserve(self, count: int) -> None:
+        """Have room for so many bytes in all, so that one large event is not copied as it comes."""
+        if count + PIECE_BYTES > self.data.shape[0] - PADDING:
+            larger = padded(count + PIECE_BYTES)
+            larger[: self.end] = self.data[: self.end]
+            self.data = larger
+
     @property
     def is_full(self) -> bool:
         """Whether there is a window of bytes."""

@@ -45,7 +45,9 @@ CRC32: Final = 11
 VERDICT: Final = 12
 LENGTH_MAX: Final = 13
 IS_INNER: Final = 14
-STATE_SIZE: Final = 15
+IS_STRICT: Final = 15
+SEEN: Final = 16
+STATE_SIZE: Final = 17
 
 # Bits of a verdict.
 CHECKED: Final = 1
@@ -69,7 +71,8 @@ GROUP_END: Final = 1
 GROUP_TIME: Final = 2
 GROUP_START: Final = 3
 GROUP_GTID_LENGTH: Final = 4
-GROUP_SIZE: Final = 5
+GROUP_STOP: Final = 5
+GROUP_SIZE: Final = 6
 
 # Rows of the table of ids, and of that of table maps.
 ID: Final = 0

@@ -39,6 +39,7 @@ from binlane.kernels.layout import (
     GROUP_GTID_LENGTH,
     GROUP_POSITION,
     GROUP_START,
+    GROUP_STOP,
     GROUP_TIME,
     GROUPS,
     GTID_LENGTH,
@@ -58,6 +59,7 @@ from binlane.kernels.layout import (
     IS_OPEN,
     IS_QUERY,
     IS_ROWS,
+    IS_STRICT,
     IS_TABLE_MAP,
     IS_TRANSACTION,
     IS_XID,
@@ -69,6 +71,7 @@ from binlane.kernels.layout import (
     MORE,
     NO_ID,
     OFFSET,
+    SEEN,
     STANDS_ALONE,
     STARTS_GROUP,
     STATEMENT,
@@ -94,6 +97,7 @@ _AHEAD: Final = 2048
 _ID: Final = 6
 _POSITION_MASK: Final = 0xFFFFFFFF
 _FOREIGN_POSITION: Final = 0x60
+_RELAY_LOG: Final = 0x40
 _STATEMENT_END: Final = 1
 _DUMMY_ID: Final = 0xFFFFFF
 DUMMY_TABLE: Final = -1
@@ -382,12 +386,13 @@ def _note(data: Bytes, at: int, end: int, state: Numbers, events: Small) -> None
 
 
 @register_jitable(inline="always")
-def _close_group(data: Bytes, at: int, state: Numbers, groups: Numbers) -> None:
+def _close_group(data: Bytes, at: int, length: int, state: Numbers, groups: Numbers) -> None:
     number = state[GROUPS]
     groups[GROUP_FIRST, number] = state[FIRST_EVENT]
     groups[GROUP_END, number] = state[EVENTS]
     groups[GROUP_TIME, number] = load_u32(data, at)
     groups[GROUP_START, number] = state[GROUP_POSITION]
+    groups[GROUP_STOP, number] = state[BASE] + at + length
     groups[GROUP_GTID_LENGTH, number] = state[GTID_LENGTH]
     state[GROUPS] = number + 1
     state[FIRST_EVENT] = state[EVENTS]
@@ -400,6 +405,13 @@ def _forget_group(state: Numbers) -> None:
     state[IS_OPEN] = 0
     state[IS_TRANSACTION] = 0
     state[GTID_LENGTH] = 0
+
+
+@register_jitable(inline="always")
+def _is_unusual(data: Bytes, at: int, kind: int, state: Numbers) -> bool:
+    """Whether an event cuts off an open group, or says that the log is a relay log."""
+    cuts = state[IS_OPEN] and kind & (CONTROL | STARTS_GROUP)
+    return bool(cuts or load_u16(data, at + 17) & _RELAY_LOG)
 
 
 def scan(
@@ -450,6 +462,8 @@ def scan(
         if verdict == 0:
             if not is_whole(data, at, length, kind, state):
                 return DAMAGED
+            if state[IS_STRICT] and _is_unusual(data, at, kind, state):
+                return DAMAGED
             if kind & (CONTROL | STARTS_GROUP):
                 _forget_group(state)  # what is still open was rolled back
             verdict = verdict_of(data, at, stop, kind, state, ids, maps, known, texts)
@@ -458,6 +472,7 @@ def scan(
         stands_alone = state[IS_OPEN] == 0 and kind & STANDS_ALONE
         if kind & CONTROL or (stands_alone and kind & IS_NOTED == 0):
             state[OFFSET] = at + length
+            state[SEEN] += 1
             continue
         if state[IS_OPEN] == 0:
             state[IS_OPEN] = 1
@@ -477,13 +492,14 @@ def scan(
                 slot = find_id(ids, load_u48(data, at + _HEADER))
                 events[EVENT_MAP, state[EVENTS] - 1] = ids[ID_MAP, slot]
         state[OFFSET] = at + length
+        state[SEEN] += 1
         ends = kind & ENDS_GROUP or verdict & ENDS or stands_alone
         keeps = kind & (STARTS_GROUP | CONTEXT) or verdict & KEEPS
         if not ends and not state[IS_TRANSACTION] and not keeps:
             ends = ends_statement
         if ends:
             state[STATEMENT] += 1
-            _close_group(data, at, state, groups)
+            _close_group(data, at, length, state, groups)
 
 
 EXPORTS: Final = (

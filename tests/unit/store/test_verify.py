@@ -1,23 +1,36 @@
 from __future__ import annotations
 
+import gzip
+import lzma
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from zstandard import ZstdCompressor
 
 from binlane.store.catalog import Catalog
 from binlane.store.chunks import read_keys
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
-from binlane.store.verify import verify
-from tests.fixture_sets import fixture_set, mariadb_sets
+from binlane.store.verify import Tally, verify
+from tests.fixture_sets import fixture_set, server_sets
 from tests.groups import add, create, kill, transaction
 
 # Servers that were killed, were still running, or wrote what cannot be read without a key.
-_FAULTY = {"md1011_crash_inuse", "md1011_live_copy", "md1011_encrypted", "md1011_netstream"}
-_DAMAGED = fixture_set("corrupt_mariadb1011")
-# Damage inside of bodies, which only decoding values finds.
-_VALUES_ONLY = {"rows_width_big.bin", "maria_compressed_broken.bin"}
+_FAULTY = {
+    "md1011_crash_inuse",
+    "md1011_live_copy",
+    "md1011_encrypted",
+    "md1011_netstream",
+    "my97_encrypted",
+}
+_BROKEN = fixture_set("corrupt_mysql97")
+_DAMAGED = [
+    (name, file)
+    for name in ("corrupt_mariadb1011", "corrupt_mysql97")
+    for file, _ in fixture_set(name).binlogs
+]
 
 
 @pytest.fixture
@@ -31,7 +44,7 @@ def faults(path: Path) -> list[str]:
     return [str(fault).removeprefix(f"{path}/") for fault in verify([path])]
 
 
-@pytest.mark.parametrize("name", sorted(set(mariadb_sets()) - _FAULTY))
+@pytest.mark.parametrize("name", sorted({*server_sets()} - _FAULTY))
 def test_logs_of_real_servers_have_no_faults(tmp_path: Path, name: str) -> None:
     paths = []
     for file, data in fixture_set(name).binlogs:
@@ -56,12 +69,12 @@ def test_encrypted_logs_have_no_faults_with_their_keys(
     assert all("encrypted by" in fault.what for fault in verify(paths))
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in _DAMAGED.binlogs} - _VALUES_ONLY))
-def test_damage_is_found_where_it_is(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("fixture", "name"), _DAMAGED)
+def test_damage_is_found_where_it_is(tmp_path: Path, fixture: str, name: str) -> None:
     path = tmp_path / name
-    path.write_bytes(_DAMAGED.files[name])
+    path.write_bytes(fixture_set(fixture).files[name])
     found = list(verify([path]))
-    error = _DAMAGED.expected["files"][name]["error"] or ""
+    error = fixture_set(fixture).expected["files"][name]["error"] or ""
     assert bool(found) == (name != "ok.bin")
     place = error.rpartition(" at ")[2] if " at " in error else ""
     if place.isdigit():
@@ -104,6 +117,58 @@ def test_a_watermark_that_is_too_small_is_found(store_dir: Path) -> None:
     connection.close()
     (fault,) = faults(store_dir)
     assert fault.endswith("GTID 0-1-15 is here, but the watermark 0-1-14 is before it")
+
+
+def test_a_watermark_covers_files_by_their_numbers(store_dir: Path) -> None:
+    directory = store_dir / "binlogs/orders"
+    names = sorted(path.name for path in directory.glob("orders.0*"))
+    last, before = names[-1], names[-2]
+    renamed = {last: "orders.1000000", before: "orders.999999"}
+    for old, new in renamed.items():
+        (directory / old).rename(directory / new)
+    index = "".join(f"./{renamed.get(name, name)}\n" for name in names)
+    (directory / "orders.index").write_text(index)
+    connection = sqlite3.connect(Catalog.path_in(store_dir))
+    with connection:
+        connection.execute("UPDATE binlogs SET end_file = 'orders.1000000', watermark = '0-1-1'")
+    connection.close()
+    late = [fault for fault in faults(store_dir) if "but the watermark 0-1-1" in fault]
+    assert len(late) == 14
+    assert any("orders.999999" in fault for fault in late)
+    assert any("orders.1000000" in fault for fault in late)
+
+
+def test_damage_at_the_end_of_a_live_file_is_no_cut(tmp_path: Path) -> None:
+    directory = tmp_path / "b"
+    directory.mkdir()
+    (directory / "b.index").write_text("./b.000001\n")
+    data = _BROKEN.files["payload_broken.bin"]
+    carrier = 1404
+    end = carrier + int.from_bytes(data[carrier + 9 : carrier + 13], "little")
+    (directory / "b.000001").write_bytes(data[:end])
+    (fault,) = faults(directory)
+    assert "b.000001:1404: the payload is broken" in fault
+
+
+def test_binlogs_side_by_side_are_all_looked_at(store_dir: Path) -> None:
+    binlogs = store_dir / "binlogs"
+    assert faults(binlogs) == []
+    (binlogs / "orders/orders.000001").write_bytes(b"nothing")
+    assert [fault.partition(": ")[0] for fault in faults(binlogs)][:1] == ["orders/orders.000001:0"]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, ZstdCompressor().compress])
+def test_compressed_files_are_looked_at(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    ((name, data),) = fixture_set("md1011_txn").binlogs
+    path = tmp_path / f"{name}.gz"
+    packed = compress(data)
+    path.write_bytes(packed)
+    tally = Tally()
+    assert list(verify([path], tally=tally)) == []
+    assert (tally.files, tally.size_bytes) == (1, len(data))
+    path.write_bytes(packed[: len(packed) // 2])
+    (fault,) = verify([path])
+    assert "the compressed file is damaged" in fault.what
 
 
 def test_synced_bytes_that_are_gone_are_found(store_dir: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,6 @@ from binlane.codec.types import EventType
 from binlane.errors import CodecError
 from binlane.grouping.scanner import Scanner
 from binlane.grouping.window import PADDING, Bytes
-from binlane.kernels import layout
 from binlane.kernels import summary_layout as lay
 from binlane.kernels.load import kernels
 
@@ -122,13 +121,6 @@ class CountingScanner(Scanner):
             self.counts[lay.VERBS][lay.VERB, number] = int.from_bytes(word, "little")
             self.verbs.append(kind)
             self.figures[lay.VERBS_KNOWN] = number + 1
-
-    def open_table_maps(self) -> Iterator[tuple[int, TableMapEvent]]:
-        """The ids that mean a table now, and which."""
-        current = self._ids[layout.ID_STATEMENT] == self.state[layout.STATEMENT]
-        for slot in np.flatnonzero(current & (self._ids[layout.ID] != layout.NO_ID)):
-            number = int(self._ids[layout.ID_MAP, slot])
-            yield int(self._ids[layout.ID, slot]), self.tables[number].table_map
 
     def table_map_of(self, table_id: int) -> TableMapEvent | None:
         """The table that an id means now."""

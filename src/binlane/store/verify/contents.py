@@ -1,0 +1,274 @@
+"""What event groups do, in a form in which a full log and scoped ones can be compared.
+
+Of each change there is a digest of what routing leaves as it is. Left out is what rightly differs
+in a scoped binlog: positions, checksums, the end of a statement, table ids, the GTID event beyond
+its GTID, texts that only tell people of rows (ANNOTATE_ROWS, ROWS_QUERY), table maps of tables
+without rows, a statement's default database and MySQL's list of changed databases, and how row
+images and transactions are compressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final
+
+from binlane.codec.control import IncidentEvent
+from binlane.codec.encryption import KeyRing
+from binlane.codec.event import Event
+from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
+from binlane.codec.query import QueryEvent
+from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
+from binlane.codec.status_vars import decode_status_vars
+from binlane.codec.types import EventType, HeaderFlag, RowsFlag
+from binlane.errors import CodecError, TruncatedError
+from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, GroupTracker
+from binlane.grouping.inner import expanded_all
+from binlane.grouping.table_maps import TableMaps
+from binlane.grouping.walk import walk
+from binlane.names import TableName
+from binlane.positions import AnyGtid
+from binlane.routing.queries import UPDATED_DATABASES
+from binlane.sql.effects import StatementEffects
+from binlane.sql.logged_statements import logged_statement
+from binlane.store.chunks import open_chunks
+
+_TEXT_MAX: Final = 80
+_CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
+_WITHOUT_EFFECT: Final = GTID_TYPES | {
+    EventType.XID,
+    EventType.ANNOTATE_ROWS,
+    EventType.ROWS_QUERY,
+    EventType.TABLE_MAP,
+    EventType.PARTIAL_ROW_DATA,
+    EventType.TRANSACTION_PAYLOAD,
+    EventType.IGNORABLE,
+    EventType.LARGE_TRANSACTION_HEADER,
+    EventType.TRANSACTION_CONTEXT,
+    EventType.VIEW_CHANGE,
+}
+_FRAME: Final = END_QUERIES | {b"BEGIN"}
+_SHARED: Final = (b"XA ", b"SAVEPOINT ", b"ROLLBACK TO ", b"RELEASE SAVEPOINT ")
+
+
+class Kind(Enum):
+    """What a change is, as far as scopes ask."""
+
+    ROWS = "rows"
+    STATEMENT = "statement"
+    SHARED = "shared"
+    """It belongs to whatever part of the transaction a binlog has: savepoints, XA."""
+    INCIDENT = "incident"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One change of an event group.
+
+    Attributes:
+        kind: What it is.
+        digest: Of what must be the same in the full log and in a scoped one.
+        text: What it is, for people.
+        file: Path of the file.
+        position: Of its event there.
+        table: Whose rows change; None for anything else.
+        query: The statement; None for anything else.
+    """
+
+    kind: Kind
+    digest: bytes
+    text: str
+    file: str = field(compare=False)
+    position: int = field(compare=False)
+    table: TableName | None = None
+    query: QueryEvent | None = field(default=None, compare=False)
+
+    @cached_property
+    def effects(self) -> StatementEffects | None:
+        """What a statement does; None for anything else."""
+        return None if self.query is None else logged_statement(self.query).effects()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a complete event group does.
+
+    Attributes:
+        gtid: None if it has none.
+        file: Path of the file.
+        position: Of its first byte.
+        changes: In order.
+    """
+
+    gtid: AnyGtid | None
+    file: str
+    position: int
+    changes: tuple[Change, ...]
+
+
+def contents(
+    paths: Sequence[str], *, keys: KeyRing | None = None, is_live: bool = False
+) -> Iterator[Contents]:
+    """The complete event groups of a log.
+
+    Args:
+        paths: Its files, oldest first.
+        keys: If they are encrypted.
+        is_live: Whether the last one may end inside of an event.
+
+    Raises:
+        CodecError: At damage.
+        StoreError: If a file cannot be read.
+    """
+    for number, path in enumerate(paths, start=1):
+        try:
+            yield from _file_contents(path, keys)
+        except TruncatedError:
+            if not is_live or number < len(paths):
+                raise
+
+
+def _file_contents(path: str, keys: KeyRing | None) -> Iterator[Contents]:
+    tracker, reader = GroupTracker(), _Reader(path)
+    start, gtid, is_whole = 0, None, False
+    for event in expanded_all(walk(open_chunks(path), file=path, keys=keys), file=path):
+        if not event.inner:
+            if is_whole:
+                yield reader.group(gtid, start)
+                is_whole = False
+            place = tracker.feed(event)
+            if place.begins:
+                start = event.position
+                reader.begin()
+            gtid, is_whole = place.gtid, place.ends and not place.is_control
+        reader.feed(event)
+    if is_whole:
+        yield reader.group(gtid, start)
+
+
+class _Reader:
+    """Takes the changes out of a file's events."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a group."""
+        self._maps = TableMaps()
+        self._context = blake2b(digest_size=16)
+        self._changes: list[Change] = []
+
+    def group(self, gtid: AnyGtid | None, start: int) -> Contents:
+        """The group that has ended."""
+        changes = tuple(self._changes)
+        self.begin()
+        return Contents(gtid=gtid, file=self._path, position=start, changes=changes)
+
+    def feed(self, event: Event) -> None:
+        """Take the next event of the group."""
+        body, code = event.body, event.header.type_code
+        table_map = self._maps.feed(event, file=self._path)
+        if isinstance(body, RowsEvent):
+            if table_map is not None:
+                self._add_rows(event, body, table_map)
+        elif isinstance(body, QueryEvent):
+            self._add_query(event, body)
+        elif isinstance(body, ExecuteLoadQueryEvent):
+            self._context.update(
+                repr((body.name_start, body.name_end, body.duplicate_handling)).encode()
+            )
+            self._add_query(event, body.statement)
+        elif isinstance(body, DeleteFileEvent):
+            self._context = blake2b(digest_size=16)
+        elif code in _CONTEXT or isinstance(body, FileBlockEvent):
+            self._context.update(repr(body).encode())
+        elif isinstance(body, IncidentEvent):
+            message = body.message.decode("utf-8", "replace")
+            self._add(event, Kind.INCIDENT, repr(body).encode(), f"INCIDENT: {message}")
+        elif code == EventType.XA_PREPARE_LOG:
+            self._add(event, Kind.SHARED, repr(body).encode(), event.header.type_name)
+        elif code not in _WITHOUT_EFFECT and not _is_ignorable(event):
+            text = f"{event.header.type_name} (type {code})"
+            self._add(event, Kind.OTHER, repr(body).encode(), text)
+
+    def _add_rows(self, event: Event, body: RowsEvent, table_map: TableMapEvent) -> None:
+        plain = uncompressed(body)
+        digest = blake2b(digest_size=16)
+        for part in (
+            type(plain).__name__,
+            plain.flags & ~RowsFlag.STMT_END,
+            plain.extra,
+            plain.columns_present,
+            plain.columns_present_after,
+            table_map.flags,
+            table_map.database,
+            table_map.table,
+            table_map.column_types,
+            table_map.metadata,
+            table_map.null_bits,
+            table_map.optional_metadata,
+        ):
+            digest.update(repr(part).encode() + b"\0")
+        digest.update(plain.images)
+        table = TableName(table_map.database, table_map.table)
+        text = f"{plain.event_type.name} of {table}"
+        self._add(event, Kind.ROWS, digest.digest(), text, table=table)
+
+    def _add_query(self, event: Event, body: QueryEvent) -> None:
+        if body.query in _FRAME:
+            return
+        upper = body.query[:20].upper()
+        if upper.startswith(_SHARED):
+            self._add(event, Kind.SHARED, body.query, _short(body.query))
+            return
+        digest, self._context = self._context, blake2b(digest_size=16)
+        told = (body.thread_id, body.error_code, _variables(body), body.tables_info, body.query)
+        digest.update(repr(told).encode())
+        self._add(event, Kind.STATEMENT, digest.digest(), _short(body.query), query=body)
+
+    def _add(
+        self,
+        event: Event,
+        kind: Kind,
+        digest: bytes,
+        text: str,
+        *,
+        table: TableName | None = None,
+        query: QueryEvent | None = None,
+    ) -> None:
+        change = Change(
+            kind=kind,
+            digest=digest,
+            text=text,
+            file=self._path,
+            position=event.position,
+            table=table,
+            query=query,
+        )
+        self._changes.append(change)
+
+
+def _variables(body: QueryEvent) -> object:
+    """The statement's context without the databases that it changes."""
+    if UPDATED_DATABASES not in body.status_vars:
+        return body.status_vars
+    try:
+        variables = decode_status_vars(body.status_vars)
+    except CodecError:
+        return body.status_vars
+    return [variable for variable in variables if variable.code != UPDATED_DATABASES]
+
+
+def _short(query: bytes) -> str:
+    text = " ".join(query.decode("utf-8", "replace").split())
+    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 1]}…"
+
+
+def _is_ignorable(event: Event) -> bool:
+    is_unknown = event.header.type_name == "UNKNOWN"
+    return is_unknown and bool(event.header.flags & HeaderFlag.IGNORABLE)

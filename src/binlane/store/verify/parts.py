@@ -1,0 +1,37 @@
+"""What a scope may leave of a statement, told by the tables that both name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from binlane.names import TableName
+from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.store.verify.contents import Change, Contents
+
+_REWRITTEN: Final = frozenset(
+    {StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE, StatementKind.RENAME_TABLE}
+)
+
+
+def is_part_of_group(part: Contents, whole: Contents) -> bool:
+    """Whether all that a group without GTID does is done by another, too."""
+    changes = iter(whole.changes)
+    return part.gtid is None and all(
+        any(change == other or is_part(change, other) for other in changes)
+        for change in part.changes
+    )
+
+
+def is_part(part: Change, whole: Change) -> bool:
+    """Whether a statement may be what a scope leaves of another."""
+    if part.effects is None or whole.effects is None or part.effects.kind not in _REWRITTEN:
+        return False
+    if whole.effects.kind is StatementKind.DROP_DATABASE:
+        return {table.database for table in names_in(part.effects)} <= set(whole.effects.databases)
+    return names_in(part.effects) <= names_in(whole.effects)
+
+
+def names_in(effects: StatementEffects) -> set[TableName]:
+    """The tables that a statement changes, drops or renames, by all their names."""
+    renamed = {name for pair in effects.renames for name in pair}
+    return {*effects.writes, *effects.drops, *renamed}

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from binlane.cli import main
+from tests.fixture_sets import fixture_set
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> list[str]:
+    paths = []
+    for name, data in fixture_set("md1011_rotation").binlogs:
+        (tmp_path / name).write_bytes(data)
+        paths.append(str(tmp_path / name))
+    return paths
+
+
+def test_whole_files_have_no_faults(logs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", *logs]) == 0
+    assert capsys.readouterr() == ("", "no faults\n")
+    assert main(["verify", "--quiet", *logs]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_faults_are_lines_and_exit_1(logs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(logs[0])
+    path.write_bytes(path.read_bytes()[:-1])
+    assert main(["verify", logs[0]]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith(f"{path}:")
+    assert ": the file ends inside " in out
+    assert err == "1 fault found\n"
+
+
+def test_people_are_told_how_much_was_looked_at(
+    logs: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main(["verify", logs[0]]) == 0
+    assert "no faults in 1 files with " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_one", [True, False])
+def test_against_takes_all_files_that_follow(
+    logs: list[str], capsys: pytest.CaptureFixture[str], *, is_one: bool
+) -> None:
+    full = [f"--against={path}" for path in logs] if is_one else ["--against", *logs, "--quiet"]
+    assert main(["verify", *logs, *full]) == 0
+    # The last file of the scoped log is left out: its groups are in no binlog.
+    assert main(["verify", *logs[:-1], *full]) == 1
+    out = capsys.readouterr().out
+    assert all("is in no binlog" in line for line in out.splitlines())
+
+
+@pytest.mark.parametrize("arguments", [["x", "--against"], ["x", "--against", "-"], ["--against"]])
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", *arguments]) == 2
+    assert "--against" in capsys.readouterr().err or arguments == ["--against"]
