@@ -75,6 +75,9 @@ class FaultyDisk:
         self.count("sync_directory")
         self._disk.sync_directory(path)
 
+    def drop_cache(self, path: Path) -> None:
+        self._disk.drop_cache(path)
+
     def count(self, name: str, write: Callable[[float], None] | None = None) -> None:
         """Note an operation; fail if its turn has come."""
         number = len(self.operations)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import BinaryIO, Final
 
 from binlane.codec.format import HEADER_LENGTH
@@ -79,6 +79,7 @@ class _Stream:
         file, head, position = await self._start()
         while True:
             with file.path.open("rb") as stream:
+                self._check_unchanged(file.name, stream)
                 await self._deliver(self._dump.open_file(head, position=position))
                 next_file = await self._send_file(stream)
             if next_file is None:
@@ -117,9 +118,17 @@ class _Stream:
             watermark=mariadb_position(published.position),
             name=self._live.name,
         )
-        files = published.files
-        head = file_for(connect_state, _heads(reversed(files)))
-        return next(file for file in files if file.name == head.file), head, BEGINNING
+        file = file_for(connect_state, published.files)
+        return file, _read_head(file), BEGINNING
+
+    def _check_unchanged(self, name: str, stream: BinaryIO) -> None:
+        """See that a file that is written no more has the size with which it was closed."""
+        size = os.fstat(stream.fileno()).st_size
+        for file in self._live.published.closed:
+            if file.name == name and file.size_bytes != size:
+                raise CodecError(
+                    f"the file has {size} bytes, and was closed with {file.size_bytes}"
+                ).at(name, min(size, file.size_bytes))
 
     async def _send_file(self, stream: BinaryIO) -> BinlogFile | None:
         """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
@@ -183,11 +192,12 @@ def _read(stream: BinaryIO, position: int, size: int) -> bytes:
 
 def _read_head(file: BinlogFile) -> FileHead:
     with file.path.open("rb") as stream:
-        return FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
-
-
-def _heads(files: Iterable[BinlogFile]) -> Iterator[FileHead]:
-    return map(_read_head, files)
+        head = FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
+    if head.done != (begin := mariadb_position(file.begin)):
+        raise CodecError(f"the file begins at {head.done}; {begin} was noted of it").at(
+            file.name, head.format_description.next_position
+        )
+    return head
 
 
 def _file_after(name: str, files: Sequence[BinlogFile]) -> BinlogFile:

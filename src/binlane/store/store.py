@@ -22,6 +22,7 @@ from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlo
 from binlane.store.binlog import NO_ROOM, Binlog
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
 from binlane.store.disk import Disk, LocalDisk
+from binlane.store.file_facts import FileFacts
 from binlane.store.files import (
     BINLOGS_DIRECTORY,
     FileHead,
@@ -296,6 +297,7 @@ class Store:
             settings=self._settings,
             disk=self._disk,
             save_mark=partial(self._catalog.save_mark, definition.log_id),
+            facts=FileFacts(self._catalog, definition.log_id, found.position.flavor),
         )
 
     def _set_binlogs(self, binlogs: Mapping[str, Binlog]) -> None:
