@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,7 @@ class FaultyDisk:
 
     def __init__(self, failure: Failure | None = None) -> None:
         self.operations: list[str] = []
+        self._lock = threading.Lock()
         self._failure = failure
         self._disk = LocalDisk()
 
@@ -80,8 +82,9 @@ class FaultyDisk:
 
     def count(self, name: str, write: Callable[[float], None] | None = None) -> None:
         """Note an operation; fail if its turn has come."""
-        number = len(self.operations)
-        self.operations.append(name)
+        with self._lock:
+            number = len(self.operations)
+            self.operations.append(name)
         failure = self._failure
         if failure is None or number < failure.at or (number > failure.at and not failure.lasts):
             return

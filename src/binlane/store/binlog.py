@@ -180,6 +180,11 @@ class Binlog:
         return max(room, 0 if self._holds_groups else 1)
 
     @property
+    def has_unsynced(self) -> bool:
+        """Whether something was appended or written that was not forced to disk since."""
+        return bool(self._pending) or self._has_unsynced
+
+    @property
     def clock_base(self) -> int:
         """What is added to the logical timestamps of a MySQL source."""
         return self._clock_base

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
@@ -36,11 +37,17 @@ from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.store.settings import StoreSettings
 
 _LOCAL_DISK: Final = LocalDisk()
+_SYNC_THREADS: Final = 16
+"""A disk takes this many requests at once; more would only wait there."""
+
 _DEFAULT_SETTINGS: Final = StoreSettings()
 
 
 class Store:
-    """An open data directory. One thread changes it; any thread may read what binlogs publish."""
+    """An open data directory. One thread changes it; any thread may read what binlogs publish.
+
+    `sync_all` alone goes on in threads of its own, one binlog in each, and waits for them.
+    """
 
     def __init__(
         self,
@@ -59,6 +66,7 @@ class Store:
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
         self._source_position = catalog.source_position()
         self._source_saved_at = time.monotonic()
+        self._threads: ThreadPoolExecutor | None = None
 
     @classmethod
     def open(
@@ -180,6 +188,43 @@ class Store:
             self.note_source_position(position, force=True)
         binlog.abandon()
         self._clear_away(binlog.definition)
+
+    def sync_all(self, *, force: bool = False) -> None:
+        """Publish what was appended to all binlogs; their files are forced to disk side by side.
+
+        Args:
+            force: As `Binlog.sync`.
+
+        Raises:
+            StoreFullError: If nothing else is wrong than that some binlogs have no room.
+            StoreError: If a disk failed. Either is raised when all other binlogs are synced.
+        """
+        logs = self._binlogs.values()
+        faults = []
+        for outcome in [
+            self._start_sync(log, has_others=len(logs) > 1, force=force) for log in logs
+        ]:
+            try:
+                outcome.result()
+            except StoreError as error:
+                faults.append(error)
+        faults.sort(key=lambda error: isinstance(error, StoreFullError))
+        if faults:
+            raise faults[0]
+
+    def _start_sync(self, binlog: Binlog, *, has_others: bool, force: bool) -> Future[None]:
+        """Sync a binlog: at once where nothing waits for the disk, else in a thread."""
+        if has_others and binlog.has_unsynced:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_SYNC_THREADS, thread_name_prefix="sync")
+            return self._threads.submit(binlog.sync, force=force)
+        done: Future[None] = Future()
+        try:
+            binlog.sync(force=force)
+            done.set_result(None)
+        except StoreError as error:
+            done.set_exception(error)
+        return done
 
     def next_log_id(self) -> int:
         """An id that no binlog has or had, for a new definition."""
@@ -309,6 +354,8 @@ class Store:
         return self._binlogs[name]
 
     def _release(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
         for binlog in self._binlogs.values():
             binlog.abandon()
         self._catalog.close()
