@@ -91,6 +91,8 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         CorruptStoreError: If anything is missing or damaged that was on disk for sure.
         OSError: If the disk fails.
     """
+    # A rename that was never forced would let power take the index back, behind what we add now.
+    disk.sync_directory(directory)
     names = read_index(directory)
     present = _present(directory)
     _tidy(directory, names, present, disk)
