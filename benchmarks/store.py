@@ -1,4 +1,5 @@
 """A store of very many files: opening it, listing them, and a dump that begins in the middle.
+The same dump out of one large file, with its index of groups and without.
 
 The store writes the files itself, on a disk that forces nothing. Each round is a process of its
 own, and prints nothing but seconds; `whole` is that process with all its imports.
@@ -70,6 +71,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory:
             make(Path(directory), binlogs, given.files // binlogs)
             report(Path(directory), binlogs=binlogs, files=given.files, rounds=given.rounds)
+    with tempfile.TemporaryDirectory() as directory:
+        large_file(Path(directory), rounds=given.rounds)
 
 
 def make(data_dir: Path, binlogs: int, files: int) -> None:
@@ -80,6 +83,34 @@ def make(data_dir: Path, binlogs: int, files: int) -> None:
             for sequence in range(1, files):
                 binlog.append(transaction(sequence))
                 binlog.rotate(TIMESTAMP + sequence)
+
+
+def large_file(data_dir: Path, *, rounds: int) -> None:
+    """Print what a dump from the middle of one file of some 500 MB takes until its first group."""
+    groups, size = 50_000, 10_000
+    with Store.open(data_dir, _SETTINGS, disk=_HastyDisk()) as store:
+        binlog = create(store, "large")
+        for sequence in range(1, groups + 1):
+            binlog.append(transaction(sequence, size=size))
+            if not sequence % 50:
+                binlog.sync()
+        binlog.rotate(TIMESTAMP)
+        middle = GtidPosition.of([Gtid(0, SERVER_ID, groups // 2)])
+        index = data_dir / "groups" / "large" / "large.000001.idx"
+        figures: dict[str, float] = {}
+        for key in ("with_index", "index_made_first"):
+            taken = []
+            for _ in range(rounds):
+                if key != "with_index":
+                    index.unlink()
+                start = time.perf_counter()
+                asyncio.run(first_packets(LiveBinlog(binlog), middle))
+                taken.append(time.perf_counter() - start)
+            figures[f"{key}_s"] = round(statistics.median(taken), 3)
+        megabytes = round(binlog.files()[0].size_bytes / 1e6)
+        index_bytes = index.stat().st_size
+    line = {"what": "dump from the middle of a file", "mb": megabytes, **figures}
+    print(json.dumps({**line, "index_bytes": index_bytes}))
 
 
 def report(data_dir: Path, *, binlogs: int, files: int, rounds: int) -> None:

@@ -38,7 +38,7 @@ class Fault(Enum):
 
 
 _FORGETFUL: Final = frozenset(
-    {Fault.POWER_CUT, Fault.SYNC_ERROR, Fault.SYNC_NO_ROOM, Fault.ANY_ERROR}
+    {Fault.POWER_CUT, Fault.SYNC_ERROR, Fault.SYNC_NO_ROOM, Fault.NO_ROOM, Fault.ANY_ERROR}
 )
 """What takes back even what a process that lives on could read."""
 

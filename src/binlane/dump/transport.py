@@ -26,6 +26,7 @@ from binlane.dump.start import (
 from binlane.errors import CodecError, StatementError
 from binlane.positions import FilePosition, GtidPosition, mariadb_position
 from binlane.store.files import BinlogFile
+from binlane.store.group_points import group_index
 from binlane.store.live import LiveBinlog
 
 _CHUNK: Final = 512 << 10
@@ -77,10 +78,14 @@ class _Stream:
     async def run(self) -> None:
         """Send everything; returns only if the dump does not wait."""
         file, head, position = await self._start()
+        is_first = True
         while True:
             with file.path.open("rb") as stream:
                 self._check_unchanged(file.name, stream)
                 await self._deliver(self._dump.open_file(head, position=position))
+                if is_first and self._request.connect_state is not None:
+                    await self._skip_done(file, stream, self._request.connect_state)
+                is_first = False
                 next_file = await self._send_file(stream)
             if next_file is None:
                 return
@@ -120,6 +125,21 @@ class _Stream:
         )
         file = file_for(connect_state, published.files)
         return file, _read_head(file), BEGINNING
+
+    async def _skip_done(
+        self, file: BinlogFile, stream: BinaryIO, connect_state: GtidPosition
+    ) -> None:
+        """Leave out what the replica has as far as the file's index of groups tells where it ends."""
+        end = self._live.published.end
+        size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
+        index = await asyncio.to_thread(group_index, file.path, size_bytes=size)
+        point = index.behind(connect_state) if index else None
+        if index is None or point is None or point.position > size:
+            return
+        while self._dump.position < index.start:
+            await self._forward(stream, index.start)
+        done = mariadb_position(index.position_of(point))
+        self._dump.skip_to(point.position, done)
 
     def _check_unchanged(self, name: str, stream: BinaryIO) -> None:
         """See that a file that is written no more has the size with which it was closed."""

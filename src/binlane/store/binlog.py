@@ -20,7 +20,7 @@ from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
-from binlane.codec.format import Format
+from binlane.codec.format import CHECKSUM_LENGTH, Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
@@ -43,6 +43,7 @@ from binlane.store.files import (
     write_head,
     write_index,
 )
+from binlane.store.group_index import GroupIndexWriter
 from binlane.store.purging import beyond_size, ended_before
 from binlane.store.recovery import RecoveredBinlog
 from binlane.store.settings import StoreSettings
@@ -106,6 +107,7 @@ class Binlog:
         disk: Disk,
         save_mark: Callable[[Mark], None],
         facts: FileFacts | None = None,
+        groups: GroupIndexWriter | None = None,
     ) -> None:
         self.definition = definition
         self._directory = directory
@@ -127,6 +129,15 @@ class Binlog:
         self._failure = ""
         self._is_sync_lost = False
         self._is_purge_due = False
+        self._tail = b""
+        self._groups = groups
+        if groups:
+            groups.begin(
+                directory / found.files[-1],
+                start=found.head.size_bytes,
+                flavor=found.position.flavor,
+            )
+            groups.resume(end=found.end)
         self._facts = facts
         *names, last = found.files
         known = facts.known(directory) if facts else {}
@@ -225,6 +236,8 @@ class Binlog:
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
+            if self._groups:
+                self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
 
@@ -248,10 +261,13 @@ class Binlog:
                 self._has_unsynced = True
                 self._file.write_at(data, self._written)
                 self._written += len(data)
+                self._tail = bytes(data[-CHECKSUM_LENGTH:])
             else:
                 self._pending += data
             self._groups_unsynced += groups
             self._clock = max(self._clock, clock)
+            if self._groups:
+                self._groups.note_unknown()
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
 
@@ -363,6 +379,8 @@ class Binlog:
             for file in gone:
                 self._disk.remove(file.path)
             self._disk.sync_directory(self._directory)
+        if self._groups:
+            self._groups.remove(file.name for file in gone)
         if self._facts:
             self._facts.forget(before=self._published.oldest.number)
         _LOG.info("binlog %s: purged %s to %s", self.name, gone[0].name, gone[-1].name)
@@ -405,6 +423,7 @@ class Binlog:
             self._has_unsynced = True
             self._file.write_at(self._pending, self._written)
             self._written += len(self._pending)
+            self._tail = bytes(self._pending[-CHECKSUM_LENGTH:])
             self._pending = bytearray()
 
     def _sync_file(self) -> None:
@@ -448,6 +467,8 @@ class Binlog:
         if self._written != before.last.size_bytes or self._position != before.position:
             last = replace(before.last, size_bytes=self._written)
             self._published = replace(before, last=last, position=self._position)
+            if self._groups and self._tail and self._groups.is_due(self._written):
+                self._groups.reach(self._written, self._position, self._tail)
 
     def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
         """End this file and begin the next; only the index makes it so."""
@@ -482,6 +503,8 @@ class Binlog:
             last=self._new_file(following, head.begin, head.size_bytes),
             position=self._position,
         )
+        if self._groups:
+            self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
         self._facts_unsaved.append(ended)
         self._is_purge_due = True
 

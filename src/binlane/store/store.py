@@ -3,6 +3,7 @@
 DATA/binlane.lock        who owns it
 DATA/binlane.sqlite3     definitions, scope history, watermarks
 DATA/binlogs/<name>/     <name>.000001 …, <name>.index
+DATA/groups/<name>/      <name>.000001.idx …, where in large files groups begin
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from binlane.store.files import (
     write_head,
     write_index,
 )
+from binlane.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.store.lock import DirectoryLock
 from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.store.settings import StoreSettings
@@ -59,6 +61,7 @@ class Store:
         lock: DirectoryLock,
     ) -> None:
         self._directory = data_dir / BINLOGS_DIRECTORY
+        self._groups = data_dir / GROUPS_DIRECTORY
         self._settings = settings
         self._disk = disk
         self._catalog = catalog
@@ -326,6 +329,7 @@ class Store:
             remove_directory(directory, self._disk)
         except OSError as error:
             raise _unusable(error, directory) from error
+        remove_indexes(self._groups / definition.name)
         self._catalog.remove(definition.log_id)
 
     def _discard(self, definition: Definition) -> None:
@@ -343,6 +347,7 @@ class Store:
             disk=self._disk,
             save_mark=partial(self._catalog.save_mark, definition.log_id),
             facts=FileFacts(self._catalog, definition.log_id, found.position.flavor),
+            groups=GroupIndexWriter(self._groups / definition.name),
         )
 
     def _set_binlogs(self, binlogs: Mapping[str, Binlog]) -> None:
