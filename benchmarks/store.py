@@ -1,5 +1,6 @@
 """A store of very many files: opening it, listing them, and a dump that begins in the middle.
-The same dump out of one large file, with its index of groups and without.
+
+Then the same dump out of one large file, with its index of groups and without.
 
 The store writes the files itself, on a disk that forces nothing. Each round is a process of its
 own, and prints nothing but seconds; `whole` is that process with all its imports.
