@@ -216,6 +216,7 @@ class Binlog:
                 groups again, in order, when there is.
             StoreError: The disk failed; the binlog is closed to writing until it is opened anew.
         """
+        self._check_open()
         if group.gtid is None or not self._position.covers(group.gtid):
             self.append_new(group)
             if group.gtid is not None:
@@ -525,12 +526,15 @@ class Binlog:
     @contextmanager
     def _failing(self) -> Iterator[None]:
         """Turn what the disk says into errors that tell what to do, with a binlog that is whole."""
-        if self._failure:
-            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
+        self._check_open()
         try:
             yield
         except OSError as error:
             raise self._failed(error) from error
+
+    def _check_open(self) -> None:
+        if self._failure:
+            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
 
     def _failed(self, error: OSError) -> StoreError:
         reason = error.strerror or str(error)
