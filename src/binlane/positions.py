@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import total_ordering
 from itertools import islice
 from types import MappingProxyType
 from typing import ClassVar, Final, Protocol, Self
@@ -417,9 +418,13 @@ def _runs(text: str) -> Iterator[GtidRun]:
             yield GtidRun(uuid_text(source), tag, ((first, last),))
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@total_ordering
+@dataclass(frozen=True, slots=True)
 class FilePosition:
     """A byte position in a binlog file.
+
+    Positions of one log are in the order of its files' numbers: `orders.1000000` follows
+    `orders.999999`.
 
     Attributes:
         file: Base name such as `orders.000001`.
@@ -431,3 +436,12 @@ class FilePosition:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.position}"
+
+    def __lt__(self, other: FilePosition) -> bool:
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[str, int, str, int]:
+        log, _, digits = self.file.rpartition(".")
+        is_numbered = digits.isascii() and digits.isdigit()
+        place = (log, int(digits)) if is_numbered else (self.file, 0)
+        return (*place, self.file, self.position)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from binlane.errors import StoreError
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify
-from tests.faulty_disk import Failure, FaultyDisk, Killed, VolatileDisk
+from tests.faulty_disk import Failure, FaultyDisk, Killed, VolatileDisk, no_room
 from tests.groups import add, create, kill, sequences, stored, transaction
 
 GROUPS = [transaction(n, size=900) for n in range(1, 11)]
@@ -156,3 +159,73 @@ def test_kill_at_any_operation_of_a_drop(tmp_path: Path) -> None:
             assert sequences(stored(store.binlogs["kept"])) == ALL
         assert not list(verify([data_dir]))
     assert at > 5
+
+
+def test_what_a_dead_process_wrote_is_forced_before_a_mark_vouches_for_it(tmp_path: Path) -> None:
+    with Store.open(tmp_path, TINY_FILES) as store:
+        create(store)
+    failure = Failure(at=0, error=Killed, lasts=True, only="sync")
+    disk = VolatileDisk(tmp_path / "binlogs")
+    store = Store.open(tmp_path, TINY_FILES, disk=disk)
+    disk.arm(failure)
+    with pytest.raises(Killed):
+        add(store.binlogs["orders"], GROUPS[:1])
+    kill(store)
+    disk.arm(None)
+    store = Store.open(tmp_path, TINY_FILES, disk=disk)
+    store.binlogs["orders"].sync(force=True)
+    kill(store)
+    disk.cut_power(share=0.0)
+    with Store.open(tmp_path, TINY_FILES) as store:
+        assert sequences(stored(store.binlogs["orders"])) == [1]
+    assert not list(verify([tmp_path]))
+
+
+@pytest.mark.parametrize("settings", [TINY_FILES, UNSYNCED, MARKED])
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_pages_that_a_failing_fsync_lost_are_written_again(
+    tmp_path: Path, settings: StoreSettings, number: int
+) -> None:
+    for at in count():
+        data_dir = tmp_path / str(at)
+        with Store.open(data_dir, settings) as store:
+            create(store)
+        disk = VolatileDisk(data_dir / "binlogs")
+        store = Store.open(data_dir, settings, disk=disk)
+        disk.arm(Failure(at=at, error=no_room(number), only="sync"))
+        safe = [0]
+        with suppress(StoreError):
+            write(store, safe)
+        with suppress(StoreError):
+            store.close()
+        if not disk.has_failed:
+            break
+        with Store.open(data_dir, settings, disk=disk) as store:
+            held = sequences(stored(store.binlogs["orders"]))
+            assert held == ALL[: len(held)]
+            assert len(held) >= (safe[-1] if settings.sync_binlog else 0)
+            write(store, [])
+        disk.cut_power(share=0.0)
+        with Store.open(data_dir, settings) as store:
+            assert sequences(stored(store.binlogs["orders"])) == ALL
+        assert not list(verify([data_dir]))
+    assert at > 2
+
+
+def test_a_kill_at_any_operation_and_then_a_power_cut(tmp_path: Path) -> None:
+    for at in count():
+        data_dir = tmp_path / str(at)
+        Store.open(data_dir, TINY_FILES).close()
+        disk = VolatileDisk(data_dir / "binlogs", Failure(at=at, error=Killed, lasts=True))
+        is_whole = run(data_dir, TINY_FILES, disk, partial(write, safe=[]))
+        disk.arm(None)
+        store = Store.open(data_dir, TINY_FILES, disk=disk)
+        write(store, [])
+        kill(store)
+        disk.cut_power(share=0.0)
+        with Store.open(data_dir, TINY_FILES) as store:
+            assert sequences(stored(store.binlogs["orders"])) == ALL
+        assert not list(verify([data_dir]))
+        if is_whole:
+            break
+    assert at > 40

@@ -72,7 +72,7 @@ def test_after_room_is_made_the_same_groups_can_be_added_again(
         assert sequences(stored(store.binlogs["orders"])) == ALL
         try:
             store.close()
-        except StoreFullError:
+        except StoreError:
             Store.open(data_dir, SETTINGS).close()
         assert not list(verify([data_dir]))
         assert contents(data_dir) == undisturbed

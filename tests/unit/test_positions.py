@@ -72,6 +72,9 @@ def test_positions_meet_and_join() -> None:
 def test_file_positions_sort_and_print() -> None:
     assert str(FilePosition("orders.000001", 4)) == "orders.000001:4"
     assert FilePosition("a.000001", 900) < FilePosition("a.000002", 4)
+    assert FilePosition("a.999999", 900) < FilePosition("a.1000000", 4)
+    assert FilePosition("b.000001", 4) > FilePosition("a.000002", 9)
+    assert FilePosition("x", 9) < FilePosition("x.y", 4)
 
 
 SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

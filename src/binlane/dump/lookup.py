@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event
 from binlane.codec.transaction import GtidEvent, GtidListEvent
-from binlane.grouping.walk import walk
-from binlane.positions import GtidPosition
+from binlane.grouping.walk import Walker, walk
+from binlane.positions import GtidPosition, mariadb_position
+from binlane.store.chunks import open_chunks
+from binlane.store.group_points import group_index
+from binlane.store.heads import read_head
 
 
 def gtid_position_at(chunks: Iterable[bytes], position: int, *, file: str) -> GtidPosition | None:
@@ -24,9 +29,37 @@ def gtid_position_at(chunks: Iterable[bytes], position: int, *, file: str) -> Gt
     Raises:
         CodecError: If the file is damaged before the position.
     """
-    done = GtidPosition()
+    return _position_at(walk(chunks, file=file), position, GtidPosition())
+
+
+def gtid_position_in(path: Path, position: int) -> GtidPosition | None:
+    """What is done before a position in a closed or published file of a store.
+
+    Reads no more than the index of groups leaves to be read.
+
+    Args:
+        path: Of the file.
+        position: As `gtid_position_at`.
+
+    Raises:
+        CodecError: If the file is damaged before the position.
+        StoreError: If it cannot be read.
+    """
+    index = group_index(path, size_bytes=position)
+    point = index.at(position) if index else None
+    if index is None or point is None:
+        return gtid_position_at(open_chunks(path), position, file=path.name)
+    format_ = read_head(path).format_description.format
+    start = point.position
+    chunks = open_chunks(path, position=start)
+    events = Walker(chunks, file=path.name, position=start, format_=format_).events()
+    done = mariadb_position(index.position_of(point))
+    return done if position == start else _position_at(events, position, done)
+
+
+def _position_at(events: Iterable[Event], position: int, done: GtidPosition) -> GtidPosition | None:
     is_boundary = False
-    for event in walk(chunks, file=file):
+    for event in events:
         is_boundary = is_boundary or event.position == position
         if isinstance(event.body, FormatDescriptionEvent):
             # The GTID_LIST behind it says what is done before the file.

@@ -146,6 +146,18 @@ class Dump:
         self._is_first_file = False
         return rotate + self._packet(format_description)
 
+    def skip_to(self, position: int, done: GtidPosition) -> None:
+        """Go on at another position of the file; the replica has all groups before it.
+
+        Args:
+            position: Where a group begins or the file ends, in bytes, ahead of `position`.
+            done: Everything before it is done at this GTID position.
+        """
+        assert self._skipper is not None, "the replica asked by GTID"
+        self._skipper.passed = self._skipper.passed.union(done)
+        self._skipper.owes_position = True
+        self.position, self.wanted = position, HEADER_LENGTH
+
     def feed(self, data: bytes) -> bytes:
         """Forward the whole events that bytes of the file hold.
 

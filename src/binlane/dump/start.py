@@ -7,9 +7,10 @@ not the binlog holds that group: what is out of scope for it is done as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, Protocol, Self, TypeVar
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, EventHeader, decode_event
@@ -18,7 +19,7 @@ from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
 from binlane.dump.request import refusal
 from binlane.errors import CodecError
-from binlane.positions import FilePosition, Gtid, GtidPosition
+from binlane.positions import FilePosition, Gtid, GtidPosition, Position, mariadb_position
 
 HEAD_LENGTH_MAX: Final = 1 << 20
 """Bytes that hold FORMAT_DESCRIPTION and GTID_LIST of any file with up to 65 000 domains."""
@@ -101,19 +102,34 @@ def gtid_ahead(connect_state: GtidPosition, watermark: GtidPosition) -> Gtid | N
     )
 
 
-def file_for(connect_state: GtidPosition, heads: Iterable[FileHead]) -> FileHead:
+class BeginningFile(Protocol):
+    """A file of which is known what was done before it."""
+
+    @property
+    def begin(self) -> Position:
+        """What was done before it."""
+        ...
+
+
+_File = TypeVar("_File", bound=BeginningFile)
+
+
+def file_for(connect_state: GtidPosition, files: Sequence[_File]) -> _File:
     """The last file that begins at or before a replica's position.
 
     Args:
         connect_state: What the replica has done.
-        heads: Of all files, newest first; read only as far as needed.
+        files: All files, oldest first. Each begins where those before it end, so that few are
+            looked at.
 
     Raises:
         StatementError: If even the first file begins after it.
     """
-    for head in heads:
-        if connect_state.includes(head.done):
-            return head
+    behind = bisect_left(
+        files, True, key=lambda file: not connect_state.includes(mariadb_position(file.begin))
+    )
+    if behind:
+        return files[behind - 1]
     raise refusal(
         "Could not find GTID state requested by slave in any binlog files. Probably the slave "
         "state is too old and required binlog files have been purged."

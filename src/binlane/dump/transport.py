@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import BinaryIO, Final
 
 from binlane.codec.format import HEADER_LENGTH
@@ -26,6 +26,7 @@ from binlane.dump.start import (
 from binlane.errors import CodecError, StatementError
 from binlane.positions import FilePosition, GtidPosition, mariadb_position
 from binlane.store.files import BinlogFile
+from binlane.store.group_points import group_index
 from binlane.store.live import LiveBinlog
 
 _CHUNK: Final = 512 << 10
@@ -77,9 +78,14 @@ class _Stream:
     async def run(self) -> None:
         """Send everything; returns only if the dump does not wait."""
         file, head, position = await self._start()
+        is_first = True
         while True:
             with file.path.open("rb") as stream:
+                self._check_unchanged(file.name, stream)
                 await self._deliver(self._dump.open_file(head, position=position))
+                if is_first and self._request.connect_state is not None:
+                    await self._skip_done(file, stream, self._request.connect_state)
+                is_first = False
                 next_file = await self._send_file(stream)
             if next_file is None:
                 return
@@ -117,9 +123,32 @@ class _Stream:
             watermark=mariadb_position(published.position),
             name=self._live.name,
         )
-        files = published.files
-        head = file_for(connect_state, _heads(reversed(files)))
-        return next(file for file in files if file.name == head.file), head, BEGINNING
+        file = file_for(connect_state, published.files)
+        return file, _read_head(file), BEGINNING
+
+    async def _skip_done(
+        self, file: BinlogFile, stream: BinaryIO, connect_state: GtidPosition
+    ) -> None:
+        """Leave out what the replica has as far as the file's index of groups tells where it ends."""
+        end = self._live.published.end
+        size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
+        index = await asyncio.to_thread(group_index, file.path, size_bytes=size)
+        point = index.behind(connect_state) if index else None
+        if index is None or point is None or point.position > size:
+            return
+        while self._dump.position < index.start:
+            await self._forward(stream, index.start)
+        done = mariadb_position(index.position_of(point))
+        self._dump.skip_to(point.position, done)
+
+    def _check_unchanged(self, name: str, stream: BinaryIO) -> None:
+        """See that a file that is written no more has the size with which it was closed."""
+        size = os.fstat(stream.fileno()).st_size
+        for file in self._live.published.closed:
+            if file.name == name and file.size_bytes != size:
+                raise CodecError(
+                    f"the file has {size} bytes, and was closed with {file.size_bytes}"
+                ).at(name, min(size, file.size_bytes))
 
     async def _send_file(self, stream: BinaryIO) -> BinlogFile | None:
         """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
@@ -183,11 +212,12 @@ def _read(stream: BinaryIO, position: int, size: int) -> bytes:
 
 def _read_head(file: BinlogFile) -> FileHead:
     with file.path.open("rb") as stream:
-        return FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
-
-
-def _heads(files: Iterable[BinlogFile]) -> Iterator[FileHead]:
-    return map(_read_head, files)
+        head = FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
+    if head.done != (begin := mariadb_position(file.begin)):
+        raise CodecError(f"the file begins at {head.done}; {begin} was noted of it").at(
+            file.name, head.format_description.next_position
+        )
+    return head
 
 
 def _file_after(name: str, files: Sequence[BinlogFile]) -> BinlogFile:

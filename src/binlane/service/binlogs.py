@@ -124,8 +124,7 @@ class Binlogs:
             if group.mariadb_gtid is not None:
                 captured = _advanced(captured, group.mariadb_gtid)
             self._apply_group(group)
-        for binlog in self._store.binlogs.values():
-            binlog.sync()
+        self._store.sync_all()
         # Only now: a batch that failed comes again.
         self.captured = captured
         if captured is not None:

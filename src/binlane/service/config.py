@@ -21,6 +21,7 @@ from binlane.gateway.settings import GatewaySettings
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
 
+_DAY_S: Final = 86_400
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 # Section → key → what it is; everything that may stand in the file.
@@ -45,7 +46,9 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "binlog": {
         "max_binlog_size": "a file is rotated at this size, such as 1G",
         "sync_binlog": "fsync after this many event groups; 0 leaves it to the system",
-        "expire_logs_days": "0; files are purged by PURGE BINARY LOGS only in this version",
+        "expire_logs_days": "files that ended so many days ago go when another begins; 0 keeps them",
+        "binlog_expire_logs_seconds": "the same in seconds",
+        "max_binlog_total_size": "the oldest files go until a binlog has this size; 0 keeps them",
     },
 }
 
@@ -139,12 +142,21 @@ def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
 
 def _store(section: Mapping[str, Any]) -> StoreSettings:
     values = dict(section)
-    if values.pop("expire_logs_days", 0) != 0:
-        raise ConfigError(
-            "this version does not purge files by itself",
-            key="binlog.expire_logs_days",
-            hint="set 0, and use PURGE BINARY LOGS TO 'file'",
-        )
+    days = values.pop("expire_logs_days", None)
+    seconds = values.pop("binlog_expire_logs_seconds", None)
+    if days is not None:
+        if seconds is not None and seconds != days * _DAY_S:
+            raise ConfigError(
+                f"{days} days are not {seconds} seconds",
+                key="binlog.expire_logs_days",
+                hint="give one of expire_logs_days and binlog_expire_logs_seconds",
+            )
+        seconds = days * _DAY_S
+    if seconds is not None:
+        values["expire_logs_s"] = seconds
+    if "max_binlog_total_size" in values:
+        total = size_bytes(values.pop("max_binlog_total_size"), "binlog.max_binlog_total_size")
+        values["max_binlog_total_size_bytes"] = total
     if "max_binlog_size" in values:
         size = size_bytes(values.pop("max_binlog_size"), "binlog.max_binlog_size")
         values["max_binlog_size_bytes"] = size
@@ -170,7 +182,8 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,
             "sync_binlog": store.sync_binlog,
-            "expire_logs_days": 0,
+            "binlog_expire_logs_seconds": store.expire_logs_s,
+            "max_binlog_total_size": store.max_binlog_total_size_bytes,
         },
     }
     if source.password_file is not None:

@@ -7,12 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.codec.packets.commands import BinlogDump
-from binlane.dump.lookup import gtid_position_at
+from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
 from binlane.errors import DefinitionError, StatementError
@@ -41,7 +40,6 @@ from binlane.scope import (
 from binlane.service.binlogs import Binlogs
 from binlane.service.explain import explain_binlog, explained
 from binlane.store.binlog import Binlog
-from binlane.store.chunks import open_chunks
 
 COMPLETE_TIMEOUT_S: Final = 10.0
 """How long what describes a binlog waits for it to be complete up to the source."""
@@ -123,7 +121,7 @@ class Statements:
         found = next((f for f in self._binlogs.get(name).files() if f.name == file), None)
         if found is None:
             return None
-        return await asyncio.to_thread(_gtid_position_at, found.path, position, file)
+        return await asyncio.to_thread(gtid_position_in, found.path, position)
 
     async def dump(self, session: SessionContext, command: BinlogDump, send: Send) -> bytes:
         """Serve a dump until it ends.
@@ -305,10 +303,6 @@ class Statements:
 async def _source_position(session: SessionContext) -> GtidPosition:
     found = await session.query_source("SELECT @@GLOBAL.gtid_binlog_pos")
     return GtidPosition.parse(found.texts()[0][0] or "")
-
-
-def _gtid_position_at(path: Path, position: int, file: str) -> GtidPosition | None:
-    return gtid_position_at(open_chunks(path), position, file=file)
 
 
 def _not_supported(what: str, hint: str) -> StatementError:

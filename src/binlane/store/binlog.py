@@ -10,6 +10,7 @@ file tell replicas that the source has stopped and its temporary tables are gone
 from __future__ import annotations
 
 import errno
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
-from binlane.codec.format import Format
+from binlane.codec.format import CHECKSUM_LENGTH, Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
@@ -28,6 +29,7 @@ from binlane.routing.routed_group import RoutedGroup
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
 from binlane.store.disk import Disk, DiskFile
+from binlane.store.file_facts import FileFacts, closed_files
 from binlane.store.files import (
     CLOSED,
     IN_USE,
@@ -41,10 +43,12 @@ from binlane.store.files import (
     write_head,
     write_index,
 )
-from binlane.store.reading import read_head
+from binlane.store.group_index import GroupIndexWriter
+from binlane.store.purging import beyond_size, ended_before
 from binlane.store.recovery import RecoveredBinlog
 from binlane.store.settings import StoreSettings
 
+_LOG = logging.getLogger(__name__)
 _PENDING_BYTES_MAX: Final = 4 << 20
 _DIRECT_BYTES_MIN: Final = 64 << 10
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -56,19 +60,34 @@ class Published:
     """What others may know of a binlog; replaced as a whole, so that any thread may read it.
 
     Attributes:
-        files: Oldest first; the last one is still being written.
-        end: Where the last whole event group ends.
+        closed: The files that are written no more, oldest first.
+        last: The file that is still being written.
         position: Of the source; the files are complete up to here.
     """
 
-    files: tuple[BinlogFile, ...]
-    end: FilePosition
+    closed: tuple[BinlogFile, ...]
+    last: BinlogFile
     position: Position
+
+    @property
+    def files(self) -> tuple[BinlogFile, ...]:
+        """All files, oldest first."""
+        return (*self.closed, self.last)
+
+    @property
+    def oldest(self) -> BinlogFile:
+        """The first file that is left."""
+        return self.closed[0] if self.closed else self.last
 
     @property
     def begin(self) -> Position:
         """What lies before the first file, so that no replica can ask for it."""
-        return self.files[0].begin
+        return self.oldest.begin
+
+    @property
+    def end(self) -> FilePosition:
+        """Where the last whole event group ends."""
+        return FilePosition(self.last.name, self.last.size_bytes)
 
 
 class Binlog:
@@ -78,7 +97,7 @@ class Binlog:
         definition: Name, id, scope and logging mode.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 what it writes, where, and who is told
         self,
         directory: Path,
         definition: Definition,
@@ -87,6 +106,8 @@ class Binlog:
         settings: StoreSettings,
         disk: Disk,
         save_mark: Callable[[Mark], None],
+        facts: FileFacts | None = None,
+        groups: GroupIndexWriter | None = None,
     ) -> None:
         self.definition = definition
         self._directory = directory
@@ -106,9 +127,25 @@ class Binlog:
         self._saved: Mark | None = None
         self._saved_at = time.monotonic()
         self._failure = ""
+        self._is_sync_lost = False
+        self._is_purge_due = False
+        self._tail = b""
+        self._groups = groups
+        if groups:
+            groups.begin(
+                directory / found.files[-1],
+                start=found.head.size_bytes,
+                flavor=found.position.flavor,
+            )
+            groups.resume(end=found.end)
+        self._facts = facts
+        *names, last = found.files
+        known = facts.known(directory) if facts else {}
+        closed = closed_files(directory, names, known)
+        self._facts_unsaved = [file for file in closed if file.name not in known]
         self._published = Published(
-            files=tuple(_file_on_disk(directory / name) for name in found.files),
-            end=FilePosition(found.files[-1], found.end),
+            closed=closed,
+            last=self._new_file(last, found.head.begin, found.end),
             position=found.position,
         )
 
@@ -154,6 +191,11 @@ class Binlog:
         return max(room, 0 if self._holds_groups else 1)
 
     @property
+    def has_unsynced(self) -> bool:
+        """Whether something was appended or written that was not forced to disk since."""
+        return bool(self._pending) or self._has_unsynced
+
+    @property
     def clock_base(self) -> int:
         """What is added to the logical timestamps of a MySQL source."""
         return self._clock_base
@@ -174,6 +216,7 @@ class Binlog:
                 groups again, in order, when there is.
             StoreError: The disk failed; the binlog is closed to writing until it is opened anew.
         """
+        self._check_open()
         if group.gtid is None or not self._position.covers(group.gtid):
             self.append_new(group)
             if group.gtid is not None:
@@ -194,6 +237,8 @@ class Binlog:
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
+            if self._groups:
+                self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
 
@@ -217,10 +262,13 @@ class Binlog:
                 self._has_unsynced = True
                 self._file.write_at(data, self._written)
                 self._written += len(data)
+                self._tail = bytes(data[-CHECKSUM_LENGTH:])
             else:
                 self._pending += data
             self._groups_unsynced += groups
             self._clock = max(self._clock, clock)
+            if self._groups:
+                self._groups.note_unknown()
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
 
@@ -251,6 +299,9 @@ class Binlog:
         is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
         if force or is_due:
             self._save()
+        if self._is_purge_due:
+            self._is_purge_due = False
+            self._purge_as_set()
 
     def rotate(self, timestamp: int) -> None:
         """Begin a new file.
@@ -288,16 +339,62 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
-        self.sync(force=True)  # so that no mark speaks of a file that is gone
         files = self.files()
-        kept = [file for file in files if file.name >= first]
-        assert any(file.name == first for file in files), f"{first} is no file of {self.name}"
+        names = [file.name for file in files]
+        assert first in names, f"{first} is no file of {self.name}"
+        self._purge(files, names.index(first))
+
+    def purge_before(self, timestamp: float) -> None:
+        """Delete the files that ended before a time, up to the first that did not.
+
+        Args:
+            timestamp: Seconds since 1970, as events have them.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        self._purge(self.files(), ended_before(self._published.closed, timestamp))
+
+    def purge_to_size(self, total_bytes: int) -> None:
+        """Delete the oldest files until all have no more than so many bytes, or one is left.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        files = self.files()
+        self._purge(files, beyond_size(files, total_bytes))
+
+    def _purge(self, files: tuple[BinlogFile, ...], count: int) -> None:
+        """Delete the first `count` of all files; the last one always stays."""
+        assert count < len(files), "the live file is never purged"
+        if not count:
+            return
+        self.sync(force=True)  # so that no mark speaks of a file that is gone
         with self._failing():
-            write_index(self._disk, self._directory, [file.name for file in kept])
-            self._published = replace(self._published, files=tuple(kept))
-            for file in files[: -len(kept)]:
+            published = self._published
+            gone, closed = published.closed[:count], published.closed[count:]
+            write_index(
+                self._disk, self._directory, [*(f.name for f in closed), published.last.name]
+            )
+            self._published = replace(published, closed=closed)
+            for file in gone:
                 self._disk.remove(file.path)
             self._disk.sync_directory(self._directory)
+        if self._groups:
+            self._groups.remove(file.name for file in gone)
+        if self._facts:
+            self._facts.forget(before=self._published.oldest.number)
+        _LOG.info("binlog %s: purged %s to %s", self.name, gone[0].name, gone[-1].name)
+
+    def _purge_as_set(self) -> None:
+        """Purge what the settings say has had its time; due behind each rotation."""
+        settings, files = self._settings, self.files()
+        count = 0
+        if settings.expire_logs_s:
+            count = ended_before(files[:-1], time.time() - settings.expire_logs_s)
+        if settings.max_binlog_total_size_bytes:
+            count = max(count, beyond_size(files, settings.max_binlog_total_size_bytes))
+        self._purge(files, count)
 
     def close(self) -> None:
         """Publish, force to disk, save the watermark and mark the last file as closed."""
@@ -306,7 +403,7 @@ class Binlog:
                 self.sync(force=True)
                 with self._failing():
                     self._file.write_at(CLOSED, IN_USE_POSITION)
-                    self._file.sync()
+                    self._force()
         finally:
             self._file.close()
 
@@ -327,12 +424,25 @@ class Binlog:
             self._has_unsynced = True
             self._file.write_at(self._pending, self._written)
             self._written += len(self._pending)
+            self._tail = bytes(self._pending[-CHECKSUM_LENGTH:])
             self._pending = bytearray()
 
     def _sync_file(self) -> None:
         if self._has_unsynced:
-            self._file.sync()
+            self._force()
         self._has_unsynced, self._groups_unsynced = False, 0
+
+    def _force(self) -> None:
+        """Force the file to disk. Where that fails once, what was written may be lost for good.
+
+        The system may drop the pages that it could not write and call the next attempt a success,
+        so there is none: recovery reads what the disk has.
+        """
+        try:
+            self._file.sync()
+        except OSError:
+            self._is_sync_lost = True
+            raise
 
     def _save(self) -> None:
         """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
@@ -345,6 +455,9 @@ class Binlog:
         if mark != self._saved:
             with self._failing():
                 self._sync_file()
+            if self._facts and self._facts_unsaved:
+                self._facts.save(self._facts_unsaved)
+                self._facts_unsaved = []
             self._save_mark(mark)
             self._saved = mark
         self._saved_at = time.monotonic()
@@ -352,26 +465,24 @@ class Binlog:
     def _publish(self) -> None:
         """Make what is written known, if there is anything new."""
         before = self._published
-        last = replace(before.files[-1], size_bytes=self._written)
-        after = Published(
-            files=(*before.files[:-1], last),
-            end=FilePosition(last.name, self._written),
-            position=self._position,
-        )
-        if after != before:
-            self._published = after
+        if self._written != before.last.size_bytes or self._position != before.position:
+            last = replace(before.last, size_bytes=self._written)
+            self._published = replace(before, last=last, position=self._position)
+            if self._groups and self._tail and self._groups.is_due(self._written):
+                self._groups.reach(self._written, self._position, self._tail)
 
     def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
         """End this file and begin the next; only the index makes it so."""
-        *closed, last = self.files()
+        closed, last = self._published.closed, self._published.last
         following = self._following_name()
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )
         self._write()
         self._file.write_at(CLOSED, IN_USE_POSITION)
-        self._file.sync()
-        closed.append(replace(last, size_bytes=self._written))
+        self._force()
+        ended = replace(last, size_bytes=self._written, ended=timestamp)
+        closed = (*closed, ended)
         path = self._directory / following
         wanted = replace(
             self._head,
@@ -388,11 +499,23 @@ class Binlog:
         self._file.close()
         self._file, self._head, self._written = opened, head, head.size_bytes
         self._has_unsynced, self._groups_unsynced = False, 0
-        newest = BinlogFile(name=following, path=path, size_bytes=head.size_bytes, begin=head.begin)
         self._published = Published(
-            files=(*closed, newest),
-            end=FilePosition(following, head.size_bytes),
+            closed=closed,
+            last=self._new_file(following, head.begin, head.size_bytes),
             position=self._position,
+        )
+        if self._groups:
+            self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
+        self._facts_unsaved.append(ended)
+        self._is_purge_due = True
+
+    def _new_file(self, name: str, begin: Position, size_bytes: int) -> BinlogFile:
+        return BinlogFile(
+            directory=self._directory,
+            name=name,
+            size_bytes=size_bytes,
+            begin_gtids=str(begin),
+            flavor=begin.flavor,
         )
 
     def _following_name(self) -> str:
@@ -403,16 +526,19 @@ class Binlog:
     @contextmanager
     def _failing(self) -> Iterator[None]:
         """Turn what the disk says into errors that tell what to do, with a binlog that is whole."""
-        if self._failure:
-            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
+        self._check_open()
         try:
             yield
         except OSError as error:
             raise self._failed(error) from error
 
+    def _check_open(self) -> None:
+        if self._failure:
+            raise StoreError(self._failure, path=str(self._directory), hint=_REOPEN_HINT)
+
     def _failed(self, error: OSError) -> StoreError:
         reason = error.strerror or str(error)
-        if error.errno in NO_ROOM and self._roll_back():
+        if error.errno in NO_ROOM and not self._is_sync_lost and self._roll_back():
             return StoreFullError(
                 f"no room for more than {self.end}: {reason}",
                 path=str(self._directory),
@@ -438,8 +564,3 @@ class Binlog:
         self._written, self._position = end.position, self.position
         self._has_unsynced = True
         return True
-
-
-def _file_on_disk(path: Path) -> BinlogFile:
-    size_bytes = path.stat().st_size
-    return BinlogFile(name=path.name, path=path, size_bytes=size_bytes, begin=read_head(path).begin)

@@ -5,16 +5,20 @@ so that `system.…` can be asked in SQL.
 
 A mark says: this binlog's files are on disk up to `end`, and they are complete up to `position`.
 Nothing behind `end` is promised, so that recovery may cut a torn tail there, and must not before.
+
+What is noted of closed files saves looking at each when the store is opened. It decides nothing: a
+file that is not noted is looked at, and whoever reads a file finds out whether it is as noted.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from binlane.names import TableName
 from binlane.positions import FilePosition, Position, parse_position
@@ -77,6 +81,22 @@ class BinlogRecord:
     def is_live(self) -> bool:
         """Whether it exists for others."""
         return self.state is BinlogState.LIVE
+
+
+class ClosedFile(NamedTuple):
+    """What the catalog knows of a file that is written no more.
+
+    Attributes:
+        number: In its name.
+        size_bytes: Of all of it.
+        begin_gtids: What was done before it.
+        ended: Seconds since 1970 of the event that closed it.
+    """
+
+    number: int
+    size_bytes: int
+    begin_gtids: str
+    ended: int
 
 
 class Catalog:
@@ -186,13 +206,38 @@ class Catalog:
     def remove(self, log_id: int) -> None:
         """Forget a binlog whose files are gone."""
         with self._database.transaction() as connection:
-            for table in ("binlogs", *_SCOPE_TABLES):
+            for table in ("binlogs", "binlog_files", *_SCOPE_TABLES):
                 self._delete(connection, table, log_id)
 
     def save_mark(self, log_id: int, mark: Mark) -> None:
         """Save what is on disk for sure."""
         with self._database.transaction() as connection:
             self._set_mark(connection, log_id, mark)
+
+    def files(self, log_id: int, *, after: int = 0) -> list[ClosedFile]:
+        """What was noted of the closed files of a binlog whose numbers are above `after`."""
+        rows = self._database.rows(
+            "SELECT number, size_bytes, begin_gtids, ended FROM binlog_files"
+            " WHERE log_id = ? AND number > ?",
+            log_id,
+            after,
+        )
+        return [ClosedFile(*row) for row in rows]
+
+    def save_files(self, log_id: int, files: Iterable[ClosedFile]) -> None:
+        """Note what closed files are; what was noted of them before is replaced."""
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO binlog_files VALUES (?, ?, ?, ?, ?)",
+                [(log_id, *file) for file in files],
+            )
+
+    def forget_files(self, log_id: int, *, before: int) -> None:
+        """Forget the files whose numbers are below `before`: they were purged."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "DELETE FROM binlog_files WHERE log_id = ? AND number < ?", (log_id, before)
+            )
 
     def source_position(self) -> Position | None:
         """The position saved for the time without binlogs, None if there never was one."""

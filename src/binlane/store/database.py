@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,20 @@ from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _BUSY_TIMEOUT_S: Final = 10.0
 
-_SCHEMA: Final = """
+_FILES: Final = """
+CREATE TABLE binlog_files (
+    log_id INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    begin_gtids TEXT NOT NULL,
+    ended INTEGER NOT NULL,
+    PRIMARY KEY (log_id, number)
+) STRICT, WITHOUT ROWID;
+"""
+_SCHEMA: Final = f"""{_FILES}
 CREATE TABLE binlogs (
     log_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -56,14 +67,16 @@ ALTER TABLE binlogs ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
 ALTER TABLE binlogs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE source ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
 """,
+    2: _FILES,
 }
 """What makes a version the next one."""
 
 
 class Database:
-    """An open SQLite file. Every transaction is on disk when it ends."""
+    """An open SQLite file. Every transaction is on disk when it ends; any thread may make one."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._lock = threading.Lock()
         self._connection = connection
         self._path = path
 
@@ -105,13 +118,13 @@ class Database:
 
     def rows(self, query: str, *arguments: object) -> list[tuple[Any, ...]]:
         """All rows of a SELECT."""
-        with self._errors():
+        with self._lock, self._errors():
             return self._connection.execute(query, arguments).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is on disk, or has not been, at the end of its `with` block."""
-        with self._errors():
+        with self._lock, self._errors():
             self._connection.execute("BEGIN IMMEDIATE")
             with self._connection:
                 yield self._connection
@@ -148,7 +161,7 @@ def _uri(path: Path) -> str:
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
     try:
-        # One thread writes; which one that is may change while the process lives.
+        # Threads take turns: see `Database`.
         return sqlite3.connect(
             uri,
             uri=True,

@@ -74,6 +74,13 @@ class Disk(Protocol):
         """Force to disk which files a directory names."""
         ...
 
+    def drop_cache(self, path: Path) -> None:
+        """Let the next reader of a file get what is on disk, as far as the system can.
+
+        What was not forced to disk may stay in memory.
+        """
+        ...
+
 
 class LocalFile:
     """A file of the local file system."""
@@ -136,6 +143,14 @@ class LocalDisk:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def drop_cache(self, path: Path) -> None:
+        """As `Disk`."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(descriptor)
 

@@ -20,7 +20,7 @@ from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.errors import CorruptStoreError
 from binlane.grouping.placing import place
-from binlane.positions import GtidPosition, GtidSet, Position
+from binlane.positions import GtidPosition, GtidSet, Position, parse_position
 from binlane.store.disk import Disk, write_whole
 
 BINLOGS_DIRECTORY: Final = "binlogs"
@@ -35,19 +35,38 @@ _FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogFile:
-    """A file of a binlog.
+    """A file of a binlog: cheap to make, since a store may have tens of thousands.
 
     Attributes:
+        directory: Of the binlog.
         name: Base name such as `orders.000001`.
-        path: Where it is.
         size_bytes: Up to where it may be read: whole event groups.
-        begin: What was done before it: the position at its head.
+        begin_gtids: `begin` as text.
+        flavor: `mariadb` or `mysql`.
+        ended: Seconds since 1970 of the event that closed it; None while it is written.
     """
 
+    directory: Path
     name: str
-    path: Path
     size_bytes: int
-    begin: Position
+    begin_gtids: str
+    flavor: str
+    ended: int | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.directory / self.name
+
+    @property
+    def begin(self) -> Position:
+        """What was done before it: the position at its head."""
+        return parse_position(self.begin_gtids, self.flavor)
+
+    @property
+    def number(self) -> int:
+        """At the end of its name."""
+        return int(self.name.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,25 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, checksum, encode_event
 from binlane.codec.format import CHECKSUM_LENGTH, MAGIC, Format
-from binlane.codec.mysql_transaction import PreviousGtidsEvent
-from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
-from binlane.errors import CodecError, CorruptStoreError, StoreError, TruncatedError
+from binlane.errors import CodecError, StoreError, TruncatedError
 from binlane.grouping.event_group import EventGroup, GroupTracker, group_events
 from binlane.grouping.walk import Walker, walk
 from binlane.positions import Position, nothing_done
 from binlane.scope.definition import Definition
 from binlane.store.catalog import BinlogRecord, Catalog
 from binlane.store.chunks import base_name, open_chunks
-from binlane.store.files import BINLOGS_DIRECTORY, BinlogFile, FileHead, read_index
+from binlane.store.file_facts import FileFacts, closed_file
+from binlane.store.files import BINLOGS_DIRECTORY, BinlogFile, file_number, read_index
+from binlane.store.heads import read_head
 
-_HEAD_CHUNK_BYTES: Final = 4096
 # These close a file and belong to no group: a writer may still take them back.
 _CLOSING: Final = frozenset({EventType.ROTATE, EventType.STOP})
 
@@ -76,51 +75,6 @@ def fingerprint(first: Event) -> str:
     """Tells a file from another one that later gets its name: the checksum of its first event."""
     data = encode_event(first, None)
     return f"{checksum(data[:-CHECKSUM_LENGTH]):08x}"
-
-
-def read_head(path: Path) -> FileHead:
-    """What a file of a store begins with.
-
-    Raises:
-        CorruptStoreError: If it does not begin with FORMAT_DESCRIPTION and what was done before.
-    """
-    description: Event | None = None
-    fault = "it ends there"
-    try:
-        for event in Walker(_small_chunks(path), file=str(path)).events():
-            if isinstance(event.body, FormatDescriptionEvent):
-                description = event
-            elif description and isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
-                return FileHead(
-                    format_description=cast("FormatDescriptionEvent", description.body),
-                    begin=event.body.position,
-                    server_id=description.header.server_id,
-                    size_bytes=event.next_position,
-                )
-            else:
-                fault = f"{event.header.type_name} stands at {event.position}"
-                break
-    except CodecError as error:
-        fault = error.message
-    raise CorruptStoreError(
-        f"the file does not begin with FORMAT_DESCRIPTION and GTID_LIST or PREVIOUS_GTIDS: {fault}",
-        path=str(path),
-        hint="`binlane verify` lists every fault; restore the file from a copy",
-    )
-
-
-def _small_chunks(path: Path) -> Iterator[bytes]:
-    """Small pieces, for the first events of a file that may be large."""
-    try:
-        with path.open("rb") as stream:
-            while chunk := stream.read(_HEAD_CHUNK_BYTES):
-                yield chunk
-    except OSError as error:
-        raise CorruptStoreError(
-            f"cannot be read: {error.strerror or error}",
-            path=str(path),
-            hint="restore the file from a copy",
-        ) from error
 
 
 def whole_groups(path: Path, *, position: int, format_: Format) -> Iterator[tuple[Event, bool]]:
@@ -215,14 +169,32 @@ class StoreReader:
         log_id, mark = record.definition.log_id, record.mark
         directory = self._binlogs / name
         *closed, last = read_index(directory)
+        self._learn(record, directory, closed)
         return (
-            *(self._closed_file(log_id, directory / file) for file in closed),
+            *(self._known[log_id, file] for file in closed),
             self._live_file(
                 log_id,
                 directory / last,
                 whole_up_to=mark.end.position if mark and mark.end.file == last else 0,
             ),
         )
+
+    def _learn(self, record: BinlogRecord, directory: Path, closed: list[str]) -> None:
+        """Come to know the closed files, from the catalog as far as it has them."""
+        log_id = record.definition.log_id
+        # A live file that is known has no end yet.
+        new = [
+            name
+            for name in closed
+            if (known := self._known.get((log_id, name))) is None or known.ended is None
+        ]
+        if not new:
+            return
+        before = (file_number(new[0], binlog=directory.name) or 1) - 1
+        with Catalog.open_read_only(self._catalog_path) as catalog:
+            noted = FileFacts(catalog, log_id, record.begin.flavor).known(directory, after=before)
+        for name in new:
+            self._known[log_id, name] = noted.get(name) or closed_file(directory / name)
 
     def _records(self) -> dict[str, BinlogRecord]:
         with Catalog.open_read_only(self._catalog_path) as catalog:
@@ -237,19 +209,16 @@ class StoreReader:
             )
         return records[name]
 
-    def _closed_file(self, log_id: int, path: Path) -> BinlogFile:
-        size_bytes = path.stat().st_size
-        known = self._known.get((log_id, path.name))
-        if known is None or known.size_bytes != size_bytes:
-            begin = known.begin if known else read_head(path).begin
-            known = BinlogFile(name=path.name, path=path, size_bytes=size_bytes, begin=begin)
-            self._known[log_id, path.name] = known
-        return known
-
     def _live_file(self, log_id: int, path: Path, *, whole_up_to: int) -> BinlogFile:
         known = self._known.get((log_id, path.name))
         begin = known.begin if known else read_head(path).begin
         end = complete_end(path, after=max(whole_up_to, known.size_bytes if known else 0))
-        known = BinlogFile(name=path.name, path=path, size_bytes=end, begin=begin)
+        known = BinlogFile(
+            directory=path.parent,
+            name=path.name,
+            size_bytes=end,
+            begin_gtids=str(begin),
+            flavor=begin.flavor,
+        )
         self._known[log_id, path.name] = known
         return known

@@ -3,12 +3,14 @@
 DATA/binlane.lock        who owns it
 DATA/binlane.sqlite3     definitions, scope history, watermarks
 DATA/binlogs/<name>/     <name>.000001 …, <name>.index
+DATA/groups/<name>/      <name>.000001.idx …, where in large files groups begin
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
@@ -22,6 +24,7 @@ from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlo
 from binlane.store.binlog import NO_ROOM, Binlog
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
 from binlane.store.disk import Disk, LocalDisk
+from binlane.store.file_facts import FileFacts
 from binlane.store.files import (
     BINLOGS_DIRECTORY,
     FileHead,
@@ -30,16 +33,23 @@ from binlane.store.files import (
     write_head,
     write_index,
 )
+from binlane.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.store.lock import DirectoryLock
 from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.store.settings import StoreSettings
 
 _LOCAL_DISK: Final = LocalDisk()
+_SYNC_THREADS: Final = 16
+"""A disk takes this many requests at once; more would only wait there."""
+
 _DEFAULT_SETTINGS: Final = StoreSettings()
 
 
 class Store:
-    """An open data directory. One thread changes it; any thread may read what binlogs publish."""
+    """An open data directory. One thread changes it; any thread may read what binlogs publish.
+
+    `sync_all` alone goes on in threads of its own, one binlog in each, and waits for them.
+    """
 
     def __init__(
         self,
@@ -51,6 +61,7 @@ class Store:
         lock: DirectoryLock,
     ) -> None:
         self._directory = data_dir / BINLOGS_DIRECTORY
+        self._groups = data_dir / GROUPS_DIRECTORY
         self._settings = settings
         self._disk = disk
         self._catalog = catalog
@@ -58,6 +69,7 @@ class Store:
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
         self._source_position = catalog.source_position()
         self._source_saved_at = time.monotonic()
+        self._threads: ThreadPoolExecutor | None = None
 
     @classmethod
     def open(
@@ -180,6 +192,43 @@ class Store:
         binlog.abandon()
         self._clear_away(binlog.definition)
 
+    def sync_all(self, *, force: bool = False) -> None:
+        """Publish what was appended to all binlogs; their files are forced to disk side by side.
+
+        Args:
+            force: As `Binlog.sync`.
+
+        Raises:
+            StoreFullError: If nothing else is wrong than that some binlogs have no room.
+            StoreError: If a disk failed. Either is raised when all other binlogs are synced.
+        """
+        logs = self._binlogs.values()
+        faults = []
+        for outcome in [
+            self._start_sync(log, has_others=len(logs) > 1, force=force) for log in logs
+        ]:
+            try:
+                outcome.result()
+            except StoreError as error:
+                faults.append(error)
+        faults.sort(key=lambda error: isinstance(error, StoreFullError))
+        if faults:
+            raise faults[0]
+
+    def _start_sync(self, binlog: Binlog, *, has_others: bool, force: bool) -> Future[None]:
+        """Sync a binlog: at once where nothing waits for the disk, else in a thread."""
+        if has_others and binlog.has_unsynced:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_SYNC_THREADS, thread_name_prefix="sync")
+            return self._threads.submit(binlog.sync, force=force)
+        done: Future[None] = Future()
+        try:
+            binlog.sync(force=force)
+            done.set_result(None)
+        except StoreError as error:
+            done.set_exception(error)
+        return done
+
     def next_log_id(self) -> int:
         """An id that no binlog has or had, for a new definition."""
         return self._catalog.next_log_id()
@@ -280,6 +329,7 @@ class Store:
             remove_directory(directory, self._disk)
         except OSError as error:
             raise _unusable(error, directory) from error
+        remove_indexes(self._groups / definition.name)
         self._catalog.remove(definition.log_id)
 
     def _discard(self, definition: Definition) -> None:
@@ -296,6 +346,8 @@ class Store:
             settings=self._settings,
             disk=self._disk,
             save_mark=partial(self._catalog.save_mark, definition.log_id),
+            facts=FileFacts(self._catalog, definition.log_id, found.position.flavor),
+            groups=GroupIndexWriter(self._groups / definition.name),
         )
 
     def _set_binlogs(self, binlogs: Mapping[str, Binlog]) -> None:
@@ -307,6 +359,8 @@ class Store:
         return self._binlogs[name]
 
     def _release(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
         for binlog in self._binlogs.values():
             binlog.abandon()
         self._catalog.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,18 @@ def _files() -> list[tuple[str, bytes]]:
 
 def _heads() -> list[FileHead]:
     return [FileHead.decode(file, data) for file, data in _files()]
+
+
+@dataclass
+class Published:
+    """A file and where it begins."""
+
+    file: str
+    begin: GtidPosition
+
+
+def _published() -> list[Published]:
+    return [Published(head.file, head.done) for head in _heads()]
 
 
 def test_head_of_a_file() -> None:
@@ -90,20 +102,32 @@ def test_positions_outside(state: str, text: str) -> None:
     ],
 )
 def test_file_for_a_position(state: str, file: str) -> None:
-    assert file_for(GtidPosition.parse(state), reversed(_heads())).file == file
+    assert file_for(GtidPosition.parse(state), _published()).file == file
 
 
-def test_files_are_read_only_as_far_as_needed() -> None:
-    def heads() -> Iterator[FileHead]:
-        yield _heads()[1]
-        pytest.fail("the newest file was the right one")
+def test_few_of_many_files_are_looked_at() -> None:
+    looked: list[int] = []
 
-    assert file_for(GtidPosition.parse("0-1-7"), heads()).file == "binlog.000002"
+    @dataclass
+    class Counted:
+        number: int
+
+        @property
+        def begin(self) -> GtidPosition:
+            looked.append(self.number)
+            return GtidPosition.parse(f"0-1-{self.number * 10}" if self.number else "")
+
+    files = [Counted(number) for number in range(10_000)]
+    for sequence in (1, 9, 10, 54_321, 99_999, 10**9):
+        looked.clear()
+        found = file_for(GtidPosition.parse(f"0-1-{sequence}"), files)
+        assert found.number == min(sequence // 10, 9_999)
+        assert len(looked) <= 15
 
 
 def test_no_file_left_for_a_position() -> None:
     with pytest.raises(StatementError, match="Could not find GTID state"):
-        file_for(GtidPosition.parse("0-1-5"), _heads()[1:])
+        file_for(GtidPosition.parse("0-1-5"), _published()[1:])
 
 
 def test_positions_in_a_file() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from binlane.codec.packets.framing import PacketSplitter
 from binlane.codec.packets.replies import ErrPacket
 from binlane.codec.types import EventType
 from binlane.dump.request import DumpRequest
+from binlane.dump.start import FileHead
 from binlane.dump.transport import serve_dump
 from binlane.positions import FilePosition, GtidPosition
 from binlane.store.binlog import Published
@@ -38,11 +40,22 @@ class Binlog:
 
     @property
     def published(self) -> Published:
-        files = [
-            BinlogFile(name=name, path=self.directory / name, size_bytes=0, begin=self.begin)
-            for name in self.names
-        ]
-        return Published(files=tuple(files), end=self.end, position=self.position)
+        *closed, last = [self._file(name) for name in self.names] or [self._file(self.end.file)]
+        if last.name == self.end.file:
+            last = replace(last, size_bytes=self.end.position)
+        return Published(closed=tuple(closed), last=last, position=self.position)
+
+    def _file(self, name: str) -> BinlogFile:
+        path = self.directory / name
+        data = path.read_bytes() if path.exists() else b""
+        begin = self.begin or (FileHead.decode(name, data).done if data else GtidPosition())
+        return BinlogFile(
+            directory=self.directory,
+            name=name,
+            size_bytes=len(data),
+            begin_gtids=str(begin),
+            flavor=begin.flavor,
+        )
 
     def write(self, number: int, size: int | None = None) -> None:
         """Publish the first `size` bytes of a file."""

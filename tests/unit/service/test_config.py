@@ -69,7 +69,17 @@ def test_defaults(tmp_path: Path) -> None:
         (FULL.replace("= 8080", "= -1"), "http.port", "65535"),
         (FULL.replace('"1G"', '"1T"'), "binlog.max_binlog_size", "1G"),
         (FULL.replace('"1G"', '"1K"'), "binlog.max_binlog_size", "4096"),
-        (FULL.replace("days = 0", "days = 3"), "binlog.expire_logs_days", "PURGE"),
+        (FULL.replace("days = 0", "days = -1"), "binlog.binlog_expire_logs_seconds", "keep all"),
+        (
+            FULL.replace("days = 0", "days = 2\nbinlog_expire_logs_seconds = 3"),
+            "binlog.expire_logs_days",
+            "give one of",
+        ),
+        (
+            FULL.replace("days = 0", "days = 0\nmax_binlog_total_size = '5X'"),
+            "binlog.max_binlog_total_size",
+            "1G",
+        ),
         (FULL.replace('"0-1-27"', '"0-1"'), "source.start", "oldest"),
         (FULL.replace('"data"', "5"), "data_dir", ""),
         (FULL.replace("binlane@", "binlane:secret@"), "source.url", "password_file"),
@@ -80,6 +90,12 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, key: str, hint:
         load(written(tmp_path, text))
     assert raised.value.key == key
     assert hint in raised.value.hint
+
+
+def test_files_may_expire_and_have_a_total_size(tmp_path: Path) -> None:
+    kept = "days = 1.5\nbinlog_expire_logs_seconds = 129600\nmax_binlog_total_size = '5G'"
+    store = load(written(tmp_path, FULL.replace("days = 0", kept))).store
+    assert (store.expire_logs_s, store.max_binlog_total_size_bytes) == (129_600, 5 << 30)
 
 
 def test_no_toml_and_no_file(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
-from binlane.positions import FilePosition, GtidPosition
+from binlane.positions import GtidPosition
 from binlane.store.binlog import Published
+from binlane.store.files import BinlogFile
 from binlane.store.live import LiveBinlog
 
 TIMEOUT_S = 30.0
@@ -15,7 +17,17 @@ class Empty:
     """A binlog that has published nothing."""
 
     name = "orders"
-    published = Published(files=(), end=FilePosition("orders.000001", 4), position=GtidPosition())
+    published = Published(
+        closed=(),
+        last=BinlogFile(
+            directory=Path(),
+            name="orders.000001",
+            size_bytes=4,
+            begin_gtids="",
+            flavor=GtidPosition.flavor,
+        ),
+        position=GtidPosition(),
+    )
 
 
 def test_who_waits_is_woken_by_the_next_change() -> None:

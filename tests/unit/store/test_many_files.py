@@ -1,0 +1,113 @@
+"""Closed files are not looked at until somebody needs them, and then not believed."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from binlane.codec.packets.framing import PacketSplitter
+from binlane.codec.packets.replies import ErrPacket
+from binlane.dump.request import DumpRequest
+from binlane.dump.transport import serve_dump
+from binlane.errors import CorruptStoreError
+from binlane.positions import GtidPosition
+from binlane.store.catalog import Catalog
+from binlane.store.file_facts import check_unchanged
+from binlane.store.live import LiveBinlog
+from binlane.store.reading import StoreReader
+from binlane.store.settings import StoreSettings
+from binlane.store.store import Store
+from binlane.store.verify import verify
+from tests.groups import add, create, transaction
+
+SMALL = StoreSettings(max_binlog_size_bytes=4096)
+NON_BLOCK = 1
+FILE = "orders.000002"
+
+
+def written(data_dir: Path) -> Path:
+    """A closed store of one binlog with several files; the directory of these."""
+    with Store.open(data_dir, SMALL) as store:
+        add(binlog := create(store), [transaction(n, size=900) for n in range(1, 23)])
+        assert len(binlog.files()) == 6
+        return binlog.files()[0].directory
+
+
+def dumped(store: Store, state: str) -> str:
+    """How a dump by GTID that does not wait ends: the text of its error."""
+
+    async def dump() -> bytes:
+        request = DumpRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
+        return await serve_dump(request, LiveBinlog(store.binlogs["orders"]), _drop)
+
+    (packet,) = PacketSplitter().feed(asyncio.run(dump()))
+    return ErrPacket.decode(packet.payload).message if packet.payload[0] == 0xFF else ""
+
+
+async def _drop(packets: bytes) -> None:
+    del packets
+
+
+def test_opening_reads_no_closed_file(tmp_path: Path) -> None:
+    directory = written(tmp_path)
+    for number in range(1, 6):
+        (directory / f"orders.{number:06}").unlink()
+        (directory / f"orders.{number:06}").mkdir()
+    reader = StoreReader(tmp_path)
+    with Store.open(tmp_path, SMALL) as store:
+        assert [file.name for file in store.binlogs["orders"].files()] == [
+            f"orders.{number:06}" for number in range(1, 7)
+        ]
+        assert reader.files("orders") == store.binlogs["orders"].files()
+
+
+@pytest.mark.parametrize("added", [b"", b"x" * 5000])
+def test_a_changed_file_is_told_when_it_is_read(tmp_path: Path, added: bytes) -> None:
+    path = written(tmp_path) / FILE
+    path.write_bytes(path.read_bytes()[:2000] + added)
+    with Store.open(tmp_path, SMALL) as store:
+        file = store.binlogs["orders"].files()[1]
+        with pytest.raises(CorruptStoreError, match="not as it was closed: it has") as caught:
+            check_unchanged(file)
+        assert caught.value.hint
+        text = f"the file has {path.stat().st_size} bytes, and was closed with {file.size_bytes}"
+        assert text in dumped(store, "0-1-5")
+        assert not dumped(store, "0-1-18")
+    assert any(verify([tmp_path]))
+
+
+def test_a_file_in_the_place_of_another_is_told(tmp_path: Path) -> None:
+    directory = written(tmp_path)
+    path = directory / FILE
+    path.write_bytes((directory / "orders.000003").read_bytes())
+    with Store.open(tmp_path, SMALL) as store:
+        assert "begins at 0-1-8; 0-1-4 was noted of it" in dumped(store, "0-1-5")
+    assert any(verify([tmp_path]))
+
+
+def test_a_missing_file_is_told_when_it_is_needed(tmp_path: Path) -> None:
+    path = written(tmp_path) / FILE
+    with Store.open(tmp_path, SMALL) as store:
+        path.unlink()
+        assert "No such file" in dumped(store, "0-1-5")
+        with pytest.raises(CorruptStoreError, match="No such file"):
+            check_unchanged(store.binlogs["orders"].files()[1])
+    with pytest.raises(CorruptStoreError, match="the file is missing"):
+        Store.open(tmp_path)
+    assert any(verify([tmp_path]))
+
+
+def test_a_catalog_of_the_version_before_is_brought_up(tmp_path: Path) -> None:
+    written(tmp_path)
+    files = StoreReader(tmp_path).files("orders")
+    connection = sqlite3.connect(Catalog.path_in(tmp_path))
+    with connection:
+        connection.execute("DROP TABLE binlog_files")
+        connection.execute("PRAGMA user_version = 2")
+    with Store.open(tmp_path, SMALL) as store:
+        assert store.binlogs["orders"].files() == files
+    assert connection.execute("SELECT count(*) FROM binlog_files").fetchone() == (5,)
+    connection.close()
