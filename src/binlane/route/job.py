@@ -319,7 +319,7 @@ class _Job:
         from binlane.routing.route import route  # noqa: PLC0415  # rows alone need no parser
 
         binlog, counts = output.binlog, output.counts
-        routing = route(group, binlog.definition, binlog.format)
+        routing = route(group, binlog.definition, binlog.format, binlog.prepared)
         for omission in routing.omissions:
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:

@@ -75,6 +75,7 @@ class Record:
                     "gtids": str(mark.position),
                     "clock": mark.clock,
                     "clock_base": mark.clock_base,
+                    "prepared": sorted(mark.prepared),
                 }
                 for name, mark in self.marks.items()
             },
@@ -122,6 +123,7 @@ def _record(fields: dict[str, Any]) -> Record:
                 position=parse_position(each["gtids"], flavor),
                 clock=int(each["clock"]),
                 clock_base=each["clock_base"],
+                prepared=frozenset(each["prepared"]),
             )
             for name, each in fields["binlogs"].items()
         },

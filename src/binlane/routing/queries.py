@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,13 @@ from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
     from binlane.sql.effects import StatementEffects
+
+# What a comment before it says stays before it.
+_DROP: Final = re.compile(
+    rb"(?P<head>(?:\s|/\*(?!!|M!).*?\*/)*DROP\s+(?:TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|PACKAGE(?:\s+BODY)?)\s+)"
+    rb"(?!IF\s)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
@@ -38,6 +46,12 @@ def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -
         database=database.encode("utf-8", "surrogateescape"),
         status_vars=_confined_variables(body.status_vars, scope),
     )
+
+
+def dropped_if_there(body: QueryEvent) -> QueryEvent:
+    """A DROP of an object other than a table as one that may be missing: its CREATE may be left out."""
+    query = _DROP.sub(rb"\g<head>IF EXISTS ", body.query, count=1) if body.query else body.query
+    return body if query == body.query else replace(body, query=query)
 
 
 def _confined_variables(data: bytes, scope: Scope) -> bytes:

@@ -25,8 +25,9 @@ from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
+from binlane.grouping.xa import finished_by, prepared_by
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import confined
+from binlane.routing.queries import confined, dropped_if_there
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.statements import (
@@ -39,14 +40,23 @@ from binlane.routing.statements import (
 )
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
+from binlane.sql.effects import StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
 # They stand before the event that they are the context of.
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
-_EFFECTS: Final = frozenset({EventType.XA_PREPARE_LOG, EventType.INCIDENT})
-_STAYING: Final = GTID_TYPES | _EFFECTS | {EventType.XID}
+_DROPS: Final = frozenset(
+    {
+        StatementKind.DROP_TRIGGER,
+        StatementKind.DROP_ROUTINE,
+        StatementKind.DROP_EVENT,
+        StatementKind.DROP_VIEW,
+        StatementKind.DROP_PACKAGE,
+    }
+)
+_STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventType.INCIDENT}
 # They bear on no table: what a group member certified, a view of members, padding.
 _NOTHING: Final = frozenset(
     {
@@ -58,13 +68,19 @@ _NOTHING: Final = frozenset(
 )
 
 
-def route(group: EventGroup, definition: Definition, format_: Format) -> Routing:
+def route(
+    group: EventGroup,
+    definition: Definition,
+    format_: Format,
+    prepared: frozenset[str] = frozenset(),
+) -> Routing:
     """Select what one binlog gets of an event group.
 
     Args:
         group: A complete group, or an INCIDENT of the source.
         definition: Of the binlog.
         format_: Of the FORMAT_DESCRIPTION before the group.
+        prepared: The XA transactions that the binlog has prepared and not finished.
 
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
@@ -74,7 +90,7 @@ def route(group: EventGroup, definition: Definition, format_: Format) -> Routing
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
         return Routing(group=RoutedGroup(gtid=group.gtid, events=events) if events else None)
-    return _Selection(group, definition, format_).routing()
+    return _Selection(group, definition, format_, prepared).routing()
 
 
 class _IncidentError(Exception):
@@ -84,13 +100,22 @@ class _IncidentError(Exception):
 class _Selection:
     """The in-scope part of one group while it is being put together."""
 
-    def __init__(self, group: EventGroup, definition: Definition, format_: Format) -> None:
+    def __init__(
+        self,
+        group: EventGroup,
+        definition: Definition,
+        format_: Format,
+        prepared: frozenset[str],
+    ) -> None:
         self._group = group
         self._scope = definition.scope
         self._binlog = definition.name
         self._format = format_
         self._omissions: list[Omission] = []
         self._has_effect = False
+        self._prepared = prepared
+        self._prepares: str | None = None
+        self._finishes: str | None = None
 
     def routing(self) -> Routing:
         try:
@@ -99,8 +124,16 @@ class _Selection:
             return self._incident(str(incident))
         except UnsupportedError as error:
             return self._incident(error.message)
-        group = RoutedGroup(gtid=self._group.gtid, events=kept) if self._has_effect else None
-        return Routing(group=group, omissions=tuple(self._omissions))
+        omissions = tuple(self._omissions)
+        if not self._has_effect:
+            return Routing(group=None, omissions=omissions)
+        group = RoutedGroup(
+            gtid=self._group.gtid,
+            events=kept,
+            prepares=self._prepares,
+            finishes=self._finishes,
+        )
+        return Routing(group=group, omissions=omissions)
 
     def _select(self, events: Iterable[Event]) -> Iterator[Event]:
         context: list[Event] = []
@@ -129,8 +162,8 @@ class _Selection:
         type_code = event.header.type_code
         if isinstance(event.body, TransactionPayloadEvent):
             return self._select_payload(event, event.body)
-        # An XA transaction is prepared everywhere, so that its XA COMMIT finds it.
-        self._has_effect |= type_code in _EFFECTS
+        self._prepares = prepared_by(event) or self._prepares
+        self._has_effect |= type_code == EventType.INCIDENT
         if type_code in _STAYING:
             return (event,)
         if type_code in _NOTHING or _is_ignorable(event):
@@ -168,6 +201,14 @@ class _Selection:
     def _select_query(
         self, event: Event, body: QueryEvent | ExecuteLoadQueryEvent, context: list[Event]
     ) -> Iterator[Event]:
+        xid = finished_by(event)
+        if xid is not None:
+            # One that was prepared with nothing in scope was not prepared here.
+            if xid in self._prepared:
+                self._has_effect, self._finishes = True, xid
+                assert isinstance(body, QueryEvent), "it is a statement"
+                yield self._confined(event, confined(body, self._scope, None))
+            return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         effects = logged_statement(query).effects()
         verdict = judge(effects, self._scope)
@@ -180,6 +221,8 @@ class _Selection:
         elif isinstance(verdict, Keep):
             self._has_effect = True
             yield from context
+            if effects.kind in _DROPS:
+                query = dropped_if_there(query)
             yield self._confined(event, confined(query, self._scope, effects))
         elif isinstance(verdict, Rewrite):
             self._has_effect = True

@@ -18,10 +18,15 @@ class RoutedGroup:
             source. None for what has none: an INCIDENT of MariaDB, MySQL without GTIDs.
         events: From the GTID event to the one that ends the group. Lengths and positions in the
             headers are the source's: whoever writes the events computes them anew.
+        prepares: The XA transaction that it prepares, as statements name it, if the binlog is
+            scoped: a later group finishes it, which the binlog gets only if it has this one.
+        finishes: The XA transaction that it commits or rolls back.
     """
 
     gtid: AnyGtid | None
     events: tuple[Event, ...]
+    prepares: str | None = None
+    finishes: str | None = None
 
 
 class OmissionKind(Enum):

@@ -64,6 +64,7 @@ _CONTROL: Final = frozenset(
         StatementKind.SAVEPOINT,
         StatementKind.ROLLBACK_TO,
         StatementKind.RELEASE_SAVEPOINT,
+        StatementKind.XA,
     }
 )
 _WITHOUT_OBJECTS: Final = frozenset(
@@ -128,8 +129,6 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
         return Incident("a statement could not be analysed, so its scope is not known")
     if effects.kind in _CONTROL:
         return KeepWithRows()
-    if effects.kind is StatementKind.XA:
-        return Keep()
     if effects.kind in _WITHOUT_OBJECTS:
         return Drop()
     if effects.kind in _DATABASE_KINDS:

@@ -153,7 +153,7 @@ class Binlogs:
     def _route(self, name: str, binlog: Binlog, group: EventGroup) -> None:
         if group.mariadb_gtid is not None and binlog.position.covers(group.mariadb_gtid):
             return
-        routing = route(group, binlog.definition, binlog.format)
+        routing = route(group, binlog.definition, binlog.format, binlog.prepared)
         self._count(name, group, routing)
         if routing.group is not None:
             binlog.append(routing.group)

@@ -121,6 +121,7 @@ class Binlog:
         self._written = found.end
         self._position = found.position
         self._clock = found.clock
+        self._prepared = self._published_prepared = found.prepared
         self._clock_base = found.clock if found.clock_base is None else found.clock_base
         self._groups_unsynced = 0
         self._has_unsynced = False
@@ -196,6 +197,11 @@ class Binlog:
         return bool(self._pending) or self._has_unsynced
 
     @property
+    def prepared(self) -> frozenset[str]:
+        """The XA transactions that were prepared in it and not finished."""
+        return self._prepared
+
+    @property
     def clock_base(self) -> int:
         """What is added to the logical timestamps of a MySQL source."""
         return self._clock_base
@@ -237,6 +243,10 @@ class Binlog:
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
+            if group.prepares is not None:
+                self._prepared |= {group.prepares}
+            if group.finishes is not None:
+                self._prepared -= {group.finishes}
             if self._groups:
                 self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
@@ -451,6 +461,7 @@ class Binlog:
             position=self.position,
             clock=self._clock,
             clock_base=self._clock_base,
+            prepared=self._published_prepared,
         )
         if mark != self._saved:
             with self._failing():
@@ -468,6 +479,7 @@ class Binlog:
         if self._written != before.last.size_bytes or self._position != before.position:
             last = replace(before.last, size_bytes=self._written)
             self._published = replace(before, last=last, position=self._position)
+            self._published_prepared = self._prepared
             if self._groups and self._tail and self._groups.is_due(self._written):
                 self._groups.reach(self._written, self._position, self._tail)
 
@@ -475,6 +487,7 @@ class Binlog:
         """End this file and begin the next; only the index makes it so."""
         closed, last = self._published.closed, self._published.last
         following = self._following_name()
+        self._published_prepared = self._prepared
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )
@@ -562,5 +575,6 @@ class Binlog:
         except (OSError, StoreError):
             return False
         self._written, self._position = end.position, self.position
+        self._prepared = self._published_prepared
         self._has_unsynced = True
         return True

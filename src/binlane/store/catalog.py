@@ -53,12 +53,14 @@ class Mark:
         position: The files up to `end` hold all of the scope up to this position of the source.
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What was added to the source's to get it; None for what follows it.
+        prepared: The XA transactions that the files prepare and do not finish.
     """
 
     end: FilePosition
     position: Position
     clock: int = 0
     clock_base: int | None = None
+    prepared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,7 @@ class Catalog:
         """All binlogs by name, those half made or unmade included."""
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
-            " end_file, end_position, watermark, flavor, clock FROM binlogs ORDER BY name"
+            " end_file, end_position, watermark, flavor, clock, prepared FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -163,7 +165,7 @@ class Catalog:
         """Note that the files of a binlog are being made."""
         with self._database.transaction() as connection:
             connection.execute(
-                "INSERT INTO binlogs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, 0)",
+                "INSERT INTO binlogs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, 0, '')",
                 (
                     definition.log_id,
                     definition.name,
@@ -263,11 +265,17 @@ class Catalog:
         watermark: str | None,
         flavor: str,
         clock: int,
+        prepared: str,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
             end = FilePosition(end_file, end_position)
-            mark = Mark(end=end, position=parse_position(watermark, flavor), clock=clock)
+            mark = Mark(
+                end=end,
+                position=parse_position(watermark, flavor),
+                clock=clock,
+                prepared=frozenset(prepared.split()),
+            )
         definition = Definition(
             name=name,
             scope=self._scope(log_id, log_all=bool(log_all_dbs)),
@@ -323,9 +331,16 @@ class Catalog:
     @staticmethod
     def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
         connection.execute(
-            "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?"
-            " WHERE log_id = ?",
-            (mark.end.file, mark.end.position, str(mark.position), mark.clock, log_id),
+            "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?,"
+            " prepared = ? WHERE log_id = ?",
+            (
+                mark.end.file,
+                mark.end.position,
+                str(mark.position),
+                mark.clock,
+                " ".join(sorted(mark.prepared)),
+                log_id,
+            ),
         )
 
     @staticmethod

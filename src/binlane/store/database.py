@@ -37,7 +37,8 @@ CREATE TABLE binlogs (
     end_position INTEGER,
     watermark TEXT,
     flavor TEXT NOT NULL DEFAULT 'mariadb',
-    clock INTEGER NOT NULL DEFAULT 0
+    clock INTEGER NOT NULL DEFAULT 0,
+    prepared TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -67,7 +68,7 @@ ALTER TABLE binlogs ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
 ALTER TABLE binlogs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE source ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
 """,
-    2: _FILES,
+    2: f"{_FILES} ALTER TABLE binlogs ADD COLUMN prepared TEXT NOT NULL DEFAULT '';",
 }
 """What makes a version the next one."""
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from binlane.codec.format import Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import CodecError, CorruptStoreError
 from binlane.grouping.event_group import gtid_of
+from binlane.grouping.inner import expanded
+from binlane.grouping.xa import prepared_after
 from binlane.positions import Position
 from binlane.store.catalog import Mark
 from binlane.store.disk import DRAFT_SUFFIX, Disk
@@ -53,6 +56,7 @@ class RecoveredBinlog:
         position: Of the source; the files are complete up to here.
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What is added to the source's from here on; None for `clock`.
+        prepared: The XA transactions that the files prepare and do not finish.
     """
 
     files: tuple[str, ...]
@@ -61,6 +65,7 @@ class RecoveredBinlog:
     position: Position
     clock: int = 0
     clock_base: int | None = None
+    prepared: frozenset[str] = frozenset()
 
 
 class _Reached(NamedTuple):
@@ -69,14 +74,16 @@ class _Reached(NamedTuple):
     end: int
     position: Position
     clock: int
+    prepared: frozenset[str]
 
-    def behind(self, event: Event) -> _Reached:
+    def behind(self, event: Event, format_: Format) -> _Reached:
         """With an event of its last group."""
         gtid, clock = gtid_of(event), self.clock
         if isinstance(event.body, MysqlGtidEvent):
             clock = max(clock, event.body.sequence_number or 0)
         position = self.position if gtid is None else self.position.advance(gtid)
-        return _Reached(event.next_position, position, clock)
+        prepared = reduce(prepared_after, expanded(event, format_), self.prepared)
+        return _Reached(event.next_position, position, clock, prepared)
 
 
 def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
@@ -100,9 +107,10 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     path = directory / names[-1]
     _settle(path, disk)
     head = read_head(path)
-    reached = _Reached(mark.end.position, mark.position, mark.clock)
+    reached = _Reached(mark.end.position, mark.position, mark.clock, mark.prepared)
     if mark.end.file != names[-1]:
-        reached = _Reached(head.size_bytes, head.begin.union(mark.position), mark.clock)
+        position = head.begin.union(mark.position)
+        reached = _Reached(head.size_bytes, position, mark.clock, mark.prepared)
     if path.stat().st_size > reached.end:
         reached = _recover_tail(path, head.format_description.format, reached, disk)
     file = disk.open(path)
@@ -145,6 +153,7 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         position=mark.position,
         clock=mark.clock,
         clock_base=mark.clock_base,
+        prepared=mark.prepared,
     )
 
 
@@ -246,7 +255,7 @@ def _recover_tail(path: Path, format_: Format, whole: _Reached, disk: Disk) -> _
     reached = whole
     try:
         for event, is_whole in whole_groups(path, position=whole.end, format_=format_):
-            reached = reached.behind(event)
+            reached = reached.behind(event, format_)
             if is_whole:
                 whole = reached
     except CodecError as error:
