@@ -24,6 +24,12 @@ from tests.fixture_sets import FixtureSet, fixture_set
 from tests.routed_files import routed, written
 from tests.system.test_cat_replay import OPTIONS, other_client, replayed
 
+# What stands in no statement: rows that triggers of an ignored table write, objects whose CREATE
+# names it and is left out, and which are altered later.
+_UNTOLD = ("netstream", "format_statement", "stored")
+_EXPECTED = ("ERROR 1062 ", "ERROR 1146 ")
+"""Statements that failed on their source, too; GRANT on a table that is ignored."""
+
 _MARIADB = ("mariadb-binlog", "--no-defaults", "--verify-binlog-checksum")
 
 
@@ -76,7 +82,7 @@ def check(
         # A binlog of tables does not make their databases.
         made = b"" if number else databases_made(fixtures)
         errors = client.run(made + text)
-        assert all("ERROR 1062 " in error for error in errors), errors
+        assert all(error.startswith(_EXPECTED) for error in errors), errors
         for table in tables[:1] if number == 0 else tables[1:]:
             final = fixtures.final(f"{table.database}.{table.table}")
             assert client.contents(table, final) == Counter(expected(final)), table
@@ -84,7 +90,7 @@ def check(
     assert compared or len(tables) == 1 or report.counts["b1"].incidents
 
 
-@pytest.mark.parametrize("name", [name for name in replayed("md1011") if "netstream" not in name])
+@pytest.mark.parametrize("name", [n for n in replayed("md1011") if not n.endswith(_UNTOLD)])
 def test_replay(name: str, own_client: tuple[Client, Sequence[str]], tmp_path: Path) -> None:
     check(name, _MARIADB, *own_client, tmp_path)
 

@@ -47,6 +47,15 @@ LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
 # They stand before the event that they are the context of.
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
+_CHANGES: Final = frozenset(
+    {
+        StatementKind.INSERT,
+        StatementKind.REPLACE,
+        StatementKind.UPDATE,
+        StatementKind.DELETE,
+        StatementKind.LOAD_DATA,
+    }
+)
 _DROPS: Final = frozenset(
     {
         StatementKind.DROP_TRIGGER,
@@ -210,8 +219,16 @@ class _Selection:
                 yield self._confined(event, confined(body, self._scope, None))
             return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
-        effects = logged_statement(query).effects()
+        statement = logged_statement(query)
+        effects = statement.effects()
         verdict = judge(effects, self._scope)
+        if (
+            effects.kind in _CHANGES
+            and isinstance(verdict, Keep)
+            and statement.calls_stored_functions()
+            and not self._scope.includes_database(statement.database)
+        ):
+            verdict = Incident("a statement calls a function that is not in the scope")
         if isinstance(verdict, Incident):
             raise _IncidentError(verdict.reason)
         if isinstance(verdict, LeaveOut):

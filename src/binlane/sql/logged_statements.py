@@ -9,8 +9,10 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import query_text, sql_mode
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import GtidExtraFlag
-from binlane.sql.analysis import analyse
+from binlane.sql.analysis import read
+from binlane.sql.built_in_functions import is_built_in
 from binlane.sql.effects import StatementEffects
+from binlane.sql.facts import StatementFacts
 from binlane.sql.sql_mode import Quoting, quoting
 
 # Of a two-phase ALTER only the commit counts, which repeats the statement.
@@ -38,7 +40,18 @@ class LoggedStatement:
 
     def effects(self) -> StatementEffects:
         """What it does, by its text."""
-        return analyse(self.text, database=self.database, **self.quoting)
+        return self.facts().effects
+
+    def calls_stored_functions(self) -> bool:
+        """Whether it calls a function of its default database, or a loadable one."""
+        return any(
+            use.database is None and (use.is_quoted or not is_built_in(use.name))
+            for use in self.facts().functions
+        )
+
+    def facts(self) -> StatementFacts:
+        """All that its text says."""
+        return read(self.text, database=self.database, **self.quoting)
 
 
 def logged_statement(body: QueryEvent) -> LoggedStatement:

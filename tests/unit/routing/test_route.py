@@ -216,3 +216,44 @@ def test_default_databases_are_in_scope_or_gone() -> None:
                 if isinstance(event.body, QueryEvent):
                     assert event.body.database != b"shop"
                 assert not isinstance(event.body, TableMapEvent) or event.body.database != "shop"
+
+
+@pytest.mark.parametrize("name", ["md1011_xa", "my97_xa"])
+def test_an_xa_transaction_is_finished_where_it_was_prepared(name: str) -> None:
+    format_, found = groups(name)
+    for clauses, is_there in (("LOG(shop.x)", True), ("IGNORE(shop.x)", False)):
+        prepared: frozenset[str] = frozenset()
+        finished = 0
+        for group in found:
+            routed = route(group, definition(clauses), format_, prepared).group
+            if routed is None:
+                continue
+            assert is_there or not any(_is_xa(event) for event in routed.events)
+            prepared |= {routed.prepares} if routed.prepares else set()
+            if routed.finishes:
+                assert routed.finishes in prepared
+                prepared -= {routed.finishes}
+                finished += 1
+        assert (finished > 3) == is_there
+
+
+def test_what_may_have_been_left_out_is_dropped_only_if_it_is_there() -> None:
+    format_, found = groups("md1011_format_row")
+    texts = [
+        event.body.query
+        for group in found
+        if (routed := route(group, definition("LOG(shop)"), format_).group)
+        for event in routed.events
+        if isinstance(event.body, QueryEvent)
+    ]
+    drops = [text for text in texts if text.startswith((b"DROP TRIGGER", b"DROP PROC"))]
+    assert len(drops) > 1
+    assert all(b" IF EXISTS " in text for text in drops)
+
+
+def test_a_function_outside_of_the_scope_is_an_incident() -> None:
+    format_, found = groups("md1011_format_statement")
+    reasons = [route(group, definition("LOG(shop.ai2)"), format_).incident for group in found]
+    assert "a statement calls a function that is not in the scope" in reasons
+    reasons = [route(group, definition("LOG(shop)"), format_).incident for group in found]
+    assert "a statement calls a function that is not in the scope" not in reasons
