@@ -205,10 +205,10 @@ def _decimal(column: Column) -> Convert:
 
     def convert(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
         out = np.empty(4 * positions.shape[0], np.int32)
-        _checked(kernels().decimals(data, positions, column.precision, column.scale, limbs, out))
+        _checked(kernels().decimals(data, positions, precision, scale, limbs, out))
         return array(data_type, positions, has_nulls, out), 0
 
-    return convert
+    return convert_short if precision <= _SHORT_DIGITS_MAX else convert
 
 
 def _date(column: Column) -> Convert:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from binlane.codec.control import FormatDescriptionEvent
@@ -31,8 +30,9 @@ from binlane.grouping.event_group import group_events
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import ByteSource, Window
+from binlane.grouping.window import Bytes, ByteSource, Window
 from binlane.kernels import layout
+from binlane.kernels.load import kernels
 
 KERNEL_ROWS_MAX_DEFAULT: Final = 65536
 WINDOW_BYTES: Final = 4 << 20
@@ -272,12 +272,12 @@ class _FileReader:
     def _wants_large(self) -> bool:
         return bool(self._wanted_groups(1)[0])
 
-    def _wanted_groups(self, count: int) -> npt.NDArray[np.bool_]:
-        """Which of the complete groups are selected."""
+    def _wanted_groups(self, count: int) -> Bytes:
+        """Which of the complete groups are selected, a flag each."""
         scanner = self._scanner
         if self._selection.is_unbounded:
-            return np.ones(count, np.bool_)
-        wanted = np.zeros(count, np.bool_)
+            return np.ones(count, np.uint8)
+        wanted = np.zeros(count, np.uint8)
         for number in range(count):
             length = int(scanner.groups[layout.GROUP_GTID_LENGTH, number])
             start = number * layout.GTID_TEXT_MAX
@@ -294,11 +294,11 @@ class _FileReader:
         """Give the rows of the complete groups, and of one that is known to become complete."""
         scanner = self._scanner
         count = scanner.group_count
-        groups = scanner.groups[:, :count]
-        sizes = groups[layout.GROUP_END] - groups[layout.GROUP_FIRST]
-        owners = np.repeat(np.arange(count, dtype=np.int32), sizes)
-        lengths = groups[layout.GROUP_GTID_LENGTH].astype(np.int32)
-        picked = np.flatnonzero(self._wanted_groups(count)[owners]).astype(np.int32)
+        lengths = scanner.groups[layout.GROUP_GTID_LENGTH, :count].astype(np.int32)
+        owners = np.empty(scanner.events_done, np.int32)
+        picked = np.empty_like(owners)
+        wanted = self._wanted_groups(count)
+        picked = picked[: kernels().own(scanner.groups, wanted, owners, picked)]
         if scanner.is_open and self._is_known_whole():
             left = int(scanner.state[layout.EVENTS]) - owners.shape[0]
             picked = np.concatenate(
@@ -327,10 +327,14 @@ class _FileReader:
 
     def _take(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
         """Take plain events and transaction payloads, in log order."""
-        is_special = noted.events[layout.EVENT_MAP, picked] < 0
+        maps = noted.events[layout.EVENT_MAP]
+        if maps[: noted.groups.shape[0]].min() >= 0:
+            yield from self._rows.take(noted, picked)
+            return
+        is_special = maps[picked] < 0
         cuts = np.flatnonzero(np.diff(is_special)) + 1
         for run in np.split(picked, cuts):
-            if noted.events[layout.EVENT_MAP, run[0]] < 0:
+            if maps[run[0]] < 0:
                 yield from self._payloads.take(noted, run)
             else:
                 yield from self._rows.take(noted, run)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.kernels.layout import CONVERT_DAMAGED, NULL
-from binlane.kernels.memory import Bytes, load_be, load_i64, load_le, load_u24
+from binlane.kernels.memory import Bytes, load_be, load_i64, load_le, load_u24, prefetch
 
 Small = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -24,6 +24,7 @@ _DAY_US: Final = 86_400_000_000
 _DATETIME_BIAS: Final = 0x8000000000
 _GROUP: Final = 1_000_000_000
 _LIMB: Final = 0xFFFFFFFF
+_VALUES_AHEAD: Final = 16
 
 
 def validity(positions: Small, bits: Bytes) -> int:
@@ -47,6 +48,13 @@ def validity(positions: Small, bits: Bytes) -> int:
                 nulls += 1
         bits[start >> 3] = byte
     return nulls
+
+
+@register_jitable(inline="always")
+def _prefetch_value(data: Bytes, positions: Small, index: int) -> None:
+    """Where a value is worth a branch, the processor does not look far enough ahead by itself."""
+    if index + _VALUES_AHEAD < positions.shape[0]:
+        prefetch(data, positions[index + _VALUES_AHEAD])
 
 
 @register_jitable(inline="always")
@@ -173,6 +181,7 @@ def short_decimals(data: Bytes, positions: Small, precision: int, scale: int, ou
     first, last = whole % 9, scale % 9
     first_factor, last_factor = _times_ten(first), _times_ten(last)
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = int(positions[index])
         out[2 * index] = 0
         out[2 * index + 1] = 0
@@ -220,6 +229,7 @@ def decimals(
     first, last = whole % 9, scale % 9
     first_factor, last_factor = _times_ten(first), _times_ten(last)
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = int(positions[index])
         for place in range(4):
             limbs[place] = 0
@@ -280,6 +290,7 @@ def dates(data: Bytes, positions: Small, out: Small) -> int:
     """
     invalid = 0
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = positions[index]
         out[index] = 0
         if at < 0:
@@ -316,6 +327,7 @@ def datetimes(data: Bytes, positions: Small, digits: int, out: Numbers) -> int:
     """
     invalid = 0
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = positions[index]
         out[index] = 0
         if at < 0:
@@ -345,6 +357,7 @@ def timestamps(data: Bytes, positions: Small, digits: int, out: Numbers) -> int:
     """
     invalid = 0
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = positions[index]
         out[index] = 0
         if at < 0:
