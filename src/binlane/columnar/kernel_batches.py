@@ -35,7 +35,7 @@ from binlane.kernels import layout
 from binlane.kernels.load import kernels
 
 KERNEL_ROWS_MAX_DEFAULT: Final = 65536
-WINDOW_BYTES: Final = 4 << 20
+WINDOW_BYTES: Final = 6 << 20
 HELD_BYTES_MAX: Final = 16 << 20
 _FIRST_EVENT_MAX: Final = 1 << 16
 
