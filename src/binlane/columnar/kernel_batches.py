@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
-from binlane.columnar.payload_rows import PayloadRows
 from binlane.columnar.selection import GroupFacts, Selection
 from binlane.errors import CodecError
 from binlane.grouping.event_group import group_events
@@ -33,6 +31,10 @@ from binlane.grouping.walk import Walker
 from binlane.grouping.window import Bytes, ByteSource, Window
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
+
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
+    from binlane.columnar.payload_rows import PayloadRows
 
 KERNEL_ROWS_MAX_DEFAULT: Final = 65536
 WINDOW_BYTES: Final = 6 << 20
@@ -125,7 +127,7 @@ class _FileReader:
         self._rows = NotedRows(
             self._reference, scope=selection.scope, rows_max=options.rows_max, file=file
         )
-        self._payloads = PayloadRows(self._rows, file=file)
+        self._payloads: PayloadRows | None = None
         self._window = Window(source, size_bytes=options.window_bytes)
         self._known_end = 0
 
@@ -202,7 +204,7 @@ class _FileReader:
             self._scanner.take_format(format_)
             self._reference.take_format(format_)
             self._rows.forget_tables()
-            self._payloads.take_format(format_)
+            self._payloads = None
 
     def _asked(self) -> Event:
         scanner, window = self._scanner, self._window
@@ -335,9 +337,18 @@ class _FileReader:
         cuts = np.flatnonzero(np.diff(is_special)) + 1
         for run in np.split(picked, cuts):
             if maps[run[0]] < 0:
-                yield from self._payloads.take(noted, run)
+                yield from self._payload_rows().take(noted, run)
             else:
                 yield from self._rows.take(noted, run)
+
+    def _payload_rows(self) -> PayloadRows:
+        """What takes transaction payloads in this format; MariaDB's logs do without."""
+        if self._payloads is None:
+            from binlane.columnar.payload_rows import PayloadRows  # noqa: PLC0415 - as it says
+
+            self._payloads = PayloadRows(self._rows, file=self._file)
+            self._payloads.take_format(self._scanner.format)
+        return self._payloads
 
     def _read_on(self) -> Iterator[pa.RecordBatch]:
         """Let the reference decoder read on from the open group, or the next event, to the end.
