@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from binlane.codec.encryption import KeyRing
 from binlane.columnar.batches import ROWS_MAX_DEFAULT, batches
 from binlane.columnar.selection import Bound, Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
@@ -22,6 +21,7 @@ from binlane.store.byte_source import FileBytes, is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
     from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]

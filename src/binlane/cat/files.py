@@ -6,9 +6,7 @@ the damage passed over.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -148,6 +146,9 @@ class _File:
 
     def _spooled(self) -> str:
         """Standard input as a file that can be read twice, until this one is done with."""
+        import shutil  # noqa: PLC0415  # only for standard input
+        import tempfile  # noqa: PLC0415
+
         spool = tempfile.NamedTemporaryFile(prefix="binlane-")  # noqa: SIM115  # closed by the stack
         self.stack.enter_context(spool)
         shutil.copyfileobj(sys.stdin.buffer, spool)

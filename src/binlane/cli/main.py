@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -90,6 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
     # Nearly all that is made while modules load, and later for each event, needs no collector; the
     # usual threshold costs a tenth of the start.
     gc.set_threshold(_GC_THRESHOLD)
+    # What is alive at the end need not be searched for garbage either: another tenth.
+    atexit.register(gc.freeze)
     try:
         result = binlane.main(args=arguments, prog_name="binlane", standalone_mode=False)
     except click.exceptions.Exit as stop:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,6 +47,8 @@ def open_output(path: str | None, *, errors: str) -> Iterator[TextIO]:
 
 @contextmanager
 def _replaced(target: Path, errors: str) -> Iterator[TextIO]:
+    import tempfile  # noqa: PLC0415  # standard output does without
+
     with tempfile.NamedTemporaryFile(
         "w",
         encoding="utf-8",

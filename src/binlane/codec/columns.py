@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from binlane.codec import numbers, strings, temporal
 from binlane.codec.buffer import Reader
-from binlane.codec.json_binary import JsonDocument, decode_json
-from binlane.codec.json_diff import JsonDiffs, apply_diffs, decode_diffs
 from binlane.codec.logical_types import LENGTHS, LogicalType, logical_decoder
 from binlane.codec.rows import DeleteRowsEvent, PartialUpdateRowsEvent, RowsEvent
 from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, UnsupportedError
+
+if TYPE_CHECKING:
+    from binlane.codec.json_binary import JsonDocument
+    from binlane.codec.json_diff import JsonDiffs
 
 
 class Absent(Enum):
@@ -35,9 +37,7 @@ class Absent(Enum):
 ABSENT: Final = Absent.ABSENT
 """Stands for a column that a row image does not hold; a NULL is None."""
 
-Value = (
-    int | float | Decimal | str | bytes | tuple[str, ...] | JsonDocument | JsonDiffs | Absent | None
-)
+Value: TypeAlias = "int | float | Decimal | str | bytes | tuple[str, ...] | JsonDocument | JsonDiffs | Absent | None"
 RowImage = tuple[Value, ...]
 RowChange = tuple[RowImage | None, RowImage | None]
 """Before image and after image; an insert has no before image, a delete no after image."""
@@ -251,6 +251,8 @@ def _partial_decoder(
 
 def _diff_decoder(old: Value) -> ValueDecoder:
     """Decoder of a partially updated value; `old` is its document where the before image has it."""
+    from binlane.codec.json_binary import JsonDocument  # noqa: PLC0415  # few tables have JSON
+    from binlane.codec.json_diff import apply_diffs, decode_diffs  # noqa: PLC0415
 
     def decode(reader: Reader) -> Value:
         start = reader.offset
@@ -359,6 +361,8 @@ def _null(column: Column) -> ValueDecoder:
 
 
 def _json(column: Column) -> ValueDecoder:
+    from binlane.codec.json_binary import decode_json  # noqa: PLC0415  # few tables have JSON
+
     read = _blob_bytes(column)
     return lambda reader: decode_json(read(reader))
 

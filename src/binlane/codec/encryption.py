@@ -156,11 +156,6 @@ def mariadb_decryptor(
     return decrypt_event
 
 
-def event_length(data: bytes) -> int:
-    """The length of an event, which MariaDB leaves readable, from its first 13 bytes."""
-    return int.from_bytes(data[_LENGTH_OFFSET : _LENGTH_OFFSET + 4], "little")
-
-
 def mysql_decryptor(header: bytes, keys: KeyRing | None) -> Callable[[bytes], bytes]:
     """What decrypts the bytes behind the header of a file that MySQL encrypted.
 

@@ -11,7 +11,7 @@ from binlane.codec.body import Body
 from binlane.codec.buffer import Reader
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format, knows_checksums
-from binlane.codec.registry import BODIES, REFUSED, OpaqueEvent
+from binlane.codec.registry import REFUSED, body_type
 from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import ChecksumError, CodecError, TruncatedError, UnsupportedError
 
@@ -160,7 +160,7 @@ def _decode(
 
 
 def _decode_body(reader: Reader, header: EventHeader, format_: Format) -> Body:
-    body = BODIES.get(header.type_code, OpaqueEvent).decode(reader, format_)
+    body = body_type(header.type_code).decode(reader, format_)
     reader.finish()
     return body
 

@@ -1,66 +1,22 @@
-"""Which body decodes which event type: the only registry."""
+"""Which body decodes which event type: the only registry.
+
+A body's module is imported when its type is first met, since few logs have more than a dozen types
+and each module costs a start about a millisecond.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from types import MappingProxyType
 from typing import Final, Self
 
 from binlane.codec.body import Body
 from binlane.codec.buffer import Reader
-from binlane.codec.control import (
-    BinlogCheckpointEvent,
-    FormatDescriptionEvent,
-    IgnorableEvent,
-    IncidentEvent,
-    RotateEvent,
-    StopEvent,
-)
-from binlane.codec.encryption import StartEncryptionEvent
 from binlane.codec.format import Format
-from binlane.codec.fragments import PartialRowDataEvent
-from binlane.codec.group_replication import TransactionContextEvent, ViewChangeEvent
-from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
-from binlane.codec.load_data import (
-    AppendBlockEvent,
-    BeginLoadQueryEvent,
-    DeleteFileEvent,
-    ExecuteLoadQueryEvent,
-)
-from binlane.codec.mysql_transaction import (
-    AnonymousGtidEvent,
-    MysqlGtidEvent,
-    PreviousGtidsEvent,
-    TaggedGtidEvent,
-)
-from binlane.codec.old_load import CreateFileEvent, ExecLoadEvent, LoadEvent, NewLoadEvent
-from binlane.codec.payload import LargeTransactionHeaderEvent, TransactionPayloadEvent
-from binlane.codec.query import (
-    AnnotateRowsEvent,
-    QueryCompressedEvent,
-    QueryEvent,
-    RowsQueryEvent,
-)
-from binlane.codec.rows import (
-    DeleteRowsCompressedEvent,
-    DeleteRowsCompressedV1Event,
-    DeleteRowsEvent,
-    DeleteRowsV1Event,
-    PartialUpdateRowsEvent,
-    TableMapEvent,
-    UpdateRowsCompressedEvent,
-    UpdateRowsCompressedV1Event,
-    UpdateRowsEvent,
-    UpdateRowsV1Event,
-    WriteRowsCompressedEvent,
-    WriteRowsCompressedV1Event,
-    WriteRowsEvent,
-    WriteRowsV1Event,
-)
-from binlane.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType
-from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,61 +41,88 @@ class OpaqueEvent:
         return self.data
 
 
-BODIES: Final[Mapping[int, type[Body]]] = MappingProxyType(
+_HOMES: Final[Mapping[int, str]] = MappingProxyType(
     {
-        EventType.QUERY: QueryEvent,
-        EventType.STOP: StopEvent,
-        EventType.ROTATE: RotateEvent,
-        EventType.INTVAR: IntvarEvent,
-        EventType.LOAD: LoadEvent,
-        EventType.CREATE_FILE: CreateFileEvent,
-        EventType.APPEND_BLOCK: AppendBlockEvent,
-        EventType.EXEC_LOAD: ExecLoadEvent,
-        EventType.DELETE_FILE: DeleteFileEvent,
-        EventType.NEW_LOAD: NewLoadEvent,
-        EventType.RAND: RandEvent,
-        EventType.USER_VAR: UserVarEvent,
-        EventType.FORMAT_DESCRIPTION: FormatDescriptionEvent,
-        EventType.XID: XidEvent,
-        EventType.BEGIN_LOAD_QUERY: BeginLoadQueryEvent,
-        EventType.EXECUTE_LOAD_QUERY: ExecuteLoadQueryEvent,
-        EventType.TABLE_MAP: TableMapEvent,
-        EventType.WRITE_ROWS_V1: WriteRowsV1Event,
-        EventType.UPDATE_ROWS_V1: UpdateRowsV1Event,
-        EventType.DELETE_ROWS_V1: DeleteRowsV1Event,
-        EventType.INCIDENT: IncidentEvent,
-        EventType.HEARTBEAT: HeartbeatEvent,
-        EventType.IGNORABLE: IgnorableEvent,
-        EventType.ROWS_QUERY: RowsQueryEvent,
-        EventType.WRITE_ROWS: WriteRowsEvent,
-        EventType.UPDATE_ROWS: UpdateRowsEvent,
-        EventType.DELETE_ROWS: DeleteRowsEvent,
-        EventType.GTID_LOG: MysqlGtidEvent,
-        EventType.ANONYMOUS_GTID_LOG: AnonymousGtidEvent,
-        EventType.PREVIOUS_GTIDS_LOG: PreviousGtidsEvent,
-        EventType.TRANSACTION_CONTEXT: TransactionContextEvent,
-        EventType.VIEW_CHANGE: ViewChangeEvent,
-        EventType.XA_PREPARE_LOG: XaPrepareEvent,
-        EventType.PARTIAL_UPDATE_ROWS: PartialUpdateRowsEvent,
-        EventType.TRANSACTION_PAYLOAD: TransactionPayloadEvent,
-        EventType.HEARTBEAT_V2: HeartbeatV2Event,
-        EventType.GTID_TAGGED_LOG: TaggedGtidEvent,
-        EventType.LARGE_TRANSACTION_HEADER: LargeTransactionHeaderEvent,
-        EventType.ANNOTATE_ROWS: AnnotateRowsEvent,
-        EventType.BINLOG_CHECKPOINT: BinlogCheckpointEvent,
-        EventType.GTID: GtidEvent,
-        EventType.GTID_LIST: GtidListEvent,
-        EventType.START_ENCRYPTION: StartEncryptionEvent,
-        EventType.QUERY_COMPRESSED: QueryCompressedEvent,
-        EventType.WRITE_ROWS_COMPRESSED_V1: WriteRowsCompressedV1Event,
-        EventType.UPDATE_ROWS_COMPRESSED_V1: UpdateRowsCompressedV1Event,
-        EventType.DELETE_ROWS_COMPRESSED_V1: DeleteRowsCompressedV1Event,
-        EventType.WRITE_ROWS_COMPRESSED: WriteRowsCompressedEvent,
-        EventType.UPDATE_ROWS_COMPRESSED: UpdateRowsCompressedEvent,
-        EventType.DELETE_ROWS_COMPRESSED: DeleteRowsCompressedEvent,
-        EventType.PARTIAL_ROW_DATA: PartialRowDataEvent,
+        EventType.QUERY: "query.QueryEvent",
+        EventType.STOP: "control.StopEvent",
+        EventType.ROTATE: "control.RotateEvent",
+        EventType.INTVAR: "variables.IntvarEvent",
+        EventType.LOAD: "old_load.LoadEvent",
+        EventType.CREATE_FILE: "old_load.CreateFileEvent",
+        EventType.APPEND_BLOCK: "load_data.AppendBlockEvent",
+        EventType.EXEC_LOAD: "old_load.ExecLoadEvent",
+        EventType.DELETE_FILE: "load_data.DeleteFileEvent",
+        EventType.NEW_LOAD: "old_load.NewLoadEvent",
+        EventType.RAND: "variables.RandEvent",
+        EventType.USER_VAR: "variables.UserVarEvent",
+        EventType.FORMAT_DESCRIPTION: "control.FormatDescriptionEvent",
+        EventType.XID: "transaction.XidEvent",
+        EventType.BEGIN_LOAD_QUERY: "load_data.BeginLoadQueryEvent",
+        EventType.EXECUTE_LOAD_QUERY: "load_data.ExecuteLoadQueryEvent",
+        EventType.TABLE_MAP: "rows.TableMapEvent",
+        EventType.WRITE_ROWS_V1: "rows.WriteRowsV1Event",
+        EventType.UPDATE_ROWS_V1: "rows.UpdateRowsV1Event",
+        EventType.DELETE_ROWS_V1: "rows.DeleteRowsV1Event",
+        EventType.INCIDENT: "control.IncidentEvent",
+        EventType.HEARTBEAT: "heartbeat.HeartbeatEvent",
+        EventType.IGNORABLE: "control.IgnorableEvent",
+        EventType.ROWS_QUERY: "query.RowsQueryEvent",
+        EventType.WRITE_ROWS: "rows.WriteRowsEvent",
+        EventType.UPDATE_ROWS: "rows.UpdateRowsEvent",
+        EventType.DELETE_ROWS: "rows.DeleteRowsEvent",
+        EventType.GTID_LOG: "mysql_transaction.MysqlGtidEvent",
+        EventType.ANONYMOUS_GTID_LOG: "mysql_transaction.AnonymousGtidEvent",
+        EventType.PREVIOUS_GTIDS_LOG: "mysql_transaction.PreviousGtidsEvent",
+        EventType.TRANSACTION_CONTEXT: "group_replication.TransactionContextEvent",
+        EventType.VIEW_CHANGE: "group_replication.ViewChangeEvent",
+        EventType.XA_PREPARE_LOG: "transaction.XaPrepareEvent",
+        EventType.PARTIAL_UPDATE_ROWS: "rows.PartialUpdateRowsEvent",
+        EventType.TRANSACTION_PAYLOAD: "payload.TransactionPayloadEvent",
+        EventType.HEARTBEAT_V2: "heartbeat.HeartbeatV2Event",
+        EventType.GTID_TAGGED_LOG: "mysql_transaction.TaggedGtidEvent",
+        EventType.LARGE_TRANSACTION_HEADER: "payload.LargeTransactionHeaderEvent",
+        EventType.ANNOTATE_ROWS: "query.AnnotateRowsEvent",
+        EventType.BINLOG_CHECKPOINT: "control.BinlogCheckpointEvent",
+        EventType.GTID: "transaction.GtidEvent",
+        EventType.GTID_LIST: "transaction.GtidListEvent",
+        EventType.START_ENCRYPTION: "encryption.StartEncryptionEvent",
+        EventType.QUERY_COMPRESSED: "query.QueryCompressedEvent",
+        EventType.WRITE_ROWS_COMPRESSED_V1: "rows.WriteRowsCompressedV1Event",
+        EventType.UPDATE_ROWS_COMPRESSED_V1: "rows.UpdateRowsCompressedV1Event",
+        EventType.DELETE_ROWS_COMPRESSED_V1: "rows.DeleteRowsCompressedV1Event",
+        EventType.WRITE_ROWS_COMPRESSED: "rows.WriteRowsCompressedEvent",
+        EventType.UPDATE_ROWS_COMPRESSED: "rows.UpdateRowsCompressedEvent",
+        EventType.DELETE_ROWS_COMPRESSED: "rows.DeleteRowsCompressedEvent",
+        EventType.PARTIAL_ROW_DATA: "fragments.PartialRowDataEvent",
     }
 )
+"""Module of this package and class; the tests import them all."""
+
+
+class _Bodies(Mapping[int, type[Body]]):
+    """The classes of `_HOMES`, each imported when it is asked for."""
+
+    def __getitem__(self, code: int) -> type[Body]:
+        module, _, name = _HOMES[code].partition(".")
+        body: type[Body] = getattr(import_module(f"{__package__}.{module}"), name)
+        return body
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+BODIES: Final[Mapping[int, type[Body]]] = _Bodies()
+
+
+@cache
+def body_type(code: int) -> type[Body]:
+    """The body that decodes a type's events; `OpaqueEvent` where there is none."""
+    return BODIES.get(code, OpaqueEvent)
+
+
 REFUSED: Final[Mapping[int, str]] = MappingProxyType(
     {
         EventType.START_V3: "the file was written before MySQL 5.0, in binlog version 1 or 3; "

@@ -18,9 +18,6 @@ import pyarrow as pa
 
 from binlane.codec.charsets import BINARY_COLLATION
 from binlane.codec.columns import Column
-from binlane.codec.json_diff import JsonDiffs
-from binlane.codec.json_text import json_text
-from binlane.codec.json_values import json_value
 from binlane.codec.types import ColumnType
 
 Converter = Callable[[Any], object]
@@ -164,6 +161,10 @@ def _text(value: object) -> str:
         return ",".join(value)
     if isinstance(value, Decimal):
         return format(value, "f")
+    from binlane.codec.json_diff import JsonDiffs  # noqa: PLC0415 - few tables have JSON
+    from binlane.codec.json_text import json_text  # noqa: PLC0415
+    from binlane.codec.json_values import json_value  # noqa: PLC0415
+
     if isinstance(value, JsonDiffs):
         return json_text(json_value(value, ColumnType.JSON))
     return str(value)  # a JsonDocument, or the number of an ENUM or SET whose members are unknown

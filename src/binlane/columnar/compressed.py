@@ -20,16 +20,16 @@ ARENA_BYTES: Final = 4 << 20
 _IsalError: Any = igzip_lib.IsalError
 _RECORD: Final = 0x80
 _LENGTH_BYTES: Final = 0x07
-_COMPRESSED_TYPES: Final = (
-    EventType.WRITE_ROWS_COMPRESSED_V1,
-    EventType.UPDATE_ROWS_COMPRESSED_V1,
-    EventType.DELETE_ROWS_COMPRESSED_V1,
-    EventType.WRITE_ROWS_COMPRESSED,
-    EventType.UPDATE_ROWS_COMPRESSED,
-    EventType.DELETE_ROWS_COMPRESSED,
+COMPRESSED_TYPES: Final = frozenset(
+    {
+        EventType.WRITE_ROWS_COMPRESSED_V1,
+        EventType.UPDATE_ROWS_COMPRESSED_V1,
+        EventType.DELETE_ROWS_COMPRESSED_V1,
+        EventType.WRITE_ROWS_COMPRESSED,
+        EventType.UPDATE_ROWS_COMPRESSED,
+        EventType.DELETE_ROWS_COMPRESSED,
+    }
 )
-IS_COMPRESSED: Final = np.zeros(256, np.bool_)
-IS_COMPRESSED[list(_COMPRESSED_TYPES)] = True
 
 
 def inflated(
@@ -59,7 +59,7 @@ def inflated(
                 for row in (layout.EVENT_BITMAP, layout.EVENT_IMAGES, layout.EVENT_END)
             )
             record = noted.data[images:end].data
-            if IS_COMPRESSED[events[layout.EVENT_TYPE, index]]:
+            if int(events[layout.EVENT_TYPE, index]) in COMPRESSED_TYPES:
                 record = memoryview(_plain(record.tobytes()))
             at = size + images - bitmap
             if at + len(record) + PADDING > room.shape[0]:

@@ -195,7 +195,7 @@ def _year(column: Column) -> Convert:
 def _decimal(column: Column) -> Convert:
     if not 0 < column.precision <= DECIMAL_DIGITS_MAX:
         return _by_value(column)
-    data_type, limbs = arrow_type(column), np.zeros(4, np.int64)
+    data_type = arrow_type(column)
     precision, scale = column.precision, column.scale
 
     def convert_short(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
@@ -205,10 +205,10 @@ def _decimal(column: Column) -> Convert:
 
     def convert(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
         out = np.empty(4 * positions.shape[0], np.int32)
-        _checked(kernels().decimals(data, positions, column.precision, column.scale, limbs, out))
+        _checked(kernels().decimals(data, positions, precision, scale, out))
         return array(data_type, positions, has_nulls, out), 0
 
-    return convert
+    return convert_short if precision <= _SHORT_DIGITS_MAX else convert
 
 
 def _date(column: Column) -> Convert:

@@ -10,32 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.located_rows import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
-from binlane.columnar.payload_rows import PayloadRows
 from binlane.columnar.selection import GroupFacts, Selection
 from binlane.errors import CodecError
 from binlane.grouping.event_group import group_events
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import ByteSource, Window
+from binlane.grouping.window import Bytes, ByteSource, Window
 from binlane.kernels import layout
+from binlane.kernels.load import kernels
+
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
+    from binlane.columnar.payload_rows import PayloadRows
 
 KERNEL_ROWS_MAX_DEFAULT: Final = 65536
-WINDOW_BYTES: Final = 4 << 20
+WINDOW_BYTES: Final = 6 << 20
 HELD_BYTES_MAX: Final = 16 << 20
 _FIRST_EVENT_MAX: Final = 1 << 16
 
@@ -125,7 +127,7 @@ class _FileReader:
         self._rows = NotedRows(
             self._reference, scope=selection.scope, rows_max=options.rows_max, file=file
         )
-        self._payloads = PayloadRows(self._rows, file=file)
+        self._payloads: PayloadRows | None = None
         self._window = Window(source, size_bytes=options.window_bytes)
         self._known_end = 0
 
@@ -202,7 +204,7 @@ class _FileReader:
             self._scanner.take_format(format_)
             self._reference.take_format(format_)
             self._rows.forget_tables()
-            self._payloads.take_format(format_)
+            self._payloads = None
 
     def _asked(self) -> Event:
         scanner, window = self._scanner, self._window
@@ -272,12 +274,12 @@ class _FileReader:
     def _wants_large(self) -> bool:
         return bool(self._wanted_groups(1)[0])
 
-    def _wanted_groups(self, count: int) -> npt.NDArray[np.bool_]:
-        """Which of the complete groups are selected."""
+    def _wanted_groups(self, count: int) -> Bytes:
+        """Which of the complete groups are selected, a flag each."""
         scanner = self._scanner
         if self._selection.is_unbounded:
-            return np.ones(count, np.bool_)
-        wanted = np.zeros(count, np.bool_)
+            return np.ones(count, np.uint8)
+        wanted = np.zeros(count, np.uint8)
         for number in range(count):
             length = int(scanner.groups[layout.GROUP_GTID_LENGTH, number])
             start = number * layout.GTID_TEXT_MAX
@@ -294,11 +296,11 @@ class _FileReader:
         """Give the rows of the complete groups, and of one that is known to become complete."""
         scanner = self._scanner
         count = scanner.group_count
-        groups = scanner.groups[:, :count]
-        sizes = groups[layout.GROUP_END] - groups[layout.GROUP_FIRST]
-        owners = np.repeat(np.arange(count, dtype=np.int32), sizes)
-        lengths = groups[layout.GROUP_GTID_LENGTH].astype(np.int32)
-        picked = np.flatnonzero(self._wanted_groups(count)[owners]).astype(np.int32)
+        lengths = scanner.groups[layout.GROUP_GTID_LENGTH, :count].astype(np.int32)
+        owners = np.empty(scanner.events_done, np.int32)
+        picked = np.empty_like(owners)
+        wanted = self._wanted_groups(count)
+        picked = picked[: kernels().own(scanner.groups, wanted, owners, picked)]
         if scanner.is_open and self._is_known_whole():
             left = int(scanner.state[layout.EVENTS]) - owners.shape[0]
             picked = np.concatenate(
@@ -327,13 +329,26 @@ class _FileReader:
 
     def _take(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
         """Take plain events and transaction payloads, in log order."""
-        is_special = noted.events[layout.EVENT_MAP, picked] < 0
+        maps = noted.events[layout.EVENT_MAP]
+        if maps[: noted.groups.shape[0]].min() >= 0:
+            yield from self._rows.take(noted, picked)
+            return
+        is_special = maps[picked] < 0
         cuts = np.flatnonzero(np.diff(is_special)) + 1
         for run in np.split(picked, cuts):
-            if noted.events[layout.EVENT_MAP, run[0]] < 0:
-                yield from self._payloads.take(noted, run)
+            if maps[run[0]] < 0:
+                yield from self._payload_rows().take(noted, run)
             else:
                 yield from self._rows.take(noted, run)
+
+    def _payload_rows(self) -> PayloadRows:
+        """What takes transaction payloads in this format; MariaDB's logs do without."""
+        if self._payloads is None:
+            from binlane.columnar.payload_rows import PayloadRows  # noqa: PLC0415 - as it says
+
+            self._payloads = PayloadRows(self._rows, file=self._file)
+            self._payloads.take_format(self._scanner.format)
+        return self._payloads
 
     def _read_on(self) -> Iterator[pa.RecordBatch]:
         """Let the reference decoder read on from the open group, or the next event, to the end.

@@ -39,7 +39,7 @@ Small = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
 
 _CELLS: Final = 1 << 19
-_ROWS_MAX: Final = 8192
+_ROWS_MAX: Final = 8128
 SCRATCH_CELLS: Final = _CELLS + 3 * _ROWS_MAX
 _ROWS_MIN: Final = 64
 _MICROSECONDS: Final = 1_000_000
@@ -127,7 +127,7 @@ class LocatedRows:
         self._names = [column_name(schema.columns[index]) for index in schema.chosen]
         self._key = frozenset(primary_key_of(schema.arrow))
         self._rows_max = max(_ROWS_MIN, min(_ROWS_MAX, _CELLS // max(1, len(schema.chosen))))
-        self._present = np.zeros(2 * width, np.int32)
+        self._present = np.zeros(4 * width, np.int32)
         metadata = {**schema.arrow.metadata, IMAGE: b"full"}
         self._full = schema.arrow.with_metadata(metadata)
 
@@ -150,7 +150,7 @@ class LocatedRows:
         notes = scratch[chosen * rows_max :][: 3 * rows_max].reshape(3, rows_max)
         while True:
             nulls = np.zeros(chosen, np.uint8)
-            absent = np.zeros(self._present.shape[0], np.uint8)
+            absent = np.zeros(self._present.shape[0] // 2, np.uint8)
             state[layout.LOCATE_ROWS] = 0
             status = kernels().locate(
                 noted.data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -13,7 +13,7 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.builder import RowsSource
-from binlane.columnar.compressed import ARENA_BYTES, IS_COMPRESSED, inflated
+from binlane.columnar.compressed import ARENA_BYTES, COMPRESSED_TYPES, inflated
 from binlane.columnar.located_rows import SCRATCH_CELLS, LocatedRows, NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
 from binlane.columnar.table_schema import TableSchema
@@ -26,9 +26,12 @@ from binlane.kernels.load import kernels
 from binlane.names import TableName
 from binlane.scope.scope import Scope
 
-# Their images have another layout.
-IS_SCALAR: Final = np.zeros(256, np.bool_)
-IS_SCALAR[EventType.PARTIAL_UPDATE_ROWS] = True
+# Images of another layout; images that are compressed.
+_SCALAR: Final = 1
+_COMPRESSED: Final = 2
+_CLASSES: Final = np.zeros(256, np.uint8)
+_CLASSES[EventType.PARTIAL_UPDATE_ROWS] = _SCALAR
+_CLASSES[list(COMPRESSED_TYPES)] = _COMPRESSED
 
 
 class NotedRows:
@@ -47,7 +50,7 @@ class NotedRows:
         self._file = file
         self._pending = PendingBatches(rows_max)
         self._decoders: dict[bytes, LocatedRows | None] = {}
-        self._is_wanted: dict[bytes, bool] = {}
+        self._wanted: tuple[Sequence[KnownTable], Bytes] = ((), np.zeros(0, np.uint8))
         self._scratch = np.empty(SCRATCH_CELLS, np.int32)
         self._arena: Bytes | None = None
 
@@ -70,16 +73,16 @@ class NotedRows:
         Raises:
             CodecError: With file and position, if a row cannot be decoded.
         """
-        numbers = noted.events[layout.EVENT_MAP, picked]
-        wanted = np.array([self._wants(table) for table in noted.tables], np.bool_)
-        picked = np.ascontiguousarray(picked[wanted[numbers]])
-        if not picked.shape[0]:
+        kept, found = np.empty_like(picked), np.zeros(1, np.uint8)
+        wanted = self._wanted_tables(noted.tables)
+        count = kernels().choose(noted.events, picked, wanted, _CLASSES, kept, found)
+        if not count:
             return
-        types = noted.events[layout.EVENT_TYPE, picked]
-        if IS_SCALAR[types].any():
+        picked, classes = kept[:count], int(found[0])
+        if classes & _SCALAR:
             yield from self._take_by_reference(noted, picked)
             return
-        if not IS_COMPRESSED[types].any():
+        if not classes & _COMPRESSED:
             yield from self._take_plain(noted, noted, picked)
             return
         try:
@@ -94,18 +97,20 @@ class NotedRows:
             self._arena = padded(ARENA_BYTES)
         return self._arena
 
-    def _wants(self, table: KnownTable) -> bool:
-        if table.key not in self._is_wanted:
-            name = TableName(table.table_map.database, table.table_map.table)
-            self._is_wanted[table.key] = self._scope.includes(name)
-        return self._is_wanted[table.key]
+    def _wanted_tables(self, tables: Sequence[KnownTable]) -> Bytes:
+        """A flag for each table: whether the scope has it. Tables only ever come to a list."""
+        known, flags = self._wanted
+        if known is not tables or flags.shape[0] < len(tables):
+            flags = np.array([self._scope.includes(_name(table)) for table in tables], np.uint8)
+            self._wanted = tables, flags
+        return flags
 
     def _take_plain(
         self, noted: NotedEvents, plain: NotedEvents, picked: Small
     ) -> Iterator[pa.RecordBatch]:
         """Convert events whose images are plain; all of them before any of it is given."""
         try:
-            made = [made for run in _runs(plain, picked) for made in self._convert(plain, run)]
+            made = [made for parts in _runs(plain, picked) for made in self._convert(plain, parts)]
         except (UnexpectedError, CodecError):
             yield from self._take_by_reference(noted, picked)
             return
@@ -113,15 +118,11 @@ class NotedRows:
             yield from self._pending.add(schema, batch)
 
     def _convert(
-        self, noted: NotedEvents, picked: Small
+        self, noted: NotedEvents, parts: Mapping[int, Small]
     ) -> Iterator[tuple[TableSchema, pa.RecordBatch]]:
-        ends = np.zeros(len(noted.tables), np.int32)
-        ordered = np.empty_like(picked)
-        kernels().order(noted.events, picked, ends, ordered)
-        starts = np.concatenate([[0], ends[:-1]])
-        for number in np.flatnonzero(ends > starts).tolist():
+        for number, picked in parts.items():
             decoder = self._decoder(noted.tables[number])
-            for batch in decoder.batches(noted, ordered[starts[number] : ends[number]]):
+            for batch in decoder.batches(noted, picked):
                 yield decoder.schema, batch
 
     def _decoder(self, table: KnownTable) -> LocatedRows:
@@ -166,21 +167,30 @@ class NotedRows:
         yield from self._reference.add(table.table_map, body, source)
 
 
-def _runs(noted: NotedEvents, picked: Small) -> Iterator[Small]:
-    """Cut events where a table's map changes, so that its rows stay in log order."""
-    numbers = noted.events[layout.EVENT_MAP, picked]
-    present = np.flatnonzero(np.bincount(numbers)).tolist()
-    names = {number: _name(noted.tables[number]) for number in present}
-    if len(set(names.values())) == len(present):
-        yield picked
+def _by_map(noted: NotedEvents, picked: Small) -> dict[int, Small]:
+    """Events by the number of their table map."""
+    ends = np.zeros(len(noted.tables), np.int32)
+    ordered = np.empty_like(picked)
+    kernels().order(noted.events, picked, ends, ordered)
+    starts = np.concatenate([[0], ends[:-1]])
+    numbers = np.flatnonzero(ends > starts).tolist()
+    return {number: ordered[starts[number] : ends[number]] for number in numbers}
+
+
+def _runs(noted: NotedEvents, picked: Small) -> Iterator[dict[int, Small]]:
+    """Events by table map, cut where a table's map changes, so that its rows stay in log order."""
+    parts = _by_map(noted, picked)
+    names = {number: _name(noted.tables[number]) for number in parts}
+    if len(set(names.values())) == len(names):
+        yield parts
         return
     start = 0
     current: dict[TableName, int] = {}
-    for index, number in enumerate(numbers.tolist()):
+    for index, number in enumerate(noted.events[layout.EVENT_MAP, picked].tolist()):
         if current.setdefault(names[number], number) != number:
-            yield picked[start:index]
+            yield _by_map(noted, picked[start:index])
             start, current = index, {names[number]: number}
-    yield picked[start:]
+    yield _by_map(noted, picked[start:])
 
 
 def _name(table: KnownTable) -> TableName:

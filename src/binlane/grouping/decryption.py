@@ -8,20 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.encryption import (
-    BINLOG_KEY_ID,
-    MYSQL_HEADER_LENGTH,
-    OPTION,
-    EventCipher,
-    KeyRing,
-    StartEncryptionEvent,
-    event_length,
-    mariadb_decryptor,
-    mysql_decryptor,
-)
 from binlane.codec.event import decode_event
 from binlane.codec.format import (
     EVENT_LENGTH_MAX,
@@ -34,10 +23,14 @@ from binlane.codec.types import EventType
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
 from binlane.grouping.pieces import Pieces
 
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing, StartEncryptionEvent
+
 # A FORMAT_DESCRIPTION has at most one byte for each event type; what is longer is damage, which
 # whoever reads the plain bytes will tell.
 _DESCRIPTION_LENGTH_MAX: Final = 1024
 _TYPE_OFFSET: Final = 4
+_LENGTH_OFFSET: Final = 9
 _POSITION_MASK: Final = (1 << 32) - 1
 
 EventDecryptor = Callable[[bytes, int], bytes]
@@ -95,6 +88,13 @@ class _Head(NamedTuple):
 
 
 def _mysql_chunks(source: Pieces, file: str, keys: KeyRing | None) -> Iterator[bytes]:
+    # Here and below: what few files need is imported when one does.
+    from binlane.codec.encryption import (  # noqa: PLC0415
+        MYSQL_HEADER_LENGTH,
+        OPTION,
+        mysql_decryptor,
+    )
+
     header = source.take(MYSQL_HEADER_LENGTH)
     try:
         if len(header) < MYSQL_HEADER_LENGTH:
@@ -122,6 +122,8 @@ def _encrypted_head(source: Pieces) -> _Head | None:
         first = len(MAGIC)
         description_end = first + _length_at(source, first, EventType.FORMAT_DESCRIPTION)
         end = description_end + _length_at(source, description_end, EventType.START_ENCRYPTION)
+        from binlane.codec.encryption import StartEncryptionEvent  # noqa: PLC0415
+
         data = source.peek(end)
         description = decode_event(data[first:description_end], None, position=first).body
         if isinstance(description, FormatDescriptionEvent):
@@ -136,10 +138,15 @@ def _length_at(source: Pieces, position: int, event_type: EventType) -> int:
     header = source.peek(HEADER_LENGTH, position)
     if len(header) < HEADER_LENGTH or header[_TYPE_OFFSET] != event_type:
         raise TruncatedError(f"no {event_type.name} stands here")
-    length = event_length(header)
+    length = _event_length(header)
     if not HEADER_LENGTH <= length <= _DESCRIPTION_LENGTH_MAX:
         raise CodecError(f"{event_type.name} cannot have {length} bytes")
     return length
+
+
+def _event_length(header: bytes) -> int:
+    """The length of an event, which MariaDB leaves readable."""
+    return int.from_bytes(header[_LENGTH_OFFSET : _LENGTH_OFFSET + 4], "little")
 
 
 def _mariadb_chunks(
@@ -161,6 +168,13 @@ def _mariadb_chunks(
 
 def _fitting(first: bytes, head: _Head, keys: KeyRing | None) -> EventDecryptor:
     """The decryptor that makes an event of the first encrypted bytes."""
+    from binlane.codec.encryption import (  # noqa: PLC0415
+        BINLOG_KEY_ID,
+        OPTION,
+        EventCipher,
+        mariadb_decryptor,
+    )
+
     position = len(head.data)
     for cipher in EventCipher:
         decrypt = mariadb_decryptor(head.start, keys, cipher)
@@ -177,7 +191,7 @@ def _fitting(first: bytes, head: _Head, keys: KeyRing | None) -> EventDecryptor:
 def _event(source: Pieces) -> bytes:
     """The next event's bytes, as they are; none if they are not all there."""
     header = source.peek(HEADER_LENGTH)
-    length = event_length(header)
+    length = _event_length(header)
     if len(header) < HEADER_LENGTH or not HEADER_LENGTH <= length <= EVENT_LENGTH_MAX:
         return b""
     data = source.peek(length)

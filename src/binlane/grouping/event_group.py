@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.codec.event import Event
-from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent
 from binlane.codec.transaction import GtidEvent
@@ -241,6 +240,10 @@ def gtid_of(event: Event) -> AnyGtid | None:
     """The GTID that an event begins; None for an anonymous one and for every other event."""
     if isinstance(event.body, GtidEvent):
         return event.body.gtid(event.header.server_id)
+    if event.header.type_code not in GTID_TYPES:
+        return None
+    from binlane.codec.mysql_transaction import MysqlGtidEvent  # noqa: PLC0415  # as the event was
+
     return event.body.gtid if isinstance(event.body, MysqlGtidEvent) else None
 
 

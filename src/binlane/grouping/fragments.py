@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binlane.codec.event import Event, EventHeader, checksum, decode_event
 from binlane.codec.format import CHECKSUM_LENGTH, EVENT_LENGTH_MAX, Format
-from binlane.codec.fragments import PartialRowDataEvent
 from binlane.codec.registry import BODIES
 from binlane.codec.rows import RowsEvent
-from binlane.codec.types import ChecksumAlgorithm
+from binlane.codec.types import ChecksumAlgorithm, EventType
 from binlane.errors import CodecError
+
+if TYPE_CHECKING:
+    from binlane.codec.fragments import PartialRowDataEvent
 
 _HINT: Final = "an event is missing or damaged before this one"
 
@@ -34,8 +36,7 @@ class Fragments:
         Raises:
             CodecError: If pieces are missing, out of order, or not as long as the first one says.
         """
-        body = event.body
-        if not isinstance(body, PartialRowDataEvent):
+        if event.header.type_code != EventType.PARTIAL_ROW_DATA:
             if self._pieces:
                 raise CodecError(
                     f"{event.header.type_name} stands behind {len(self._pieces)} of "
@@ -43,6 +44,10 @@ class Fragments:
                     hint=_HINT,
                 )
             return event
+        from binlane.codec.fragments import PartialRowDataEvent  # noqa: PLC0415  # as the event was
+
+        body = event.body
+        assert isinstance(body, PartialRowDataEvent), "its type says so"
         self._add(body)
         if body.fragment_number < self._count:
             return event

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, Format
-from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType
 from binlane.errors import CodecError, TruncatedError
 from binlane.grouping.fragments import joined_event
+
+if TYPE_CHECKING:
+    from binlane.codec.payload import TransactionPayloadEvent
 
 _CHUNK_LENGTH: Final = 1 << 17
 _HINT: Final = "the file is damaged here: fetch it again from its source"
@@ -41,6 +43,8 @@ def expanded(event: Event, format_: Format, *, file: str = "") -> Iterator[Event
     yield event
     if not has_inner(event):
         return
+    from binlane.codec.payload import TransactionPayloadEvent  # noqa: PLC0415  # few logs have it
+
     try:
         if isinstance(event.body, TransactionPayloadEvent):
             yield from _inner_events(event, event.body, format_)
@@ -80,7 +84,8 @@ def expanded_all(
 
 def has_inner(event: Event) -> bool:
     """Whether there are events inside of an event."""
-    return isinstance(event.body, TransactionPayloadEvent) or event.joined is not None
+    is_payload = event.header.type_code == EventType.TRANSACTION_PAYLOAD
+    return is_payload or event.joined is not None
 
 
 def _inner_events(
@@ -110,6 +115,8 @@ def _inner_events(
 
 def _chunks(payload: TransactionPayloadEvent) -> Iterator[bytes]:
     """The bytes of the events, decompressed in pieces as they are asked for."""
+    from binlane.codec.payload import PayloadCompression  # noqa: PLC0415  # as above
+
     if payload.compression == PayloadCompression.NONE:
         yield payload.payload
         return

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
-from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC, MAGIC_INNODB, Format
 from binlane.codec.types import HeaderFlag
@@ -14,6 +13,9 @@ from binlane.errors import CodecError, TruncatedError, UnsupportedError
 from binlane.grouping.decryption import plain_chunks
 from binlane.grouping.fragments import Fragments
 from binlane.grouping.pieces import Pieces
+
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
 
 _POSITION_MASK: Final = (1 << 32) - 1
 

@@ -99,9 +99,8 @@ class Window:
             smaller[:left] = self.data[count : self.end]
             self.data = smaller
         else:
-            self.data[:left] = (
-                self.data[count : self.end].copy() if left > count else self.data[count : self.end]
-            )
+            view = self.data.data  # bytes that overlap are moved by a memoryview without a copy
+            view[:left] = view[count : self.end]
         self.base += count
         self.end = left
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.kernels.layout import CONVERT_DAMAGED, NULL
-from binlane.kernels.memory import Bytes, load_be, load_i64, load_le, load_u24
+from binlane.kernels.memory import Bytes, load_be, load_i64, load_le, load_u24, prefetch
 
 Small = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -24,6 +24,7 @@ _DAY_US: Final = 86_400_000_000
 _DATETIME_BIAS: Final = 0x8000000000
 _GROUP: Final = 1_000_000_000
 _LIMB: Final = 0xFFFFFFFF
+_VALUES_AHEAD: Final = 16
 
 
 def validity(positions: Small, bits: Bytes) -> int:
@@ -47,6 +48,13 @@ def validity(positions: Small, bits: Bytes) -> int:
                 nulls += 1
         bits[start >> 3] = byte
     return nulls
+
+
+@register_jitable(inline="always")
+def _prefetch_value(data: Bytes, positions: Small, index: int) -> None:
+    """Where a value is worth a branch, the processor does not look far enough ahead by itself."""
+    if index + _VALUES_AHEAD < positions.shape[0]:
+        prefetch(data, positions[index + _VALUES_AHEAD])
 
 
 @register_jitable(inline="always")
@@ -145,15 +153,8 @@ def _group_bytes(digits: int) -> int:
 
 
 @register_jitable(inline="always")
-def _write_limbs(out: Small, start: int, limbs: Numbers, is_negative: bool) -> None:  # noqa: FBT001
-    carry = 1
-    for place in range(4):
-        limb = int(limbs[place])
-        if is_negative:
-            limb = (limb ^ _LIMB) + carry
-            carry = limb >> 32
-            limb &= _LIMB
-        out[start + place] = limb if limb <= 0x7FFFFFFF else limb - 0x100000000
+def _write_limb(out: Small, place: int, limb: int) -> None:
+    out[place] = limb if limb <= 0x7FFFFFFF else limb - 0x100000000
 
 
 @register_jitable(inline="always")
@@ -173,6 +174,7 @@ def short_decimals(data: Bytes, positions: Small, precision: int, scale: int, ou
     first, last = whole % 9, scale % 9
     first_factor, last_factor = _times_ten(first), _times_ten(last)
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = int(positions[index])
         out[2 * index] = 0
         out[2 * index + 1] = 0
@@ -199,9 +201,7 @@ def short_decimals(data: Bytes, positions: Small, precision: int, scale: int, ou
     return 0
 
 
-def decimals(
-    data: Bytes, positions: Small, precision: int, scale: int, limbs: Numbers, out: Small
-) -> int:
+def decimals(data: Bytes, positions: Small, precision: int, scale: int, out: Small) -> int:
     """DECIMAL of up to 38 digits into 128 bits.
 
     Args:
@@ -209,7 +209,6 @@ def decimals(
         positions: Of the column.
         precision: Digits in all.
         scale: Digits behind the point.
-        limbs: Room for four numbers.
         out: Receives four times 32 bits for each value, least significant first.
 
     Returns:
@@ -220,15 +219,13 @@ def decimals(
     first, last = whole % 9, scale % 9
     first_factor, last_factor = _times_ten(first), _times_ten(last)
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = int(positions[index])
-        for place in range(4):
-            limbs[place] = 0
-        if at < 0:
-            _write_limbs(out, 4 * index, limbs, False)
-            continue
-        flip = 0 if data[at] & 0x80 else -1
-        top = 1
-        for group in range(groups):
+        limb0, limb1, limb2, limb3 = 0, 0, 0, 0
+        flip, top = 0, 1
+        if at >= 0 and data[at] & 0x80 == 0:
+            flip = -1
+        for group in range(groups if at >= 0 else 0):
             digits, factor = 9, _GROUP
             if group == 0:
                 digits, factor = first, first_factor
@@ -240,11 +237,22 @@ def decimals(
                     return CONVERT_DAMAGED
                 at += _group_bytes(digits)
                 top = 0
-                for place in range(4):
-                    value += int(limbs[place]) * factor
-                    limbs[place] = value & _LIMB
-                    value >>= 32
-        _write_limbs(out, 4 * index, limbs, flip != 0)
+                # A limb of 32 bits times a factor of 30 leaves room for what is carried.
+                limb0 = limb0 * factor + value
+                limb1 = limb1 * factor + (limb0 >> 32)
+                limb2 = limb2 * factor + (limb1 >> 32)
+                limb3 = (limb3 * factor + (limb2 >> 32)) & _LIMB
+                limb0, limb1, limb2 = limb0 & _LIMB, limb1 & _LIMB, limb2 & _LIMB
+        if flip:
+            limb0 = (limb0 ^ _LIMB) + 1
+            limb1 = (limb1 ^ _LIMB) + (limb0 >> 32)
+            limb2 = (limb2 ^ _LIMB) + (limb1 >> 32)
+            limb3 = ((limb3 ^ _LIMB) + (limb2 >> 32)) & _LIMB
+            limb0, limb1, limb2 = limb0 & _LIMB, limb1 & _LIMB, limb2 & _LIMB
+        _write_limb(out, 4 * index, limb0)
+        _write_limb(out, 4 * index + 1, limb1)
+        _write_limb(out, 4 * index + 2, limb2)
+        _write_limb(out, 4 * index + 3, limb3)
     return 0
 
 
@@ -280,6 +288,7 @@ def dates(data: Bytes, positions: Small, out: Small) -> int:
     """
     invalid = 0
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = positions[index]
         out[index] = 0
         if at < 0:
@@ -295,17 +304,22 @@ def dates(data: Bytes, positions: Small, out: Small) -> int:
 
 
 @register_jitable(inline="always")
-def _fraction(data: Bytes, at: int, digits: int) -> int:
-    """A fraction in microseconds; -1 if it has too many digits."""
-    width = (digits + 1) // 2
-    if width == 0:
-        return 0
-    stored = load_be(data, at, width)
-    if stored >= _times_ten(2 * width):
+def _fraction(data: Bytes, at: int, digits: int, most: int, factor: int) -> int:
+    """A fraction in microseconds; -1 if it has too many digits.
+
+    Args:
+        data: The buffer.
+        at: Where it stands.
+        digits: Of it.
+        most: What is more than its bytes may hold.
+        factor: Microseconds of its last digit.
+    """
+    stored = load_be(data, at, (digits + 1) // 2)
+    if stored >= most:
         return -1
     if digits & 1:
         stored //= 10
-    return stored * _times_ten(6 - digits)
+    return stored * factor
 
 
 def datetimes(data: Bytes, positions: Small, digits: int, out: Numbers) -> int:
@@ -315,13 +329,15 @@ def datetimes(data: Bytes, positions: Small, digits: int, out: Numbers) -> int:
         How many were no dates, or CONVERT_DAMAGED.
     """
     invalid = 0
+    most, factor = _times_ten(2 * ((digits + 1) // 2)), _times_ten(6 - digits)
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = positions[index]
         out[index] = 0
         if at < 0:
             continue
         packed = load_be(data, at, 5) - _DATETIME_BIAS
-        fraction = _fraction(data, at + 5, digits)
+        fraction = _fraction(data, at + 5, digits, most, factor)
         if packed < 0 or fraction < 0:
             return CONVERT_DAMAGED
         date, time = packed >> 17, packed & 0x1FFFF
@@ -344,13 +360,15 @@ def timestamps(data: Bytes, positions: Small, digits: int, out: Numbers) -> int:
         How many were the zero date, or CONVERT_DAMAGED.
     """
     invalid = 0
+    most, factor = _times_ten(2 * ((digits + 1) // 2)), _times_ten(6 - digits)
     for index in range(positions.shape[0]):
+        _prefetch_value(data, positions, index)
         at = positions[index]
         out[index] = 0
         if at < 0:
             continue
         seconds = load_be(data, at, 4)
-        fraction = _fraction(data, at + 4, digits)
+        fraction = _fraction(data, at + 4, digits, most, factor)
         if fraction < 0:
             return CONVERT_DAMAGED
         if seconds == 0 and load_be(data, at + 4, (digits + 1) // 2) == 0:
@@ -370,7 +388,7 @@ EXPORTS: Final = (
     (bits, "int64(uint8[::1], int32[::1], int64, int64[::1])"),
     (years, "int64(uint8[::1], int32[::1], int64[::1])"),
     (unsigned128, "int64(uint8[::1], int32[::1], int64, int64[::1])"),
-    (decimals, "int64(uint8[::1], int32[::1], int64, int64, int64[::1], int32[::1])"),
+    (decimals, "int64(uint8[::1], int32[::1], int64, int64, int32[::1])"),
     (short_decimals, "int64(uint8[::1], int32[::1], int64, int64, int64[::1])"),
     (dates, "int64(uint8[::1], int32[::1], int32[::1])"),
     (datetimes, "int64(uint8[::1], int32[::1], int64, int64[::1])"),

@@ -18,6 +18,8 @@ from binlane.kernels.layout import (
     EVENT_MAP,
     EVENT_TIME,
     EVENT_TYPE,
+    GROUP_END,
+    GROUP_FIRST,
     INSERT,
     INSERTS,
     LOCATE_AT,
@@ -41,6 +43,56 @@ _LINE: Final = 64
 _LINES_AHEAD: Final = 4
 _EVENTS_AHEAD: Final = 6
 _MICROSECONDS: Final = 1_000_000
+
+
+def own(groups: Numbers, wanted: Bytes, owners: Small, picked: Small) -> int:
+    """Tell of each event of complete groups which group it belongs to, and pick the wanted ones.
+
+    Args:
+        groups: The table of groups, as `scan` makes it.
+        wanted: A flag for each of the complete groups.
+        owners: Receives the group of each event.
+        picked: Receives the events of wanted groups, in log order.
+
+    Returns:
+        How many were picked.
+    """
+    count = 0
+    for number in range(wanted.shape[0]):
+        for event in range(groups[GROUP_FIRST, number], groups[GROUP_END, number]):
+            owners[event] = number
+            if wanted[number]:
+                picked[count] = event
+                count += 1
+    return count
+
+
+def choose(
+    events: Small, picked: Small, wanted: Bytes, classes: Bytes, kept: Small, found: Bytes
+) -> int:
+    """Keep the events of wanted tables, and find of which classes they are.
+
+    Args:
+        events: The table of noted events.
+        picked: Columns of it, in log order; each has a table map.
+        wanted: A flag for each table map.
+        classes: Bits for each event type.
+        kept: Receives those of `picked` whose table is wanted.
+        found: Receives the bits of them all, together.
+
+    Returns:
+        How many were kept.
+    """
+    count = 0
+    bits = 0
+    for index in range(picked.shape[0]):
+        event = picked[index]
+        if wanted[events[EVENT_MAP, event]]:
+            bits |= int(classes[events[EVENT_TYPE, event]])
+            kept[count] = event
+            count += 1
+    found[0] = bits
+    return count
 
 
 def order(events: Small, picked: Small, counts: Small, ordered: Small) -> int:
@@ -71,12 +123,15 @@ def order(events: Small, picked: Small, counts: Small, ordered: Small) -> int:
 
 
 @register_jitable(inline="always")
-def _present(data: Bytes, bitmap: int, columns: int, present: Small, absent: Bytes) -> int:
-    """List the columns of an image, and mark those that it lacks; how many it has."""
+def _present(
+    data: Bytes, bitmap: int, columns: Small, kinds: Small, targets: Small, absent: Bytes
+) -> int:
+    """List kind and target of an image's columns, mark those it lacks; how many it has."""
     count = 0
-    for column in range(columns):
+    for column in range(columns.shape[1]):
         if (int(data[bitmap + (column >> 3)]) >> (column & 7)) & 1:
-            present[count] = column
+            kinds[count] = columns[COLUMN_KIND, column]
+            targets[count] = columns[COLUMN_TARGET, column]
             count += 1
         else:
             absent[column] = 1
@@ -88,43 +143,41 @@ def _image(
     data: Bytes,
     start: int,
     end: int,
-    columns: Small,
-    present: Small,
-    listed: int,
+    width: int,
+    kinds: Small,
+    targets: Small,
     count: int,
     row: int,
     positions: Small,
     nulls: Bytes,
 ) -> int:
     """Note where the values of one image stand; where it ends, or -1."""
-    rows_max = positions.shape[1]
     at = start + (count + 7) // 8
-    if at > end:
+    if at > end or row >= positions.shape[1]:
         return -1
-    if count < columns.shape[1]:
+    if count < width:
         for target in range(positions.shape[0]):
             positions[target, row] = NULL
             nulls[target] = 1
+    flags = 0
     for index in range(count):
-        column = present[listed + index]
-        target = columns[COLUMN_TARGET, column]
-        if (int(data[start + (index >> 3)]) >> (index & 7)) & 1:
+        flags = flags >> 1 if index & 7 else int(data[start + (index >> 3)])
+        target = targets[index]
+        if flags & 1:
             if target >= 0:
                 positions[target, row] = NULL
                 nulls[target] = 1
             continue
         if target >= 0:
             positions[target, row] = at
-        kind = columns[COLUMN_KIND, column]
+        kind = int(kinds[index])
         if kind >= 0:
             at += kind
         else:
             if at - kind > end:
                 return -1
             at += load_le(data, at, -kind) - kind
-    if at > end or row >= rows_max:
-        return -1
-    return at
+    return at if at <= end else -1
 
 
 @register_jitable(inline="always")
@@ -158,7 +211,7 @@ def locate(
         events: The table of noted events.
         picked: Columns of it: the events, all of this table.
         state: Where to go on; the images found.
-        present: Room for two lists of columns.
+        present: Room for four lists of columns.
         absent: Two flags a column: whether a before image and whether an after image lacked it.
         positions: Receives where the value of each column and image stands, NULL for none.
         nulls: Receives 1 for each row of `positions` with a NULL.
@@ -168,6 +221,8 @@ def locate(
         LOCATE_DONE, LOCATE_FULL or LOCATE_DAMAGED.
     """
     width = columns.shape[1]
+    kinds, targets = present[:width], present[width : 2 * width]
+    kinds_after, targets_after = present[2 * width : 3 * width], present[3 * width :]
     rows_max = positions.shape[1]
     bitmap_length = (width + 7) // 8
     seen, before, after = -1, 0, 0
@@ -187,17 +242,16 @@ def locate(
         if at < end and (is_new or not is_equal(data, bitmap, data, seen, bitmaps)):
             seen, effect = bitmap, own_effect
             flags = absent[width:] if effect == INSERTS else absent[:width]
-            before = _present(data, bitmap, width, present[:width], flags)
+            before = _present(data, bitmap, columns, kinds, targets, flags)
             if effect == UPDATES:
-                after = _present(
-                    data, bitmap + bitmap_length, width, present[width:], absent[width:]
-                )
+                bitmap += bitmap_length
+                after = _present(data, bitmap, columns, kinds_after, targets_after, absent[width:])
         while at < end:
             if row + 2 > rows_max:
                 state[LOCATE_NEXT], state[LOCATE_AT] = turn, at
                 state[LOCATE_NUMBER], state[LOCATE_ROWS] = number, row
                 return LOCATE_FULL
-            stop = _image(data, at, end, columns, present, 0, before, row, positions, nulls)
+            stop = _image(data, at, end, width, kinds, targets, before, row, positions, nulls)
             if stop < 0:
                 return LOCATE_DAMAGED
             notes[0, row] = event
@@ -206,7 +260,16 @@ def locate(
                 notes[1, row] = UPDATE_BEFORE
                 row += 1
                 stop = _image(
-                    data, stop, end, columns, present, width, after, row, positions, nulls
+                    data,
+                    stop,
+                    end,
+                    width,
+                    kinds_after,
+                    targets_after,
+                    after,
+                    row,
+                    positions,
+                    nulls,
                 )
                 if stop < 0:
                     return LOCATE_DAMAGED
@@ -289,6 +352,11 @@ def changes(
 
 
 EXPORTS: Final = (
+    (own, "int64(int64[:, ::1], uint8[::1], int32[::1], int32[::1])"),
+    (
+        choose,
+        "int64(int32[:, ::1], int32[::1], uint8[::1], uint8[::1], int32[::1], uint8[::1])",
+    ),
     (order, "int64(int32[:, ::1], int32[::1], int32[::1], int32[::1])"),
     (
         locate,

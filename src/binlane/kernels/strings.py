@@ -183,6 +183,8 @@ def measure_members(
     """
     total = 0
     for index in range(positions.shape[0]):
+        if index + _VALUES_AHEAD < positions.shape[0]:
+            prefetch(data, positions[index + _VALUES_AHEAD])
         offsets[index] = total
         at = positions[index]
         if at >= 0:
@@ -290,6 +292,8 @@ def times(data: Bytes, positions: Small, digits: int, offsets: Small, out: Bytes
         ten *= 10
     to = 0
     for index in range(positions.shape[0]):
+        if index + _VALUES_AHEAD < positions.shape[0]:
+            prefetch(data, positions[index + _VALUES_AHEAD])
         offsets[index] = to
         at = positions[index]
         if at < 0:

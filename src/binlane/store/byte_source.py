@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from io import FileIO
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from binlane.codec.encryption import KeyRing
 from binlane.store.chunks import STDIN, open_chunks, unreadable
 from binlane.store.compression import MAGICS
 from binlane.store.log_chunks import is_plain, log_chunks
+
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
 
 FAST_BYTES_MIN: Final = 2 << 20
 """Below, a file is read before the fast path has begun."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, TYPE_CHECKING, Final, cast
 
-from binlane.codec.encryption import KeyRing
 from binlane.errors import ConfigError, CorruptStoreError, StoreError
 from binlane.store.compression import SUFFIXES, decompressed
+
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
 
 CHUNK_BYTES: Final = 1 << 20
 STDIN: Final = "-"
@@ -32,6 +34,8 @@ def read_keys(path: str | Path) -> KeyRing:
         StoreError: If the file cannot be read.
         ConfigError: If it is no key file of MariaDB or MySQL.
     """
+    from binlane.codec.encryption import KeyRing  # noqa: PLC0415  # few files are encrypted
+
     try:
         return KeyRing.parse(b"".join(open_chunks(path)))
     except ConfigError as error:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import io
-import lzma
 import zlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -48,11 +46,15 @@ def decompressed(stream: io.BufferedReader, *, path: str) -> Decompressed | None
 
 
 def _open_gzip(stream: IO[bytes], _path: str) -> Decompressed:
+    import gzip  # noqa: PLC0415  # most files are not compressed
+
     plain = cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
     return Decompressed(plain, (EOFError, zlib.error, gzip.BadGzipFile))
 
 
 def _open_xz(stream: IO[bytes], _path: str) -> Decompressed:
+    import lzma  # noqa: PLC0415  # as above
+
     return Decompressed(lzma.LZMAFile(stream), (EOFError, lzma.LZMAError))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from binlane.codec.encryption import KeyRing
 from binlane.codec.format import MAGIC
 from binlane.grouping.decryption import is_encrypted, plain_chunks
 from binlane.store.chunks import STDIN, open_chunks, unreadable
+
+if TYPE_CHECKING:
+    from binlane.codec.encryption import KeyRing
 
 _HEAD_BYTES: Final = 4096
 

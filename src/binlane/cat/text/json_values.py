@@ -9,22 +9,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
+from binlane.cat.text.escapes import MYSQL_ESCAPES
 from binlane.codec.json_binary import JsonDocument, JsonValue
 from binlane.codec.json_diff import JsonDiff, JsonOperation
 
-# Control characters, quotes and backslashes of any literal that mysqlbinlog prints.
-MYSQL_ESCAPES: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        **{code: f"\\x{code:02x}" for code in range(32)},
-        ord("\n"): "\\n",
-        ord("\r"): "\\r",
-        ord("\b"): "\\b",
-        ord("\t"): "\\t",
-        ord("\f"): "\\f",
-        ord("'"): "\\'",
-        ord("\\"): "\\\\",
-    }
-)
 # A double is written without an exponent while its point stands within these digits.
 _POINT_MIN: Final = -14
 _POINT_MAX: Final = 15

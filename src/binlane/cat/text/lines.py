@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Final
 
 from binlane.cat.text.event import EventText
 from binlane.cat.text.load_files import LoadFiles
-from binlane.cat.text.mariadb import MariadbText
-from binlane.cat.text.mysql import MysqlText
 from binlane.cat.text.options import TextOptions
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
@@ -19,9 +15,16 @@ from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
 from binlane.errors import CodecError
 
-_DIALECTS: Final[Mapping[Flavor, type[EventText]]] = MappingProxyType(
-    {Flavor.MARIADB: MariadbText, Flavor.MYSQL: MysqlText}
-)
+
+def _dialect(flavor: Flavor) -> type[EventText]:
+    """The text of a flavor; that of the other is not imported."""
+    if flavor is Flavor.MYSQL:
+        from binlane.cat.text.mysql import MysqlText  # noqa: PLC0415  # see above
+
+        return MysqlText
+    from binlane.cat.text.mariadb import MariadbText  # noqa: PLC0415  # see above
+
+    return MariadbText
 
 
 class TextLines:
@@ -55,7 +58,7 @@ class TextLines:
         """
         if isinstance(event.body, FormatDescriptionEvent):
             flavor = self._options.flavor or event.body.format.flavor
-            yield from self._use(_DIALECTS[flavor])
+            yield from self._use(_dialect(flavor))
         if self._text is None:
             # A server sends a ROTATE before it says what it is.
             self._held.append((event, file))
@@ -76,7 +79,7 @@ class TextLines:
     def finish(self) -> Iterator[str]:
         """What is open at the end, and the client's settings as they were."""
         if self._text is None:
-            yield from self._use(_DIALECTS[self._options.flavor or Flavor.MARIADB])
+            yield from self._use(_dialect(self._options.flavor or Flavor.MARIADB))
         assert self._text is not None, "set just now"
         if self._file is not None:
             yield from self._text.end_file()
@@ -100,7 +103,8 @@ class TextLines:
             return event
         if isinstance(body, TableMapEvent) and body.database in names:
             return replace(event, body=replace(body, database=names[body.database]))
-        if isinstance(body, QueryEvent) and isinstance(self._text, MysqlText):
+        is_mysql = self._text is not None and self._text.flavor is Flavor.MYSQL
+        if is_mysql and isinstance(body, QueryEvent):
             database = names.get(body.database.decode("utf-8", "surrogateescape"))
             if database is not None:
                 data = database.encode("utf-8", "surrogateescape")

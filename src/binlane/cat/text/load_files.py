@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from itertools import count
 from pathlib import Path
 
@@ -18,8 +17,16 @@ class LoadFiles:
     """
 
     def __init__(self, directory: Path | None) -> None:
-        self._directory = Path(tempfile.gettempdir()) if directory is None else directory
+        self._given = directory
         self._paths: dict[int, Path] = {}
+
+    @property
+    def _directory(self) -> Path:
+        if self._given is not None:
+            return self._given
+        import tempfile  # noqa: PLC0415  # few logs load files
+
+        return Path(tempfile.gettempdir())
 
     def write(self, file_id: int, data: bytes, *, is_first: bool) -> None:
         """Add a block.

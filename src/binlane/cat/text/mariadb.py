@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from binlane.cat.text.event import (
     LOAD_BLOCKS,
@@ -24,16 +24,7 @@ from binlane.cat.text.options import TextOptions
 from binlane.cat.text.rows import row_count
 from binlane.cat.text.session import END
 from binlane.cat.text.tables import table_lines
-from binlane.codec.control import (
-    BinlogCheckpointEvent,
-    FormatDescriptionEvent,
-    IncidentEvent,
-    RotateEvent,
-    StopEvent,
-)
-from binlane.codec.encryption import StartEncryptionEvent
 from binlane.codec.event import Event, encode_event
-from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.rows import (
     RowsEvent,
@@ -43,11 +34,15 @@ from binlane.codec.rows import (
     uncompressed,
 )
 from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
-from binlane.codec.types import Flavor, GtidExtraFlag, GtidFlag, HeaderFlag
-from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
+from binlane.codec.types import EventType, Flavor, GtidExtraFlag, GtidFlag, HeaderFlag
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
+
+if TYPE_CHECKING:
+    from binlane.codec.control import BinlogCheckpointEvent, RotateEvent, StopEvent
+    from binlane.codec.encryption import StartEncryptionEvent
+    from binlane.codec.load_data import ExecuteLoadQueryEvent
+    from binlane.codec.transaction import GtidEvent, GtidListEvent, XaPrepareEvent, XidEvent
 
 _HEAD: Final = (
     "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;",
@@ -80,25 +75,25 @@ class MariadbText(EventText):
         self._row_comments: list[str] = []
         self._row_count = 0
         self._skips_replication = False
-        self._renderers: Mapping[type, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
+        self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
             {
-                FormatDescriptionEvent: self._format_description,
-                RotateEvent: self._rotate,
-                StopEvent: self._stop,
-                BinlogCheckpointEvent: self._checkpoint,
-                GtidListEvent: self._gtid_list,
-                GtidEvent: self._gtid,
-                QueryEvent: self._query,
-                QueryCompressedEvent: self._query,
-                XidEvent: self._xid,
-                IntvarEvent: self._intvar,
-                RandEvent: self._rand,
-                UserVarEvent: self._user_var,
-                IncidentEvent: self._incident,
-                XaPrepareEvent: self._xa_prepare,
-                StartEncryptionEvent: self._start_encryption,
-                DeleteFileEvent: self._delete_file,
-                ExecuteLoadQueryEvent: self._execute_load_query,
+                EventType.FORMAT_DESCRIPTION: self._format_description,
+                EventType.ROTATE: self._rotate,
+                EventType.STOP: self._stop,
+                EventType.BINLOG_CHECKPOINT: self._checkpoint,
+                EventType.GTID_LIST: self._gtid_list,
+                EventType.GTID: self._gtid,
+                EventType.QUERY: self._query,
+                EventType.QUERY_COMPRESSED: self._query,
+                EventType.XID: self._xid,
+                EventType.INTVAR: self._intvar,
+                EventType.RAND: self._rand,
+                EventType.USER_VAR: self._user_var,
+                EventType.INCIDENT: self._incident,
+                EventType.XA_PREPARE_LOG: self._xa_prepare,
+                EventType.START_ENCRYPTION: self._start_encryption,
+                EventType.DELETE_FILE: self._delete_file,
+                EventType.EXECUTE_LOAD_QUERY: self._execute_load_query,
                 **dict.fromkeys(LOAD_BLOCKS, self._file_block),
             }
         )
@@ -154,7 +149,7 @@ class MariadbText(EventText):
         else:
             yield from self._flush_rows()
             yield from self._skip_replication(event)
-            yield from self._renderers.get(type(body), self._other)(event, body)
+            yield from self._renderers.get(event.header.type_code, self._other)(event, body)
 
     def _skip_replication(self, event: Event) -> Iterator[str]:
         skips = bool(event.header.flags & HeaderFlag.SKIP_REPLICATION)

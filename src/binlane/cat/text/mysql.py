@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from binlane.cat.text.event import (
     LOAD_BLOCKS,
@@ -21,22 +21,9 @@ from binlane.cat.text.load_files import LoadFiles
 from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.cat.text.session import END, is_of_transaction
 from binlane.cat.text.tables import generated_key_line, table_lines
-from binlane.codec.control import (
-    FormatDescriptionEvent,
-    IncidentEvent,
-    RotateEvent,
-    StopEvent,
-)
+from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
-from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent
-from binlane.codec.mysql_transaction import (
-    AnonymousGtidEvent,
-    MysqlGtidEvent,
-    PreviousGtidsEvent,
-    TaggedGtidEvent,
-)
-from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
-from binlane.codec.query import QueryEvent, RowsQueryEvent
+from binlane.codec.query import QueryEvent
 from binlane.codec.rows import (
     DeleteRowsEvent,
     PartialUpdateRowsEvent,
@@ -46,12 +33,18 @@ from binlane.codec.rows import (
     WriteRowsEvent,
 )
 from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.transaction import XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
-from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 from binlane.errors import UnsupportedError
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
+
+if TYPE_CHECKING:
+    from binlane.codec.control import RotateEvent, StopEvent
+    from binlane.codec.load_data import ExecuteLoadQueryEvent
+    from binlane.codec.mysql_transaction import MysqlGtidEvent, PreviousGtidsEvent
+    from binlane.codec.payload import TransactionPayloadEvent
+    from binlane.codec.query import RowsQueryEvent
+    from binlane.codec.transaction import XaPrepareEvent, XidEvent
 
 _GTID_TYPES: Final = frozenset(
     {EventType.GTID_LOG, EventType.ANONYMOUS_GTID_LOG, EventType.GTID_TAGGED_LOG}
@@ -74,12 +67,9 @@ _ROW_FLAGS: Final = (
     (RowsFlag.COMPLETE_ROWS, "COMPLETE_ROWS_F"),
     (RowsFlag.USE_SQL_FOREIGN_KEY, "USE_SQL_FOREIGN_KEY_F"),
 )
-_VALUES_FOR_QUERY: Final = (IntvarEvent, RandEvent, UserVarEvent)
-_NOT_ROW_FORMAT: Final = (
-    *_VALUES_FOR_QUERY,
-    *LOAD_BLOCKS,
-    DeleteFileEvent,
-    ExecuteLoadQueryEvent,
+_VALUES_FOR_QUERY: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
+_NOT_ROW_FORMAT: Final = frozenset(
+    {*_VALUES_FOR_QUERY, *LOAD_BLOCKS, EventType.DELETE_FILE, EventType.EXECUTE_LOAD_QUERY}
 )
 _MAY_HAVE_STATEMENTS: Final = 1
 # Of a server that tells when it committed, but not what it is; older ones tell neither.
@@ -108,24 +98,24 @@ class MysqlText(EventText):
         self._in_payload = False
         # Of the server that the transaction was committed on; 0 where no GTID told it.
         self._server_version = 0
-        self._renderers: Mapping[type, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
+        self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
             {
-                FormatDescriptionEvent: self._start,
-                RotateEvent: self._rotate,
-                StopEvent: self._stop,
-                PreviousGtidsEvent: self._previous_gtids,
-                **dict.fromkeys((MysqlGtidEvent, AnonymousGtidEvent, TaggedGtidEvent), self._gtid),
-                QueryEvent: self._query,
-                RowsQueryEvent: self._rows_query,
-                TransactionPayloadEvent: self._payload,
-                XidEvent: self._xid,
-                IntvarEvent: self._intvar,
-                RandEvent: self._rand,
-                UserVarEvent: self._user_var,
-                IncidentEvent: self._incident,
-                XaPrepareEvent: self._xa_prepare,
-                DeleteFileEvent: self._delete_file,
-                ExecuteLoadQueryEvent: self._execute_load_query,
+                EventType.FORMAT_DESCRIPTION: self._start,
+                EventType.ROTATE: self._rotate,
+                EventType.STOP: self._stop,
+                EventType.PREVIOUS_GTIDS_LOG: self._previous_gtids,
+                **dict.fromkeys(_GTID_TYPES, self._gtid),
+                EventType.QUERY: self._query,
+                EventType.ROWS_QUERY: self._rows_query,
+                EventType.TRANSACTION_PAYLOAD: self._payload,
+                EventType.XID: self._xid,
+                EventType.INTVAR: self._intvar,
+                EventType.RAND: self._rand,
+                EventType.USER_VAR: self._user_var,
+                EventType.INCIDENT: self._incident,
+                EventType.XA_PREPARE_LOG: self._xa_prepare,
+                EventType.DELETE_FILE: self._delete_file,
+                EventType.EXECUTE_LOAD_QUERY: self._execute_load_query,
                 **dict.fromkeys(LOAD_BLOCKS, self._file_block),
             }
         )
@@ -191,12 +181,12 @@ class MysqlText(EventText):
             yield from self._rows(event, body, table_map)
         elif isinstance(body, TableMapEvent):
             yield from self._table_map(event, body)
-        elif isinstance(body, _VALUES_FOR_QUERY):
+        elif event.header.type_code in _VALUES_FOR_QUERY:
             # They are printed with their statement, behind its position.
-            self._values += self._renderers[type(body)](event, body)
+            self._values += self._renderers[event.header.type_code](event, body)
         else:
             yield from self._flush_rows()
-            yield from self._renderers.get(type(body), self._other)(event, body)
+            yield from self._renderers.get(event.header.type_code, self._other)(event, body)
 
     def _check_row_format(self, event: Event) -> None:
         body = event.body
@@ -204,7 +194,7 @@ class MysqlText(EventText):
             event.header.flags & HeaderFlag.THREAD_SPECIFIC
             or (self._in_transaction and not is_of_transaction(body.query))
         )
-        if is_statement or isinstance(body, _NOT_ROW_FORMAT):
+        if is_statement or event.header.type_code in _NOT_ROW_FORMAT:
             raise UnsupportedError(
                 f"{event.header.type_name} is not of row format, which --require-row-format asks",
                 hint="leave the option away, or set binlog_format=ROW where the log is written",
@@ -312,6 +302,8 @@ class MysqlText(EventText):
         yield "# " + body.query.decode("utf-8", "surrogateescape").replace("\n", "\n# ")
 
     def _payload(self, event: Event, body: TransactionPayloadEvent) -> Iterator[str]:
+        from binlane.codec.payload import PayloadCompression  # noqa: PLC0415  # as the event was
+
         compression = PayloadCompression(body.compression).name
         yield from self._event_line(
             event,

@@ -8,11 +8,9 @@ from functools import lru_cache
 from typing import Final
 
 from binlane.cat.row_count import count_rows
-from binlane.cat.text.json_values import diffs_text
 from binlane.cat.text.values import ValuePrinter, column_text
 from binlane.codec.buffer import Reader
 from binlane.codec.columns import Column, whole_or_unsupported
-from binlane.codec.json_diff import decode_diffs
 from binlane.codec.rows import (
     DeleteRowsEvent,
     PartialUpdateRowsEvent,
@@ -152,6 +150,9 @@ def _after_printer(
 
 
 def _diff_line(line: _ColumnLine, index: int) -> _ColumnLine:
+    from binlane.cat.text.json_values import diffs_text  # noqa: PLC0415  # few tables have JSON
+    from binlane.codec.json_diff import decode_diffs  # noqa: PLC0415
+
     def print_diffs(reader: Reader) -> str:
         return diffs_text(decode_diffs(reader.take(reader.u32())).diffs, f"@{index + 1}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from binlane.codec.buffer import Reader
 from binlane.codec.charsets import charset_of
@@ -18,9 +18,11 @@ from binlane.codec.numbers import decimal_from_bytes, decode_double
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.types import Flavor, HeaderFlag
-from binlane.codec.variables import UserVarEvent, UserVarType
 from binlane.errors import CodecError
 from binlane.names import quote
+
+if TYPE_CHECKING:
+    from binlane.codec.variables import UserVarEvent
 
 END: Final = "/*!*/;"
 _Switch = tuple[str, int, bool]
@@ -49,7 +51,6 @@ _MICROSECONDS_MAX: Final = 999999
 _UTF8: Final = 33
 # MySQL 8.0.5 has these modes no more and refuses them.
 _REMOVED_SQL_MODES: Final = 0x1003FF00
-_NUMBERS: Final = frozenset({UserVarType.REAL, UserVarType.INT, UserVarType.DECIMAL})
 
 
 class SessionState:
@@ -129,13 +130,16 @@ class SessionState:
         Raises:
             CodecError: If the value's bytes are not what its type says.
         """
+        from binlane.codec.variables import UserVarType  # noqa: PLC0415  # as the event was
+
         name = quote(body.name.decode("utf-8", "surrogateescape"))
         text = f"SET @{name}:={_user_value(body, self._flavor)}{END}"
         charset = self._known.get("CHARSET")
         if self._flavor is Flavor.MARIADB or charset is None:
             yield text
             return
-        has_charset = body.type_code in _NUMBERS
+        numbers = {UserVarType.REAL, UserVarType.INT, UserVarType.DECIMAL}
+        has_charset = body.type_code in numbers
         connection = body.collation_id if has_charset else _UTF8
         yield _set_charset((_UTF8, connection, _UTF8), self._flavor)
         yield text
@@ -264,6 +268,8 @@ _ALWAYS: Final[Mapping[str, _SetText]] = MappingProxyType(
 
 
 def _user_value(body: UserVarEvent, flavor: Flavor) -> str:
+    from binlane.codec.variables import UserVarType  # noqa: PLC0415  # as the event was
+
     if body.is_null or body.type_code is None:
         return "NULL"
     if body.type_code == UserVarType.INT:

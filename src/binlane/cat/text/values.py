@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from binlane.cat.text.json_values import MYSQL_ESCAPES, json_literal
+from binlane.cat.text.escapes import MYSQL_ESCAPES
 from binlane.codec import numbers, strings, temporal
 from binlane.codec.buffer import Reader
 from binlane.codec.columns import Column
-from binlane.codec.json_binary import decode_json
 from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import CodecError, UnsupportedError
 
@@ -201,6 +200,9 @@ def _set(column: Column) -> ColumnText:
 
 
 def _json(column: Column) -> ColumnText:
+    from binlane.cat.text.json_values import json_literal  # noqa: PLC0415  # few tables have JSON
+    from binlane.codec.json_binary import decode_json  # noqa: PLC0415
+
     read = strings.counted_bytes(column.metadata)
     return ColumnText(lambda reader: json_literal(decode_json(read(reader))), "JSON")
 
