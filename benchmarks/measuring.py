@@ -13,6 +13,8 @@ from pathlib import Path
 
 from benchmarks.logs import DIRECTORY, MEGABYTES, log
 
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -70,7 +72,11 @@ def run(command: Sequence[str]) -> Figures:
     Raises:
         CalledProcessError: If it fails.
     """
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # Where bytecode is not kept, every start would compile all modules.
+    environment = {key: value for key, value in os.environ.items() if key != _NO_BYTECODE}
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
