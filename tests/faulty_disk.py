@@ -229,9 +229,16 @@ class VolatileDisk(FaultyDisk):
 
     def sync_directory(self, path: Path) -> None:
         super().sync_directory(path)
-        names = {name: node for name, node in self._names.items() if name.parent == path}
-        kept = {name: node for name, node in self._durable_names.items() if name.parent != path}
-        self._durable_names = {**kept, **names}
+        if path != self._root and self._root not in path.parents:
+            return
+        with self._lock:
+            # A lock file, say, that the program made without this disk.
+            for other in path.iterdir():
+                if other not in self._names and other.is_file():
+                    self._names[other] = _Node(other.read_bytes())
+            names = {name: node for name, node in list(self._names.items()) if name.parent == path}
+            kept = {name: node for name, node in self._durable_names.items() if name.parent != path}
+            self._durable_names = {**kept, **names}
 
     def drop_cache(self, path: Path) -> None:
         super().drop_cache(path)

@@ -61,7 +61,8 @@ class Target:
             if not directory.exists():
                 directory.parent.mkdir(parents=True, exist_ok=True)
                 disk.make_directory(directory)
-                disk.sync_directory(directory.parent)
+            # Always: a run before may have ended between the two.
+            disk.sync_directory(directory.parent)
             self.record = Record.read(directory)
             done = self.record.reached.done if self.record else None
             self._definitions = {each.name: each for each in schedule.at(done)}

@@ -91,7 +91,8 @@ class Store:
                 if not directory.exists():
                     directory.parent.mkdir(parents=True, exist_ok=True)
                     disk.make_directory(directory)
-                    disk.sync_directory(directory.parent)
+                # Always: a process before may have ended between the two.
+                disk.sync_directory(directory.parent)
             lock = DirectoryLock(data_dir)
         except OSError as error:
             raise _unusable(error, data_dir) from error

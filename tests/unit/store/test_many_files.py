@@ -106,6 +106,7 @@ def test_a_catalog_of_the_version_before_is_brought_up(tmp_path: Path) -> None:
     connection = sqlite3.connect(Catalog.path_in(tmp_path))
     with connection:
         connection.execute("DROP TABLE binlog_files")
+        connection.execute("ALTER TABLE binlogs DROP COLUMN prepared")
         connection.execute("PRAGMA user_version = 2")
     with Store.open(tmp_path, SMALL) as store:
         assert store.binlogs["orders"].files() == files
