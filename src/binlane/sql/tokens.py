@@ -117,7 +117,9 @@ def literals(quote: str, *, backslash_escapes: bool) -> str:
     return f"{quote}(?:{escaped}|{quote}{quote})*+{quote}"
 
 
-def _compile(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
+@cache
+def pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
+    """The pattern of one token; compiling one takes longer than reading most statements."""
     single = literals("'", backslash_escapes=not no_backslash_escapes)
     double = literals('"', backslash_escapes=not no_backslash_escapes)
     name_in_quotes = BACKTICKS
@@ -145,13 +147,6 @@ def _compile(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str
     )
 
 
-PATTERNS: Final = {
-    (ansi_quotes, no_backslash_escapes): _compile(
-        ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes
-    )
-    for ansi_quotes in (False, True)
-    for no_backslash_escapes in (False, True)
-}
 WORD_PATTERN: Final = re.compile(rf"{WORD}++")
 KINDS: Final = {kind.name: kind for kind in TokenKind}
 QUOTED: Final = ("QUOTED_NAME", "STRING")
@@ -194,7 +189,7 @@ def _tokens(
     no_backslash_escapes: bool,
     runs: tuple[re.Pattern[str], ...] | None,
 ) -> Iterator[Token]:
-    match = PATTERNS[ansi_quotes, no_backslash_escapes].match
+    match = pattern(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes).match
     offset = 0
     open_comments: list[int] = []
     previous: Token | None = None
