@@ -146,8 +146,9 @@ def create(statement: CreateBinlog, log_id: int) -> Definition:
         log_id: Its new identity, 1 to 2^63-1.
 
     Raises:
-        DefinitionError: If the name is not allowed.
+        DefinitionError: If the name is not allowed, or one clause contradicts another.
     """
+    _check_clauses(statement.directives)
     # In CREATE nothing exists yet that a clause could reset, so their order means nothing.
     directives = sorted(statement.directives, key=lambda one: one.which is ScopeList.IGNORE)
     return Definition(
@@ -156,6 +157,18 @@ def create(statement: CreateBinlog, log_id: int) -> Definition:
         logging_mode=statement.logging_mode or LoggingMode.ROW,
         log_id=log_id,
     )
+
+
+def _check_clauses(directives: Sequence[Directive]) -> None:
+    """Refuse clauses of one CREATE that cannot both be meant."""
+    if {one.which for one in directives if one.objects is None} == set(ScopeList):
+        raise DefinitionError(
+            "IGNORE ALL contradicts LOG ALL", hint="leave one of the two clauses out"
+        )
+
+
+def _text(name: ScopeObject) -> str:
+    return quote(name) if isinstance(name, str) else str(name)
 
 
 def alter(definition: Definition, statement: AlterBinlog) -> Definition:
@@ -199,9 +212,8 @@ def apply_directives(scope: Scope, directives: Sequence[Directive]) -> Scope:
 def _dropped(scope: Scope, which: ScopeList, objects: Sequence[ScopeObject]) -> Scope:
     missing = [name for name in objects if name not in scope.objects(which)]
     if missing:
-        name = quote(missing[0]) if isinstance(missing[0], str) else str(missing[0])
         raise DefinitionError(
-            f"the {which.value} list has no {name}",
+            f"the {which.value} list has no {_text(missing[0])}",
             hint=f"it holds: {scope.render(which) or 'nothing'}",
         )
     return scope.dropped(which, objects)

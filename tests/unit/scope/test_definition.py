@@ -148,3 +148,10 @@ def test_an_unknown_binlog_names_those_that_exist() -> None:
 
 def test_a_duplicate_binlog_is_said() -> None:
     assert str(duplicate_binlog("a")) == "binlog 'a' exists already"
+
+
+def test_clauses_that_contradict_each_other_are_named() -> None:
+    statement = parse_binlog_statement("CREATE BINLOG 'b' LOG ALL, IGNORE ALL")
+    assert isinstance(statement, CreateBinlog)
+    with pytest.raises(DefinitionError, match="IGNORE ALL contradicts LOG ALL"):
+        create(statement, 1)
