@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
 
-LOGS = ("oltp", "bulk", "bulk_compressed", "statement")
+LOGS = ("oltp", "bulk", "bulk_compressed", "statement", "oltp_mysql", "bulk_mysql", "payload")
 BINLANE = [sys.executable, "-m", "binlane", "cat", "--quiet"]
 _BLOCK_BYTES = 1 << 20
 _SMALL_BYTES = 1000
