@@ -107,10 +107,14 @@ def _print_event(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
     if kind == _TABLE_MAP:
         need += state[lay.NOTE_AT]
     elif kind == _QUERY:
-        need += load_u32(data, state[lay.OFFSET] + 9)
+        need += load_u32(data, state[lay.OFFSET] + 9) + state[lay.NOTE_AT]
     elif kind == _ROWS_QUERY:
         # Each line end gets two characters more.
         need += 3 * load_u32(data, state[lay.OFFSET] + 9)
+    elif kind == _INTVAR and is_mysql:
+        if state[lay.NOTE_AT] + _EVENT_ROOM > buffers[lay.NOTE].shape[0]:
+            state[lay.NEED] = _EVENT_ROOM
+            return lay.NOTE_FULL
     elif kind == _ANNOTATION and not state[lay.SKIPS_NOTES]:
         # Each line has at least one character and a line end, and gets four more.
         note = _EVENT_ROOM + 3 * load_u32(data, state[lay.OFFSET] + 9)
@@ -160,6 +164,8 @@ def _print_mysql_event(data: Bytes, state: Longs, buffers: Buffers, kind: int) -
         return print_query(data, state, buffers)
     if kind == _ROWS_QUERY:
         return print_rows_query(data, state, buffers)
+    if kind == _INTVAR:
+        return print_intvar(data, state, buffers)
     return lay.ASK_EVENT
 
 

@@ -117,8 +117,8 @@ FLOAT_DIGITS: Final = 64
 """Behind the limbs of 32 bits of the longest fraction and the largest whole part of a DOUBLE."""
 STATE_SIZE: Final = SCRATCH + 1280
 
-# The buffers: what is printed next; the heads of a statement's rows events; its annotation; its
-# events as base64; its rows as text; all pieces of text; the plain form of a compressed event.
+# The buffers: what is printed next; the heads of a statement's rows events; its annotation, or, in
+# MySQL's logs, the values that a statement is told before it; its events as base64; its rows as text; all pieces of text; the plain form of a compressed event.
 OUT: Final = 0
 HEADS: Final = 1
 NOTE: Final = 2

@@ -11,7 +11,15 @@ from numba.extending import register_jitable
 from binlane.kernels import text_head as words
 from binlane.kernels import text_layout as lay
 from binlane.kernels.memory import copy_bytes, is_equal, load_i64, load_u16, load_u24, load_u32
-from binlane.kernels.text_head import HEADER, PRINTED, begin_event, body_end, put_phrase
+from binlane.kernels.text_head import (
+    HEADER,
+    PRINTED,
+    begin_event,
+    body_end,
+    put_head,
+    put_phrase,
+    put_place,
+)
 from binlane.kernels.text_numbers import put_number, put_padded, put_unsigned
 
 Bytes = npt.NDArray[np.uint8]
@@ -54,18 +62,29 @@ def print_xid(data: Bytes, state: Longs, buffers: Buffers) -> int:
 
 @register_jitable(forceinline=True)
 def print_intvar(data: Bytes, state: Longs, buffers: Buffers) -> int:
-    """LAST_INSERT_ID or INSERT_ID of the next statement, as MariaDB has it."""
+    """LAST_INSERT_ID or INSERT_ID of the next statement, which MySQL's tool prints with that."""
     body = state[lay.OFFSET] + HEADER
     if body_end(data, state) - body != 9:
         return lay.ASK_EVENT
     kind, value = int(data[body]), load_i64(data, body + 1)
     if value < 0 or not 1 <= kind <= 2:
         return lay.ASK_EVENT
-    at = begin_event(data, state, buffers)
-    out = buffers[lay.OUT]
-    at = put_phrase(out, at, words.SET_LAST_INSERT_ID if kind == 1 else words.SET_INSERT_ID)
-    state[lay.OUT_AT] = put_phrase(out, put_number(out, at, value), words.DELIMITER)
+    out, note = buffers[lay.OUT], buffers[lay.NOTE]
+    at = put_place(out, state[lay.OUT_AT], state)
+    if state[lay.IS_MYSQL]:
+        state[lay.OUT_AT] = at
+        at = put_head(note, state[lay.NOTE_AT], data, state, buffers[lay.TEXTS])
+        state[lay.NOTE_AT] = _put_insert_id(note, at, kind, value)
+    else:
+        at = put_head(out, at, data, state, buffers[lay.TEXTS])
+        state[lay.OUT_AT] = _put_insert_id(out, at, kind, value)
     return PRINTED
+
+
+@register_jitable
+def _put_insert_id(out: Bytes, at: int, kind: int, value: int) -> int:
+    at = put_phrase(out, at, words.SET_LAST_INSERT_ID if kind == 1 else words.SET_INSERT_ID)
+    return put_phrase(out, put_number(out, at, value), words.DELIMITER)
 
 
 @register_jitable(forceinline=True)
@@ -93,8 +112,13 @@ def print_query(data: Bytes, state: Longs, buffers: Buffers) -> int:
         return lay.ASK_EVENT
     if state[lay.IS_MYSQL] and not _follow(data, state, statement, end - statement):
         return lay.ASK_EVENT
-    at = begin_event(data, state, buffers)
     out = buffers[lay.OUT]
+    at = put_place(out, state[lay.OUT_AT], state)
+    if state[lay.IS_MYSQL]:
+        copy_bytes(out, at, buffers[lay.NOTE], 0, state[lay.NOTE_AT])
+        at += state[lay.NOTE_AT]
+        state[lay.NOTE_AT] = 0
+    at = put_head(out, at, data, state, buffers[lay.TEXTS])
     at = put_number(out, put_phrase(out, at, words.QUERY), load_u32(data, body))
     at = put_number(out, put_phrase(out, at, words.EXECUTION_TIME), load_u32(data, body + 4))
     at = put_number(out, put_phrase(out, at, words.ERROR_CODE), load_u16(data, body + 9))

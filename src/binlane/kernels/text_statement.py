@@ -79,10 +79,12 @@ def print_table(data: Bytes, state: Longs, buffers: Buffers, tables: Longs) -> i
     at = put_place(out, state[lay.OUT_AT], state)
     copy_bytes(out, at, buffers[lay.HEADS], 0, state[lay.HEADS_AT])
     at += state[lay.HEADS_AT]
-    copy_bytes(out, at, buffers[lay.NOTE], 0, state[lay.NOTE_AT])
-    at = put_head(out, at + state[lay.NOTE_AT], data, state, buffers[lay.TEXTS])
     state[lay.HEADS_AT] = 0
-    state[lay.NOTE_AT] = 0
+    if not state[lay.IS_MYSQL]:
+        copy_bytes(out, at, buffers[lay.NOTE], 0, state[lay.NOTE_AT])
+        at += state[lay.NOTE_AT]
+        state[lay.NOTE_AT] = 0
+    at = put_head(out, at, data, state, buffers[lay.TEXTS])
     length = tables[slot, lay.TABLE_NAME_LENGTH]
     if _TELLS_FACTS <= state[lay.SERVER_VERSION] < _UNKNOWN_VERSION:
         length = tables[slot, lay.TABLE_FACTS_LENGTH]
@@ -371,7 +373,8 @@ def _print_images(source: Bytes, state: Longs, buffers: Buffers, layouts: Longs)
 @register_jitable(forceinline=True)
 def _end_statement(data: Bytes, state: Longs, buffers: Buffers) -> int:
     """Print what a statement's rows events have left, unless its caller has to."""
-    state[lay.NOTE_AT] = 0
+    if not state[lay.IS_MYSQL]:
+        state[lay.NOTE_AT] = 0
     state[lay.STATEMENT] += 1
     out = buffers[lay.OUT]
     at = state[lay.OUT_AT]

@@ -42,8 +42,10 @@ _HARMLESS: Final = (
     PreviousGtidsEvent,
     RowsQueryEvent,
     TransactionPayloadEvent,
+    IntvarEvent,
+    RandEvent,
+    UserVarEvent,
 )
-_OF_NEXT_STATEMENT: Final = (IntvarEvent, RandEvent, UserVarEvent)
 # Variables that are set when they change, and only then.
 _PLAIN: Final = frozenset(
     {
@@ -92,9 +94,7 @@ class SessionContext:
         self._state[[lay.STAMP, *(zone + lay.MOMENT_UNTIL for zone in zones)]] = -1
         query, self._query = self._query, None
         if query is not None:
-            knows = self._state[lay.KNOWS_QUERY]
             self._set_query(query)
-            self._state[lay.KNOWS_QUERY] = knows
 
     def feed(self, event: Event) -> None:
         """Take an event that `TextLines` has printed."""
@@ -109,10 +109,6 @@ class SessionContext:
             state[lay.PARALLEL] = body.flags & GtidFlag.ALLOW_PARALLEL
         elif isinstance(body, QueryEvent):
             self._feed_query(event, body)
-        elif isinstance(body, _OF_NEXT_STATEMENT):
-            if state[lay.IS_MYSQL]:
-                # `TextLines` holds them until it prints the statement.
-                state[lay.KNOWS_QUERY] = 0
         elif not isinstance(body, _HARMLESS):
             self._forget_query()
 

@@ -18,6 +18,7 @@ from binlane.codec.event import Event
 from binlane.kernels import text_layout as lay
 
 _PARTS: Final = (lay.HEADS, lay.ENCODED, lay.ROWS)
+_MYSQL_PARTS: Final = (*_PARTS, lay.NOTE)
 _FACTS: Final = (
     lay.HAS_GTID,
     lay.AWAITS_BEGIN,
@@ -43,6 +44,11 @@ class Handover:
         self._state = state
         self._parts = parts
 
+    @property
+    def _kinds(self) -> tuple[int, ...]:
+        """The parts that the reference takes; MariaDB's annotation waits in the kernel."""
+        return _MYSQL_PARTS if self._state[lay.IS_MYSQL] else _PARTS
+
     def give(self, tables: Iterable[Event] = ()) -> None:
         """Let the reference go on behind the kernel.
 
@@ -50,16 +56,17 @@ class Handover:
             tables: TABLE_MAPs of the statement, if the reference is to print rows.
         """
         state = self._state
-        heads, bodies, comments = (
+        heads, bodies, comments, *values = (
             # Each part ends with a line end, which the reference adds by itself.
             [text[:-1].decode("utf-8", "surrogateescape")] if text else []
-            for text in map(self._parts.taken, _PARTS)
+            for text in map(self._parts.taken, self._kinds)
         )
         has_gtid, awaits_begin, in_transaction, in_payload, version = state[list(_FACTS)].tolist()
         progress = Progress(
             row_heads=heads,
             row_bodies=bodies,
             row_comments=comments,
+            values=values[0] if values else [],
             row_count=int(state[lay.ROW_COUNT]) if state[lay.COUNTS_ROWS] else 0,
             has_gtid=bool(has_gtid),
             awaits_begin=bool(awaits_begin),
@@ -73,8 +80,8 @@ class Handover:
     def take(self) -> None:
         """Let the kernel go on behind the reference."""
         state, progress = self._state, self._renderer.progress
-        texts = (progress.row_heads, progress.row_bodies, progress.row_comments)
-        for part, held in zip(_PARTS, texts, strict=True):
+        texts = (progress.row_heads, progress.row_bodies, progress.row_comments, progress.values)
+        for part, held in zip(_MYSQL_PARTS, texts, strict=True):
             for text in held:
                 self._parts.add(part, f"{text}\n".encode("utf-8", "surrogateescape"))
         state[lay.ROW_COUNT] = progress.row_count

@@ -68,7 +68,6 @@ def can_print(options: TextOptions) -> bool:
         or options.print_table_metadata
         or options.rewrite_databases
         or (options.base64_output is Base64Output.NEVER and not options.verbose)
-        or options.flavor is Flavor.MYSQL
     )
 
 
@@ -76,7 +75,7 @@ class FastText:
     """Prints the events of files, one file after the other.
 
     Args:
-        renderer: Prints what the kernel does not; it gets no event of rows.
+        renderer: Prints what the kernel does not.
         options: What to print; `can_print` is true of them.
         write: Takes text; it is done with it when it returns.
         kernel: `print_events` of the kernels.
@@ -154,6 +153,7 @@ class FastText:
         self._is_foreign = False
         self._window = TextWindow(self._state, source, size_bytes=self._window_bytes)
         self._context.forget()
+        self._handover.take()
         state = self._state
         state[lay.CHECKSUM] = -1
         state[lay.STATEMENT] += 1
@@ -211,6 +211,7 @@ class FastText:
         asks_more = has_long_zone or options.require_row_format or lacks_base64
         self._is_foreign = (
             (is_mysql and asks_more)
+            or options.flavor not in {None, format_.flavor}
             or format_.header_length != HEADER_LENGTH
             or bool(format_.foreign_lengths)
             or any(format_.post_header_length(kind) != length for kind, length in _POST_HEADERS)

@@ -87,8 +87,6 @@ class MysqlText(EventText):
 
     def __init__(self, options: TextOptions, load_files: LoadFiles) -> None:
         super().__init__(options, load_files)
-        # Of the statement that comes next.
-        self._values: list[str] = []
         # Whether a FORMAT_DESCRIPTION came, other than those with which relay logs begin.
         self._has_begun_log = False
         self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
@@ -182,7 +180,7 @@ class MysqlText(EventText):
             yield from self._table_map(event, body)
         elif event.header.type_code in _VALUES_FOR_QUERY:
             # They are printed with their statement, behind its position.
-            self._values += self._renderers[event.header.type_code](event, body)
+            self._progress.values += self._renderers[event.header.type_code](event, body)
         else:
             yield from self._flush_rows()
             yield from self._renderers.get(event.header.type_code, self._other)(event, body)
@@ -287,7 +285,7 @@ class MysqlText(EventText):
             self._progress.in_transaction = False
 
     def _take_values(self) -> Iterator[str]:
-        values, self._values = self._values, []
+        values, self._progress.values = self._progress.values, []
         yield from values
 
     def _execute_load_query(self, event: Event, body: ExecuteLoadQueryEvent) -> Iterator[str]:

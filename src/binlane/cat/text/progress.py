@@ -18,6 +18,7 @@ class Progress:
         row_bodies: Those events in base64, with their TABLE_MAPs.
         row_comments: Their rows.
         row_count: MariaDB: how many rows they are.
+        values: MySQL: what the next statement is told before it.
         has_gtid: MySQL: a GTID came.
         awaits_begin: MySQL: no statement came behind it.
         in_transaction: MySQL: a transaction has begun and not ended.
@@ -29,6 +30,7 @@ class Progress:
     row_bodies: list[str] = field(default_factory=list)
     row_comments: list[str] = field(default_factory=list)
     row_count: int = 0
+    values: list[str] = field(default_factory=list)
     has_gtid: bool = False
     awaits_begin: bool = False
     in_transaction: bool = False

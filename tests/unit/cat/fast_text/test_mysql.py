@@ -26,7 +26,7 @@ from binlane.codec.rows import (
     WriteRowsEvent,
 )
 from binlane.codec.transaction import XidEvent
-from binlane.codec.types import ChecksumAlgorithm, ColumnType, EventType
+from binlane.codec.types import ChecksumAlgorithm, ColumnType, EventType, Flavor
 from binlane.codec.variables import IntvarEvent
 from binlane.kernels.load import Build, running
 from tests import build
@@ -198,6 +198,23 @@ def test_statements_are_told_what_they_need() -> None:
     assert_same_everywhere(log(*events))
 
 
+def test_values_come_with_their_statement() -> None:
+    first, last = IntvarEvent(kind=1, value=2**63), IntvarEvent(kind=2, value=7)
+    insert = query(b"INSERT INTO t VALUES (1)")
+    cases: tuple[tuple[Event | Body, ...], ...] = (
+        (insert, last, last, insert, first, last, insert, insert),
+        (insert, *[last] * 60, insert),
+        (insert, last, TABLE, rows(), insert, insert),
+        (insert, last, TABLE, replace(rows(), flags=0), last, insert),
+        (insert, last, query(b"DROP DATABASE d", flags=8), insert, last),
+        (insert, last, GTID, BEGIN, XidEvent(xid=1), insert),
+        (TABLE, replace(rows(), flags=0)),
+    )
+    for events in cases:
+        assert_same_everywhere(log(*events))
+        assert_same(log(*events), log(*events))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -321,10 +338,12 @@ def test_payloads(body: Body, checksum: ChecksumAlgorithm) -> None:
         TextOptions(verbose=2, skip_gtids=True),
         TextOptions(verbose=2, base64_output=Base64Output.NEVER),
         TextOptions(verbose=2, require_row_format=True),
+        TextOptions(verbose=2, flavor=Flavor.MARIADB, base64_output=Base64Output.DECODE_ROWS),
+        TextOptions(verbose=2, flavor=Flavor.MYSQL),
         TextOptions(verbose=2, idempotent=True, disable_log_bin=True, set_charset="utf8mb4"),
     ],
 )
-@pytest.mark.parametrize("name", ["my97_txn", "my97_compressed", "my97_format_mixed"])
+@pytest.mark.parametrize("name", ["my97_txn", "my97_compressed", "my97_format_mixed", "md1011_txn"])
 def test_options_of_mysqlbinlog(name: str, options: TextOptions) -> None:
     for _, data in fixture_set(name).binlogs:
         for sizes in (WHOLE, TINY):

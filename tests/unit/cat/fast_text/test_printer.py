@@ -28,7 +28,7 @@ from binlane.codec.rows import (
     WriteRowsV1Event,
 )
 from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import ColumnType, Flavor
+from binlane.codec.types import ColumnType
 from binlane.kernels.load import Build, running
 from tests import build
 from tests.fixture_sets import fixture_names, fixture_set
@@ -285,7 +285,6 @@ def test_local_time_is_that_of_the_system(zone: str) -> None:
         TextOptions(rewrite_databases={"a": "b"}),
         TextOptions(base64_output=Base64Output.NEVER),
         TextOptions(print_row_event_positions=False),
-        TextOptions(flavor=Flavor.MYSQL),
     ],
 )
 def test_what_the_kernel_does_not_print(options: TextOptions) -> None:
