@@ -2,9 +2,9 @@
 
 `oltp` is sysbench's oltp_write_only over four tables; `bulk` 25 columns of all common types,
 written, updated and deleted by thousands of rows; `bulk_compressed` the same with
-log_bin_compress; `statement` sysbench again in STATEMENT format; `payload` (where
-BINLANE_MYSQLD and BINLANE_MYSQL_BASE name a MySQL server) `bulk` in MySQL's compressed
-transactions.
+log_bin_compress; `statement` sysbench again in STATEMENT format. Where BINLANE_MYSQLD and
+BINLANE_MYSQL_BASE name a MySQL server, `oltp_mysql` and `bulk_mysql` are the same of that one, and
+`payload` is `bulk` in its compressed transactions.
 
     python -m benchmarks.logs [--megabytes N] [--directory DIR] [NAME...]
 """
@@ -36,8 +36,11 @@ MEGABYTES = {
     "bulk": 500,
     "bulk_compressed": 250,
     "statement": 50,
+    "oltp_mysql": 300,
+    "bulk_mysql": 500,
     "payload": 150,
 }
+MYSQL = frozenset({"oltp_mysql", "bulk_mysql", "payload"})
 _OPTIONS = (*SOURCE_OPTIONS, "--max-binlog-size=1G", "--sync-binlog=0", "--max-allowed-packet=64M")
 _OPTIONS_FAST = ("--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=256M")
 _ROWS_A_STATEMENT = 4000
@@ -74,7 +77,7 @@ def log(name: str, *, megabytes: int | None = None, directory: Path = DIRECTORY)
     path = directory / f"{name}-{size}.000001"
     if path.exists():
         return path
-    if name == "payload" and "BINLANE_MYSQLD" not in os.environ:
+    if name in MYSQL and "BINLANE_MYSQLD" not in os.environ:
         return None
     directory.mkdir(parents=True, exist_ok=True)
     print(f"making {path}", file=sys.stderr, flush=True)
@@ -89,15 +92,15 @@ def log(name: str, *, megabytes: int | None = None, directory: Path = DIRECTORY)
 def served(name: str, megabytes: int) -> Iterator[tuple[Account, str]]:
     """A running server that has just written such a log, and the log's name."""
     with _server(name) as server:
-        fill = _sysbench if name in {"oltp", "statement"} else _bulk
+        fill = _sysbench if name in {"oltp", "oltp_mysql", "statement"} else _bulk
         yield server, fill(server, megabytes << 20)
 
 
 @contextmanager
 def _server(name: str) -> Iterator[Account]:
     with tempfile.TemporaryDirectory() as directory:
-        if name == "payload":
-            with _mysql(Path(directory)) as account:
+        if name in MYSQL:
+            with _mysql(Path(directory), compresses=name == "payload") as account:
                 yield account
             return
         options = [*_OPTIONS, *_OPTIONS_FAST]
@@ -110,7 +113,7 @@ def _server(name: str) -> Iterator[Account]:
 
 
 @contextmanager
-def _mysql(work: Path) -> Iterator[Account]:
+def _mysql(work: Path, *, compresses: bool) -> Iterator[Account]:
     """A MySQL server: BINLANE_MYSQLD is its command, BINLANE_MYSQL_BASE its base directory."""
     command = os.environ["BINLANE_MYSQLD"].split()
     base, data, port = os.environ["BINLANE_MYSQL_BASE"], work / "data", 33961
@@ -131,12 +134,12 @@ def _mysql(work: Path) -> Iterator[Account]:
         "--secure-file-priv=",
         f"--plugin-dir={base}/usr/lib/mysql/plugin",
         "--log-bin=binlog",
-        "--binlog-row-metadata=FULL",
-        "--binlog-transaction-compression=ON",
         "--max-binlog-size=1G",
         "--sync-binlog=0",
         "--innodb-flush-log-at-trx-commit=0",
     ]
+    if compresses:
+        options += ["--binlog-row-metadata=FULL", "--binlog-transaction-compression=ON"]
     with subprocess.Popen([*common, *options], stderr=subprocess.DEVNULL) as process:
         try:
             _wait(port)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.logs import DIRECTORY, MEGABYTES, log
+from benchmarks.logs import DIRECTORY, MEGABYTES, MYSQL, log
 
 _NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
@@ -61,7 +61,7 @@ def chosen_logs(given: argparse.Namespace) -> Iterator[tuple[str, Path]]:
 def official_tool(name: str) -> list[str]:
     """The command that prints a log's rows as text; BINLANE_MYSQLBINLOG names MySQL's."""
     tool = "mariadb-binlog --no-defaults"
-    if name == "payload":
+    if name in MYSQL:
         tool = os.environ.get("BINLANE_MYSQLBINLOG", "mysqlbinlog")
     return [*tool.split(), "--base64-output=decode-rows", "-vv"]
 

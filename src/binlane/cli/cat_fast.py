@@ -61,10 +61,12 @@ def print_fast(
         CodecError: At the first fault; what stands before it is printed.
     """
     from binlane.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
+    from binlane.cat.text.lines import TextLines  # noqa: PLC0415
     from binlane.kernels.load import kernels  # noqa: PLC0415
     from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.store.chunks import base_name  # noqa: PLC0415
 
+    assert isinstance(renderer, TextLines), "text is what was asked for"
     output.flush()
     printer = FastText(
         renderer, request.text_options(), output.buffer.write, kernel=kernels().print_events

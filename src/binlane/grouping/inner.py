@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CHUNK_LENGTH: Final = 1 << 17
 _HINT: Final = "the file is damaged here: fetch it again from its source"
-_NEVER_INSIDE: Final = frozenset({EventType.FORMAT_DESCRIPTION, EventType.TRANSACTION_PAYLOAD})
+NEVER_INSIDE: Final = frozenset({EventType.FORMAT_DESCRIPTION, EventType.TRANSACTION_PAYLOAD})
 
 
 def expanded(event: Event, format_: Format, *, file: str = "") -> Iterator[Event]:
@@ -92,13 +92,13 @@ def _inner_events(
     carrier: Event, payload: TransactionPayloadEvent, format_: Format
 ) -> Iterator[Event]:
     plain_format = replace(format_, checksum=ChecksumAlgorithm.NONE)
-    source = _Source(_chunks(payload))
+    source = _Source(payload_chunks(payload))
     number, left = 0, payload.uncompressed_size
     while left:
         number += 1
         head = source.take(HEADER_LENGTH)
         header = EventHeader.decode(head)
-        if not HEADER_LENGTH <= header.length <= left or header.type_code in _NEVER_INSIDE:
+        if not HEADER_LENGTH <= header.length <= left or header.type_code in NEVER_INSIDE:
             raise CodecError(
                 f"event {number} of the payload is a {header.type_name} of {header.length} bytes; "
                 f"{left} of its {payload.uncompressed_size} bytes are left"
@@ -113,8 +113,12 @@ def _inner_events(
         )
 
 
-def _chunks(payload: TransactionPayloadEvent) -> Iterator[bytes]:
-    """The bytes of the events, decompressed in pieces as they are asked for."""
+def payload_chunks(payload: TransactionPayloadEvent) -> Iterator[bytes]:
+    """The bytes of a payload's events, decompressed in pieces as they are asked for.
+
+    Raises:
+        CodecError: Where they are broken.
+    """
     from binlane.codec.payload import PayloadCompression  # noqa: PLC0415  # as above
 
     if payload.compression == PayloadCompression.NONE:

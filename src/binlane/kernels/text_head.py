@@ -9,13 +9,20 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.kernels import text_layout as lay
-from binlane.kernels.memory import copy_bytes, load_i64, load_u32
+from binlane.kernels.memory import copy_bytes, crc32, load_i64, load_u32
 from binlane.kernels.text_memory import store_u64
 from binlane.kernels.text_numbers import BLANK, eight_digits, put_hex8, put_number
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
+Buffers = tuple[Bytes, ...]
 Phrase = tuple[int, int]
+
+# What a kernel's function gives that has printed its event: go on with the next one.
+PRINTED: Final = -1
+HEADER: Final = 19
+LINE_END: Final = 10
+CARRIAGE_RETURN: Final = 13
 
 _PHRASE_PADDING: Final = bytes(16)
 _texts = bytearray()
@@ -56,10 +63,28 @@ END_OF_QUERY = phrase(b"\n/*!*/;\n")
 ANNOTATION = phrase(b"Annotate_rows:\n")
 ANNOTATION_LINE = phrase(b"#Q> ")
 TABLE_ID = phrase(b"table id ")
-ENDS_STATEMENT = phrase(b" flags: STMT_END_F")
 BINLOG = phrase(b"\nBINLOG '\n")
 END_OF_BINLOG = phrase(b"'/*!*/;\n")
 ROW_COUNT = phrase(b"# Number of rows: ")
+END_OF_PAYLOAD = phrase(b"# End of compressed events.\n")
+MYSQL_GTID = phrase(b"GTID\tlast_committed=")
+ANONYMOUS_GTID = phrase(b"Anonymous_GTID\tlast_committed=")
+SEQUENCE_NUMBER = phrase(b"\tsequence_number=")
+ROW_BASED = phrase(b"\trbr_only=yes\toriginal_committed_timestamp=")
+NOT_ROW_BASED = phrase(b"\trbr_only=no\toriginal_committed_timestamp=")
+IMMEDIATE_COMMITTED = phrase(b"\timmediate_commit_timestamp=")
+TRANSACTION_LENGTH = phrase(b"\ttransaction_length=")
+READ_COMMITTED = phrase(b"\n/*!50718 SET TRANSACTION ISOLATION LEVEL READ COMMITTED*//*!*/;")
+ORIGINAL_COMMIT = phrase(b"\n# original_commit_timestamp=")
+IMMEDIATE_COMMIT = phrase(b"# immediate_commit_timestamp=")
+SET_ORIGINAL_COMMIT = phrase(b"/*!80001 SET @@session.original_commit_timestamp=")
+SET_ORIGINAL_VERSION = phrase(b"/*!80014 SET @@session.original_server_version=")
+SET_IMMEDIATE_VERSION = phrase(b"/*!80014 SET @@session.immediate_server_version=")
+SET_GTID = phrase(b"SET @@SESSION.GTID_NEXT= '")
+ANONYMOUS = phrase(b"ANONYMOUS")
+END_OF_GTID = phrase(b"'/*!*/;\n")
+ROWS_QUERY = phrase(b"Rows_query\n# ")
+ROWS_QUERY_LINE = phrase(b"\n# ")
 # By the type's code, from 23 on and from 166 on.
 ROWS_NAMES = (phrase(b"Write_rows: "), phrase(b"Update_rows: "), phrase(b"Delete_rows: "))
 COMPRESSED_NAMES = (
@@ -67,11 +92,23 @@ COMPRESSED_NAMES = (
     phrase(b"Update_compressed_rows: "),
     phrase(b"Delete_compressed_rows: "),
 )
+PARTIAL_NAME = phrase(b"Update_rows_partial: ")
+FLAGS = phrase(b" flags:")
+# By their bits.
+FLAG_NAMES = (
+    phrase(b" STMT_END_F"),
+    phrase(b" NO_FOREIGN_KEY_CHECKS_F"),
+    phrase(b" RELAXED_UNIQUE_CHECKS_F"),
+    phrase(b" COMPLETE_ROWS_F"),
+    phrase(b" USE_SQL_FOREIGN_KEY_F"),
+)
+PARTITION = phrase(b"### Extra row info for partitioning: partition: ")
+SOURCE_PARTITION = phrase(b"### Extra row info for partitioning: source_partition: ")
+TARGET_PARTITION = phrase(b" target_partition: ")
 PHRASES = np.frombuffer(bytes(_texts), np.uint8)
 
 _SECONDS_A_DAY: Final = 86_400
 _HASH_SIGN: Final = 35
-_LINE_END: Final = 10
 _SIXTEEN_DIGITS: Final = 10**16
 
 
@@ -83,10 +120,13 @@ def put_phrase(out: Bytes, at: int, phrase: Phrase) -> int:
 
 
 @register_jitable(forceinline=True)
-def put_place(out: Bytes, at: int, position: int, state: Longs) -> int:
-    """`# at 4`: where the event stands in its file."""
+def put_place(out: Bytes, at: int, state: Longs) -> int:
+    """`# at 4`: where the event at OFFSET stands in its file; those of a payload at its end."""
+    position = state[lay.INNER]
+    if not position:
+        position = state[lay.BASE] + state[lay.OFFSET]
     at = _put_position(out, put_phrase(out, at, AT), position, state)
-    out[at] = _LINE_END
+    out[at] = LINE_END
     return at + 1
 
 
@@ -115,11 +155,68 @@ def put_head(out: Bytes, at: int, data: Bytes, state: Longs, texts: Bytes) -> in
         _set_stamp(timestamp, server, state, texts)
     copy_bytes(out, at, texts, 0, state[lay.STAMP_LENGTH])
     at += state[lay.STAMP_LENGTH]
-    at = _put_position(out, at, load_u32(data, offset + 13), state)
-    if state[lay.CHECKSUM]:
-        length = load_u32(data, offset + 9)
-        at = put_hex8(out, put_phrase(out, at, CRC), load_u32(data, offset + length - 4))
+    end = load_u32(data, offset + 13)
+    if state[lay.INNER]:
+        end = state[lay.INNER]
+    at = _put_position(out, at, end, state)
+    if state[lay.SHOWS_CHECKSUM]:
+        at = put_hex8(out, put_phrase(out, at, CRC), _checksum_of(data, offset, state))
     return put_phrase(out, at, TABULATOR)
+
+
+@register_jitable(forceinline=True)
+def begin_event(data: Bytes, state: Longs, buffers: Buffers) -> int:
+    """The place and the head of the event at OFFSET."""
+    out = buffers[lay.OUT]
+    at = put_place(out, state[lay.OUT_AT], state)
+    return put_head(out, at, data, state, buffers[lay.TEXTS])
+
+
+@register_jitable(forceinline=True)
+def body_end(data: Bytes, state: Longs) -> int:
+    """Where the event at OFFSET ends, but for its checksum."""
+    offset = state[lay.OFFSET]
+    return int(offset + load_u32(data, offset + 9) - state[lay.CHECKSUM])
+
+
+@register_jitable(forceinline=True)
+def _checksum_of(data: Bytes, offset: int, state: Longs) -> int:
+    """Of an event: its own, or the one that it would have outside of its payload."""
+    length = load_u32(data, offset + 9)
+    if not state[lay.INNER]:
+        return load_u32(data, offset + length - 4)
+    saved = seal(data, offset, state)
+    checksum = load_u32(data, offset + length)
+    unseal(data, offset, saved)
+    return checksum
+
+
+@register_jitable
+def seal(data: Bytes, offset: int, state: Longs) -> int:
+    """Give an event of a payload the checksum that it lacks there, over the four bytes behind it.
+
+    Returns:
+        Those bytes, for `unseal`.
+    """
+    length = load_u32(data, offset + 9)
+    saved = load_u32(data, offset + length)
+    _set_u32(data, offset + 9, length + 4)
+    _set_u32(data, offset + length, crc32(state[lay.CRC32], data, offset, length))
+    return saved
+
+
+@register_jitable
+def unseal(data: Bytes, offset: int, saved: int) -> None:
+    """Undo `seal`."""
+    length = load_u32(data, offset + 9) - 4
+    _set_u32(data, offset + 9, length)
+    _set_u32(data, offset + length, saved)
+
+
+@register_jitable
+def _set_u32(data: Bytes, at: int, value: int) -> None:
+    for index in range(4):
+        data[at + index] = value >> 8 * index & 0xFF
 
 
 @register_jitable
@@ -130,7 +227,7 @@ def _set_stamp(timestamp: int, server: int, state: Longs, texts: Bytes) -> None:
     """
     seconds = timestamp + state[lay.CLOCK_OFFSET]
     clock = seconds % _SECONDS_A_DAY
-    word = eight_digits(_calendar(seconds // _SECONDS_A_DAY))
+    word = eight_digits(calendar(seconds // _SECONDS_A_DAY))
     store_u64(texts, 0, _HASH_SIGN | (word >> 16) << 8 | BLANK << 56)
     hour = clock // 3600
     word = eight_digits(hour * 10_000 + clock // 60 % 60 * 100 + clock % 60)
@@ -152,8 +249,8 @@ def _set_stamp(timestamp: int, server: int, state: Longs, texts: Bytes) -> None:
 
 
 @register_jitable
-def _calendar(day: int) -> int:
-    """A day since 1970 as the number YYMMDD; years begin in March until the last line."""
+def calendar(day: int) -> int:
+    """A day since 1970 as the number YYYYMMDD; years begin in March until the last line."""
     day += 719_468
     era_day = day % 146_097
     year = (era_day - era_day // 1460 + era_day // 36_524 - era_day // 146_096) // 365
@@ -165,4 +262,4 @@ def _calendar(day: int) -> int:
     else:
         month -= 9
         year += 1
-    return year % 100 * 10_000 + month * 100 + month_day
+    return (day // 146_097 * 400 + year) * 10_000 + month * 100 + month_day

@@ -34,6 +34,8 @@ ASK_CLOCK: Final = 11
 """The time zone at TIME is needed."""
 STATEMENT_END: Final = 12
 """A statement's text is too long for `out`: heads, encoded and rows are to be written."""
+ASK_MOMENT: Final = 13
+"""The time zone at TIME is needed, and its name, for the time of a commit."""
 
 # The state between two calls.
 OFFSET: Final = 0
@@ -88,14 +90,35 @@ STAMP_LENGTH: Final = 50
 PLACE: Final = 51
 PLACE_LENGTH: Final = 52
 PLACE_DIGITS: Final = 53
-SCRATCH: Final = 56
+IS_MYSQL: Final = 56
+SHOWS_CHECKSUM: Final = 57
+QUERY_GAP: Final = 58
+"""Where, in the bytes at QUERY_VARIABLES, those variables stand that are a statement's own."""
+INNER: Final = 59
+"""Where the TRANSACTION_PAYLOAD ends whose events are printed; 0 outside of one."""
+INNER_EVENTS: Final = 60
+"""Events of it that are printed."""
+IN_PAYLOAD: Final = 61
+"""Whether such an event was printed whose end was not told yet."""
+HAS_GTID: Final = 62
+AWAITS_BEGIN: Final = 63
+IN_TRANSACTION: Final = 64
+SERVER_VERSION: Final = 65
+SKIPS_GTIDS: Final = 66
+MOMENT: Final = 67
+"""Of two times of commits the zone that was asked for: this one's, and from OTHER_MOMENT the first
+server's: from, until, offset, and the length of its name."""
+OTHER_MOMENT: Final = 71
+ASKED_MOMENT: Final = 75
+"""Which of them ASK_MOMENT is for."""
+SCRATCH: Final = 80
 """From here on the digits of a number are made."""
 FLOAT_DIGITS: Final = 64
 """Behind the limbs of 32 bits of the longest fraction and the largest whole part of a DOUBLE."""
 STATE_SIZE: Final = SCRATCH + 1280
 
-# The buffers: what is printed next; the heads of a statement's rows events; its annotation; its
-# events as base64; its rows as text; all pieces of text; the plain form of a compressed event.
+# The buffers: what is printed next; the heads of a statement's rows events; its annotation, or, in
+# MySQL's logs, the values that a statement is told before it; its events as base64; its rows as text; all pieces of text; the plain form of a compressed event.
 OUT: Final = 0
 HEADS: Final = 1
 NOTE: Final = 2
@@ -104,8 +127,16 @@ ROWS: Final = 4
 TEXTS: Final = 5
 PLAIN: Final = 6
 BUFFERS: Final = 7
-STAMP_BYTES: Final = 128
-"""At the start of TEXTS: time and server of the event before, as text."""
+ZONE: Final = 128
+ZONE_BYTES_MAX: Final = 32
+FIXED_BYTES: Final = 192
+"""At the start of TEXTS: time and server of the event before, as text; at ZONE and behind it the
+names of two zones."""
+
+# Of a MOMENT.
+MOMENT_UNTIL: Final = 1
+MOMENT_OFFSET: Final = 2
+ZONE_LENGTH: Final = 3
 PADDING: Final = 64
 
 # Phases of a rows event.
@@ -123,7 +154,9 @@ TABLE_COLUMNS: Final = 4
 TABLE_LAYOUT: Final = 5
 TABLE_NAME: Final = 6
 TABLE_NAME_LENGTH: Final = 7
-TABLE_SIZE: Final = 8
+TABLE_FACTS_LENGTH: Final = 8
+"""Of the name with the line behind it that newer servers of MySQL have."""
+TABLE_SIZE: Final = 9
 NO_TABLE: Final = -1
 
 # A layout's head.
@@ -166,3 +199,4 @@ BITS: Final = 12  # size in bytes, bits
 OLD_DATETIME: Final = 13
 OLD_TIME: Final = 14
 OLD_TIMESTAMP: Final = 15
+ESCAPED: Final = 16  # a STRING as mysqlbinlog prints it

@@ -7,14 +7,14 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.kernels import text_layout as lay
-from binlane.kernels.memory import copy_bytes, load_i64, load_le, load_u32
-from binlane.kernels.text_memory import store_u64
+from binlane.kernels.memory import load_i64, load_le, load_u32
+from binlane.kernels.text_floats import put_float
+from binlane.kernels.text_memory import copy_long, store_u64
 from binlane.kernels.text_numbers import (
     BLANK,
     FAILED,
     VALUE_ROOM,
     put_decimal,
-    put_float,
     put_integer,
     put_number,
     put_padded,
@@ -22,6 +22,7 @@ from binlane.kernels.text_numbers import (
 from binlane.kernels.text_values import (
     put_bits,
     put_datetime,
+    put_escaped,
     put_old_datetime,
     put_old_time,
     put_quoted_date,
@@ -81,7 +82,7 @@ def put_image(  # registers, not memory: this is the inner loop
         length = layouts[column + lay.PIECE_LENGTH]
         if at + length > limit:
             return FULL, position
-        copy_bytes(out, at, texts, layouts[column + lay.PIECE], length)
+        copy_long(out, at, texts, layouts[column + lay.PIECE], length)
         if mark >= 0:
             out[at + mark] = _ONE
         at += length
@@ -121,12 +122,14 @@ def _put_value(  # as above
         if size < 8 and value >> (8 * size - 1):
             value -= 1 << 8 * size
         return put_integer(out, at, value, size), after
-    if kind == lay.STRING:
+    if kind == lay.STRING or kind == lay.ESCAPED:
         length = load_le(data, position, size)
         if length > end - after:
             return ODD, position
         if at + 4 * length > out.shape[0] - VALUE_ROOM - lay.PADDING:
             return FULL, position
+        if kind == lay.ESCAPED:
+            return put_escaped(out, at, data, after, length), after + length
         return put_string(out, at, data, after, length), after + length
     if kind == lay.DECIMAL:
         scale = layouts[column + lay.DETAIL]

@@ -11,12 +11,20 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from binlane.kernels.memory import load_be, load_i64, load_u24
-from binlane.kernels.text_memory import LANES, copy_lanes, first_bit, store_u16, store_u64
+from binlane.kernels.text_memory import (
+    LANES,
+    copy_lanes,
+    copy_literal_lanes,
+    first_bit,
+    store_u16,
+    store_u64,
+)
 from binlane.kernels.text_numbers import (
     BLANK,
     DOT,
     FAILED,
     MINUS,
+    TENS,
     ZERO,
     eight_digits,
     put_number,
@@ -31,6 +39,12 @@ _TIME_BIAS = 0x800000
 _DATETIME_BIAS = 0x8000000000
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _SIXES = np.frombuffer(_ALPHABET, np.uint8).astype(np.int64)
+# The eight bits of each byte as characters, the highest one first.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1) + np.uint8(48)
+_BINARY = _BITS.view("<i8").ravel().astype(np.int64)
+# Of the characters that mysqlbinlog writes with a backslash and a letter, the letter.
+_LETTERS = np.zeros(256, np.int64)
+_LETTERS[np.frombuffer(b"\b\t\n\f\r'\\", np.uint8)] = np.frombuffer(b"btnfr'\\", np.uint8)
 # Two characters of base64 for twelve bits.
 _TWELVES = (_SIXES[np.arange(4096) >> 6] | _SIXES[np.arange(4096) & 63] << 8).astype(np.int64)
 
@@ -69,10 +83,7 @@ def put_fraction(out: Bytes, at: int, fraction: int, digits: int) -> int:
     if digits == 0:
         return at
     stored = digits + digits % 2
-    limit = 1
-    for _ in range(stored):
-        limit *= 10
-    if fraction >= limit:
+    if fraction >= TENS[stored]:
         return FAILED
     out[at] = DOT
     put_padded(out, at + 1, fraction, stored)
@@ -189,9 +200,11 @@ def put_bits(out: Bytes, at: int, data: Bytes, start: int, bits: int) -> int:
     out[at] = 98
     out[at + 1] = QUOTE
     at += 2
-    for bit in range(unused, (bits + 7) // 8 * 8):
-        out[at] = ZERO + (data[start + bit // 8] >> (7 - bit % 8) & 1)
-        at += 1
+    store_u64(out, at, _BINARY[data[start]] >> 8 * unused)
+    at += 8 - unused
+    for index in range(1, (bits + 7) // 8):
+        store_u64(out, at, _BINARY[data[start + index]])
+        at += 8
     out[at] = QUOTE
     return at + 1
 
@@ -223,6 +236,40 @@ def put_string(out: Bytes, at: int, data: Bytes, start: int, length: int) -> int
         digit += 0 if digit < 10 else 39
         store_u64(out, at, 0x3030785C + ((byte >> 4) << 16) + (digit << 24))
         at += 4
+        done += 1
+    out[at] = QUOTE
+    return at + 1
+
+
+@register_jitable
+def put_escaped(out: Bytes, at: int, data: Bytes, start: int, length: int) -> int:
+    r"""A string in quotes as `put_string`; quotes, backslashes and line ends have one before them."""
+    out[at] = QUOTE
+    at += 1
+    done = 0
+    while done < length:
+        mask = copy_literal_lanes(out, at, data, start + done)
+        left = length - done
+        if left < LANES:
+            mask &= (1 << left) - 1
+        if mask == 0:
+            step = min(left, LANES)
+            at += step
+            done += step
+            continue
+        plain = first_bit(mask)
+        at += plain
+        done += plain
+        byte = int(data[start + done])
+        letter = int(_LETTERS[byte])
+        if letter:
+            store_u16(out, at, 0x5C | letter << 8)
+            at += 2
+        else:
+            digit = byte & 15
+            digit += 0 if digit < 10 else 39
+            store_u64(out, at, 0x3030785C + ((byte >> 4) << 16) + (digit << 24))
+            at += 4
         done += 1
     out[at] = QUOTE
     return at + 1

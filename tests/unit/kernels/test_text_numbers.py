@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binlane.kernels import text_layout as lay
+from binlane.kernels.text_floats import put_float
 from binlane.kernels.text_numbers import (
     FAILED,
     decimal_size,
     put_decimal,
-    put_float,
     put_hex8,
     put_integer,
     put_unsigned,
@@ -38,18 +38,37 @@ def written(end: int) -> str:
 @example(9007199254740993.0)
 @example(99999999999999999999.0)
 @example(-0.0)
+@example(0.0625)
+@example(0.1)
+@example(0.09999999999999999)
+@example(9.999999999999999822364)
+@example(4503599627370497.5)
+@example(0.5)
+@example(1234567.891)
 def test_a_double_has_twenty_digits(value: float) -> None:
     (bits,) = struct.unpack("<q", DOUBLE.pack(value))
     assert written(put_float(OUT, 0, bits, 8, 20, STATE)) == f"{value:.20g}"
 
 
-@given(st.floats(allow_nan=False, width=32))
+@given(st.floats(-1e17, 1e17) | st.floats(-2, 2))
+def test_usual_doubles_too(value: float) -> None:
+    (bits,) = struct.unpack("<q", DOUBLE.pack(value))
+    assert written(put_float(OUT, 0, bits, 8, 20, STATE)) == f"{value:.20g}"
+
+
+@given(st.floats(allow_nan=False, width=32) | st.floats(-1, 1, width=32))
 @example(999999.5)
+@example(99999.9453125)
+@example(999999.4375)
+@example(0.5)
+@example(0.00099999994)
+@example(0.100000001)
 @example(0.0001)
 @example(16777216.0)
 def test_a_float_has_six_digits(value: float) -> None:
-    (bits,) = struct.unpack("<I", FLOAT.pack(value))
-    assert written(put_float(OUT, 0, bits, 4, 6, STATE)) == f"{value:.6g}"
+    data = FLOAT.pack(value)
+    (bits,), (exact,) = struct.unpack("<I", data), FLOAT.unpack(data)
+    assert written(put_float(OUT, 0, bits, 4, 6, STATE)) == f"{exact:.6g}"
 
 
 def test_nan_keeps_its_sign() -> None:

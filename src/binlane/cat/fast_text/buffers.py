@@ -110,6 +110,18 @@ class TextBuffers:
             self._state[lay.SPILLED] = int(bool(self._files))
         self._print(buffer)
 
+    def taken(self, buffer: int) -> bytes:
+        """A part of a statement, which is empty then."""
+        file, end = self._files.pop(buffer, None), int(self._state[_ENDS[buffer]])
+        text = self._arrays[buffer][:end].tobytes()
+        self._state[_ENDS[buffer]] = 0
+        if file is None:
+            return text
+        self._state[lay.SPILLED] = int(bool(self._files))
+        file.seek(0)
+        with file:
+            return file.read() + text
+
     def has(self, buffer: int) -> bool:
         """Whether a part of a statement is not empty."""
         return buffer in self._files or bool(self._state[_ENDS[buffer]])

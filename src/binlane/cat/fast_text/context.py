@@ -6,7 +6,7 @@ or time: if its context is that of the one before, which is kept here.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,10 @@ from binlane.codec.control import (
     StopEvent,
 )
 from binlane.codec.event import Event
-from binlane.codec.query import QueryEvent
-from binlane.codec.status_vars import decode_status_vars
+from binlane.codec.mysql_transaction import MysqlGtidEvent, PreviousGtidsEvent
+from binlane.codec.payload import TransactionPayloadEvent
+from binlane.codec.query import QueryEvent, RowsQueryEvent
+from binlane.codec.status_vars import decode_status_vars, encode_status_vars
 from binlane.codec.transaction import GtidEvent, GtidListEvent, XidEvent
 from binlane.codec.types import GtidFlag, HeaderFlag
 from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
@@ -36,6 +38,10 @@ _HARMLESS: Final = (
     BinlogCheckpointEvent,
     GtidListEvent,
     XidEvent,
+    MysqlGtidEvent,
+    PreviousGtidsEvent,
+    RowsQueryEvent,
+    TransactionPayloadEvent,
     IntvarEvent,
     RandEvent,
     UserVarEvent,
@@ -55,10 +61,13 @@ _PLAIN: Final = frozenset(
         "TABLE_MAP_FOR_UPDATE",
         "MASTER_DATA_WRITTEN",
         "INVOKER",
+        "UPDATED_DB_NAMES",
+        "DEFAULT_COLLATION_FOR_UTF8MB4",
     }
 )
-# Those of one statement alone, which stand behind all others, with their bytes.
-_OWN: Final = {"HRNOW": 4, "XID": 9}
+# Those of one statement alone: MySQL's microseconds, MariaDB's and its XID.
+_MYSQL_OWN: Final = 13
+_OWN: Final = frozenset({_MYSQL_OWN, 128, 129})
 
 
 class SessionContext:
@@ -72,7 +81,7 @@ class SessionContext:
     def __init__(self, state: Longs, layouts: Layouts) -> None:
         self._state = state
         self._layouts = layouts
-        self._query: tuple[bytes, bytes] | None = None
+        self._query: _Query | None = None
 
     def forget(self) -> None:
         """Know nothing, as at the beginning of a file."""
@@ -81,16 +90,18 @@ class SessionContext:
 
     def restore(self) -> None:
         """Give the layouts their texts again, after they have forgotten them."""
-        self._state[lay.STAMP] = -1
+        zones = (lay.MOMENT, lay.OTHER_MOMENT)
+        self._state[[lay.STAMP, *(zone + lay.MOMENT_UNTIL for zone in zones)]] = -1
         query, self._query = self._query, None
         if query is not None:
-            self._set_query(*query)
+            self._set_query(query)
 
     def feed(self, event: Event) -> None:
         """Take an event that `TextLines` has printed."""
         state, body = self._state, event.body
-        skips = bool(event.header.flags & HeaderFlag.SKIP_REPLICATION)
-        state[lay.SKIPS_REPLICATION] = int(skips)
+        if not state[lay.IS_MYSQL]:
+            skips = bool(event.header.flags & HeaderFlag.SKIP_REPLICATION)
+            state[lay.SKIPS_REPLICATION] = int(skips)
         if isinstance(body, GtidEvent):
             state[lay.KNOWS_GTID] = 1
             state[lay.DOMAIN] = body.domain_id
@@ -107,33 +118,61 @@ class SessionContext:
         if variables is None or flags & HeaderFlag.THREAD_SPECIFIC:
             self._forget_query()
         elif not flags & HeaderFlag.SUPPRESS_USE:
-            self._set_query(body.database, variables)
-        elif self._query is None or not is_of_transaction(body.query):
+            self._set_query(_Query(body.database, *variables))
+        elif not is_of_transaction(body.query):
             self._forget_query()
         else:
             # Its database does not count.
-            self._set_query(self._query[0], variables)
+            database = None if self._query is None else self._query.database
+            self._set_query(_Query(database, *variables))
 
     def _forget_query(self) -> None:
         self._query = None
         self._state[lay.KNOWS_QUERY] = 0
 
-    def _set_query(self, database: bytes, variables: bytes) -> None:
+    def _set_query(self, query: _Query) -> None:
         state = self._state
         state[lay.KNOWS_QUERY] = 1
-        if (database, variables) == self._query:
+        if query == self._query:
             return
-        start, length = self._layouts.add_text(database)
-        state[lay.QUERY_DATABASE], state[lay.QUERY_DATABASE_LENGTH] = start, length
-        start, length = self._layouts.add_text(variables)
+        start, length = self._layouts.add_text(query.database or b"")
+        state[lay.QUERY_DATABASE] = start
+        # No database has this length.
+        state[lay.QUERY_DATABASE_LENGTH] = length if query.database is not None else -1
+        start, length = self._layouts.add_text(query.before + query.behind)
         state[lay.QUERY_VARIABLES], state[lay.QUERY_VARIABLES_LENGTH] = start, length
-        self._query = database, variables
+        state[lay.QUERY_GAP] = len(query.before)
+        self._query = query
 
 
-def _context(body: QueryEvent) -> bytes | None:
-    """The status variables of a statement but for its own; None if others are among them."""
-    names = [variable.name for variable in decode_status_vars(body.status_vars)]
-    data = body.status_vars
-    while names and names[-1] in _OWN:
-        data = data[: len(data) - _OWN[names.pop()]]
-    return data if _PLAIN.issuperset(names) else None
+class _Query(NamedTuple):
+    """What the session knows of a statement.
+
+    Attributes:
+        database: None where it is not known.
+        before: Status variables before those of the statement alone.
+        behind: Those behind them.
+    """
+
+    database: bytes | None
+    before: bytes
+    behind: bytes
+
+
+def _context(body: QueryEvent) -> tuple[bytes, bytes] | None:
+    """A statement's status variables before and behind its own; None if others are among them."""
+    variables = decode_status_vars(body.status_vars)
+    if not _PLAIN.issuperset(variable.name for variable in variables if variable.code not in _OWN):
+        return None
+    own = [number for number, variable in enumerate(variables) if variable.code in _OWN]
+    # Where none is, MySQL would write its own behind those of lower codes, MariaDB behind all.
+    first = next(
+        (number for number, variable in enumerate(variables) if variable.code >= _MYSQL_OWN),
+        len(variables),
+    )
+    if own:
+        first = own[0]
+        if own != list(range(first, first + len(own))):
+            return None
+    before = encode_status_vars(variables[:first])
+    return before, encode_status_vars(variables[first + len(own) :])

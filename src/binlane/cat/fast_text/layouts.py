@@ -6,7 +6,7 @@ printed from the decoded event by `text_rows`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.cat.text.event import one_line
+from binlane.cat.text.tables import generated_key_line
 from binlane.cat.text.values import column_text
 from binlane.codec.columns import Column
 from binlane.codec.numbers import decimal_length
@@ -78,7 +79,7 @@ class Layouts:
         self.texts: Bytes = np.zeros(1 << 16, np.uint8)
         self._by_slot: dict[int, _Table] = {}
         self._layouts_end = 0
-        self._texts_end = lay.STAMP_BYTES
+        self._texts_end = lay.FIXED_BYTES
 
     @property
     def is_full(self) -> bool:
@@ -96,6 +97,10 @@ class Layouts:
         for table in kept:
             slot = self.add_table(table.table_map, table.body, flavor)
             self.tables[slot, lay.TABLE_STATEMENT] = statement
+
+    def forget(self) -> None:
+        """Forget all texts and all tables, as another flavor prints them otherwise."""
+        self._clear(_TABLES)
 
     def add_text(self, text: bytes) -> tuple[int, int]:
         """Keep some bytes; where they stand and how many they are."""
@@ -115,13 +120,15 @@ class Layouts:
             flavor: Of the file.
         """
         slot = self._slot(table_map.table_id)
-        name = f"Table_map: {_name(table_map)}"
-        triggers = " (has triggers)" if table_map.flags & _HAS_TRIGGERS else ""
-        text = f"{name} mapped to number {table_map.table_id}{triggers}\n"
+        text = f"Table_map: {_name(table_map)} mapped to number {table_map.table_id}"
+        if flavor is Flavor.MARIADB and table_map.flags & _HAS_TRIGGERS:
+            text += " (has triggers)"
+        facts = f"{generated_key_line(table_map)}\n" if flavor is Flavor.MYSQL else ""
         row = self.tables[slot]
         row[lay.TABLE_ID] = table_map.table_id
         row[lay.TABLE_BODY], row[lay.TABLE_BODY_LENGTH] = self.add_text(body)
-        row[lay.TABLE_NAME], row[lay.TABLE_NAME_LENGTH] = self._piece(text)
+        row[lay.TABLE_NAME], length = self._piece(f"{text}\n{facts}")
+        row[lay.TABLE_FACTS_LENGTH], row[lay.TABLE_NAME_LENGTH] = length, length - len(facts)
         row[lay.TABLE_STATEMENT] = -1
         row[lay.TABLE_COLUMNS] = len(table_map.column_types)
         row[lay.TABLE_LAYOUT] = lay.NO_LAYOUT
@@ -136,6 +143,12 @@ class Layouts:
             at = (at + 1) & mask
         return at
 
+    def mapped(self, statement: int) -> Iterator[TableMapEvent]:
+        """The tables that a statement has mapped."""
+        for slot, table in self._by_slot.items():
+            if self.tables[slot, lay.TABLE_STATEMENT] == statement:
+                yield table.table_map
+
     def table_map(self, slot: int) -> TableMapEvent:
         """The table at a slot."""
         return self._by_slot[slot].table_map
@@ -144,7 +157,7 @@ class Layouts:
         """Make the layout of a table's images of a kind that have the columns of a bitmap."""
         table = self._by_slot[slot]
         present = int.from_bytes(bitmap, "little")
-        shapes = {column: _shape(column) for column in table.columns or ()}
+        shapes = {column: _shape(column, flavor) for column in table.columns or ()}
         columns = [column for column in shapes if present >> column.index & 1]
         # A column that is not here, but cannot be read, is an error all the same.
         is_covered = bool(columns) and None not in shapes.values()
@@ -211,10 +224,17 @@ def _columns(table_map: TableMapEvent, flavor: Flavor) -> tuple[Column, ...] | N
         return None
 
 
-def _shape(column: Column) -> _Shape | None:
+def _shape(column: Column, flavor: Flavor) -> _Shape | None:
     """How the kernel reads a column; None if it does not."""
     measure = _SHAPES.get(column.type)
-    return None if measure is None else measure(column)
+    shape = None if measure is None else measure(column)
+    if flavor is Flavor.MARIADB or shape is None:
+        return shape
+    kind, size, detail = shape
+    if kind == lay.OLD_DATETIME:
+        # mysqlbinlog gives it no quotes.
+        return None
+    return (lay.ESCAPED if kind == lay.STRING else kind), size, detail
 
 
 def _integer(size: int) -> Callable[[Column], _Shape]:

@@ -1,18 +1,17 @@
-"""Prints MariaDB's logs through the text kernel: the same text as `text.TextLines`, at speed.
+"""Prints logs through the text kernel: the same text as `text.TextLines`, at speed.
 
 The kernel prints what fills a log. What it stops for is done here: events of rarer kinds go to
 `TextLines`, which also knows the session's state; tables are taken in when they are first mapped;
-compressed rows are inflated; rows with values that the kernel leaves alone are printed by
-`text_rows`. A file that another server wrote, or whose format is of old, goes to `TextLines` whole.
+compressed rows are inflated, and the events of a TRANSACTION_PAYLOAD stand in a window of their
+own; rows with values that the kernel leaves alone are printed by `text_rows`. A file whose format
+is of old, or that the options ask something of which is not done here, goes to `TextLines` whole.
 """
 
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -21,19 +20,23 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.cat.fast_text.buffers import SPILL_BYTES, TextBuffers, Write
+from binlane.cat.fast_text.clock import zone_at
 from binlane.cat.fast_text.context import SessionContext
+from binlane.cat.fast_text.handover import Handover
+from binlane.cat.fast_text.inflate import plain_rows
 from binlane.cat.fast_text.layouts import Layouts
+from binlane.cat.fast_text.payload import Payload
 from binlane.cat.fast_text.window import TextWindow
-from binlane.cat.renderer import Renderer
-from binlane.cat.text.event import UNFINISHED, printable_rows
+from binlane.cat.text.event import printable_rows
+from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.cat.text.rows import row_count
-from binlane.codec.buffer import Reader
-from binlane.codec.compression import decompress_record
-from binlane.codec.event import Event
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event, EventHeader
 from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC, Format
+from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
-from binlane.codec.types import EventType, Flavor
+from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.errors import CodecError
 from binlane.grouping.inner import expanded
 from binlane.grouping.native import crc32_address
@@ -46,18 +49,13 @@ Bytes = npt.NDArray[np.uint8]
 
 WINDOW_BYTES: Final = 4 << 20
 _BUFFER_BYTES: Final = 4 << 20
-_DAY: Final = 86_400
-_QUARTER: Final = 900
 _POST_HEADERS: Final = (
     (EventType.QUERY, 13),
     (EventType.TABLE_MAP, 8),
     (EventType.WRITE_ROWS_V1, 8),
 )
 _ID_BYTES: Final = 6
-_ROWS_POST_HEADER: Final = 8
-_TYPE_AT: Final = 4
-_SERVER_ID: Final = slice(5, 9)
-_END_AND_FLAGS: Final = slice(13, 19)
+_FLAGS_AT: Final = 17
 _BINLOG: Final = b"\nBINLOG '\n"
 _END_OF_BINLOG: Final = b"'/*!*/;\n"
 
@@ -70,7 +68,6 @@ def can_print(options: TextOptions) -> bool:
         or options.print_table_metadata
         or options.rewrite_databases
         or (options.base64_output is Base64Output.NEVER and not options.verbose)
-        or options.flavor is Flavor.MYSQL
     )
 
 
@@ -78,7 +75,7 @@ class FastText:
     """Prints the events of files, one file after the other.
 
     Args:
-        renderer: Prints what the kernel does not; it gets no event of rows.
+        renderer: Prints what the kernel does not.
         options: What to print; `can_print` is true of them.
         write: Takes text; it is done with it when it returns.
         kernel: `print_events` of the kernels.
@@ -89,7 +86,7 @@ class FastText:
 
     def __init__(  # noqa: PLR0913  # sizes are for tests
         self,
-        renderer: Renderer,
+        renderer: TextLines,
         options: TextOptions,
         write: Write,
         *,
@@ -106,13 +103,18 @@ class FastText:
         self._layouts = Layouts(with_types=options.verbose > 1)
         self._context = SessionContext(self._state, self._layouts)
         self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
+        self._handover = Handover(renderer, self._state, self._parts)
         self._window_bytes = window_bytes
+        # What stands around the window, if it is not the log itself.
+        self._payload: Payload | None = None
+        self._flavor = Flavor.MARIADB
+        self._is_foreign = False
         self._plain: Bytes = np.zeros(lay.PADDING, np.uint8)
         self._format: Format | None = None
         self._path = self._name = ""
         self._state[lay.VERBOSE] = options.verbose
         self._state[lay.ENCODES] = options.prints_base64
-        self._state[lay.COUNTS_ROWS] = options.print_row_count
+        self._state[lay.SKIPS_GTIDS] = options.skip_gtids
         self._state[lay.SKIPS_NOTES] = options.skip_annotate
         self._state[lay.LENGTH_MAX] = EVENT_LENGTH_MAX
         self._state[lay.CRC32] = crc32_address()
@@ -130,6 +132,7 @@ class FastText:
                 lay.ASK_ROWS: self._print_rows,
                 lay.ASK_IMAGES: self._inflate,
                 lay.ASK_CLOCK: self._set_clock,
+                lay.ASK_MOMENT: self._set_moment,
                 lay.STATEMENT_END: self._end_statement,
             }
         )
@@ -147,8 +150,10 @@ class FastText:
             StoreError: If the file cannot be read, or a temporary one written.
         """
         self._path, self._name, self._format = path, name, None
+        self._is_foreign = False
         self._window = TextWindow(self._state, source, size_bytes=self._window_bytes)
         self._context.forget()
+        self._handover.take()
         state = self._state
         state[lay.CHECKSUM] = -1
         state[lay.STATEMENT] += 1
@@ -156,17 +161,21 @@ class FastText:
         try:
             while not self._window.has_event and self._window.fill():
                 pass
-            if self._window.event_bytes() == MAGIC:
+            head = self._window.event_bytes()
+            if head == MAGIC:
                 return
-            self._print_event()
-            while not self._is_foreign() and self._print_window():
+            self._is_foreign = _begins_relay_log(head)
+            if not self._is_foreign:
+                self._print_event()
+            while not self._is_foreign and self._print_window():
                 pass
-            if self._is_foreign():
+            if self._is_foreign:
                 self._print_rest()
-            self._print_unfinished()
+            self._handover.give()
         finally:
             self._parts.flush()
-            self._drop_pending()
+            self._parts.drop()
+            self._state[[lay.NOTE_AT, lay.ROW_COUNT]] = 0
 
     def _print_window(self) -> bool:
         """Go on until something is done that the kernel stopped for; False at the file's end."""
@@ -185,55 +194,105 @@ class FastText:
     def _room(self, buffer: int) -> Callable[[], None]:
         return lambda: self._parts.make_room(buffer, int(self._state[lay.NEED]))
 
-    def _is_foreign(self) -> bool:
-        """Whether the file is one that the kernel does not read."""
-        format_ = self._format
-        if format_ is None:
-            return False
-        return format_.flavor is not Flavor.MARIADB or any(
-            format_.post_header_length(kind) != length for kind, length in _POST_HEADERS
+    def _set_format(self, format_: Format) -> None:
+        """Take a FORMAT_DESCRIPTION, which may be that of a file that the kernel does not read."""
+        options, state = self._options, self._state
+        is_mysql = format_.flavor is Flavor.MYSQL
+        if format_.flavor is not self._flavor:
+            self._layouts.forget()
+            self._context.restore()
+        self._format, self._flavor = format_, format_.flavor
+        state[lay.IS_MYSQL] = is_mysql
+        state[lay.CHECKSUM] = state[lay.SHOWS_CHECKSUM] = format_.checksum_length
+        state[lay.COUNTS_ROWS] = options.print_row_count and not is_mysql
+        # The kernel has no more room for the names of time zones.
+        has_long_zone = any(len(name.encode()) > lay.ZONE_BYTES_MAX for name in time.tzname)
+        lacks_base64 = options.base64_output is Base64Output.NEVER
+        asks_more = has_long_zone or options.require_row_format or lacks_base64
+        self._is_foreign = (
+            (is_mysql and asks_more)
+            or options.flavor not in {None, format_.flavor}
+            or format_.header_length != HEADER_LENGTH
+            or bool(format_.foreign_lengths)
+            or any(format_.post_header_length(kind) != length for kind, length in _POST_HEADERS)
         )
 
     def _print_rest(self) -> None:
         """The rest of a file without the kernel."""
-        self._parts.flush()
         window = self._window
+        self._handover.give(self._tables())
         walker = Walker(
             window.rest(), file=self._path, position=window.position, format_=self._format
         )
         for event in walker.events():
             assert walker.format is not None, "events come behind a format"
-            for inner in expanded(event, walker.format):
+            for inner in expanded(event, walker.format, file=self._path):
                 self._print_lines(self._renderer.lines(inner, file=self._name))
+        self._handover.take()
 
     def _decoded(self) -> Event:
         """The event that the kernel stopped at."""
-        window, format_ = self._window, self._format
+        window = self._window
+        if self._payload is not None:
+            return self._payload.event(window, int(self._state[lay.INNER_EVENTS]))
         walker = Walker(
             iter((window.event_bytes(),)),
             file=self._path,
             position=window.position,
-            format_=format_,
+            format_=self._format,
         )
-        event = next(walker.events())
-        self._format = walker.format
-        return event
+        return next(walker.events())
 
     def _print_event(self) -> None:
-        event = self._decoded()
-        state = self._state
-        if state[lay.CHECKSUM] < 0 and self._format is not None:
-            state[lay.CHECKSUM] = self._format.checksum_length
-        lines = self._renderer.lines(event, file=self._name)
-        if self._has_pending():
-            first = next(lines, None)
-            if first is not None:
-                self._print_lines(iter((first,)))
-            self._print_unfinished()
-        self._print_lines(lines)
+        """Let the reference print an event."""
+        is_piece = self._window.event_type == EventType.PARTIAL_ROW_DATA
+        if is_piece and self._format is not None and self._payload is None:
+            # Pieces of an event stand one behind the other.
+            self._is_foreign = True
+            return
+        event, state = self._decoded(), self._state
+        self._handover.give(self._tables() if isinstance(event.body, RowsEvent) else ())
+        self._print_lines(self._renderer.lines(event, file=self._name))
+        self._handover.take()
+        if isinstance(event.body, RowsEvent) and event.body.ends_statement:
+            state[lay.STATEMENT] += 1
+        if isinstance(event.body, FormatDescriptionEvent):
+            self._set_format(event.body.format)
         self._forget_texts()
         self._context.feed(event)
-        self._window.skip(event.next_position)
+        if self._payload is not None:
+            state[lay.OFFSET] += event.header.length
+            state[lay.INNER_EVENTS] += 1
+        else:
+            self._window.skip(event.next_position)
+        if isinstance(event.body, TransactionPayloadEvent):
+            self._print_payload(event, event.body)
+
+    def _tables(self) -> Iterator[Event]:
+        """TABLE_MAPs of the statement that the next event belongs to."""
+        for table in self._layouts.mapped(int(self._state[lay.STATEMENT])):
+            yield Event(EventHeader.decode(self._window.event_bytes()), table)
+
+    def _print_payload(self, carrier: Event, body: TransactionPayloadEvent) -> None:
+        """Print the events of a TRANSACTION_PAYLOAD: a window moves along in it."""
+        assert self._format is not None, "events come behind a format"
+        state = self._state
+        place = state[[lay.BASE, lay.OFFSET, lay.END, lay.CHECKSUM]]
+        log, payload = self._window, Payload(carrier, body, self._format, file=self._path)
+        state[[lay.CHECKSUM, lay.INNER_EVENTS]] = 0
+        state[lay.INNER] = carrier.next_position
+        try:
+            self._payload = payload
+            size = min(self._window_bytes, max(body.uncompressed_size, lay.PADDING))
+            # Before its first event there is no magic, as there is none behind that of a file.
+            self._window = TextWindow(state, payload.source, size_bytes=size, base=len(MAGIC))
+            while self._print_window():
+                pass
+            payload.finish(int(state[lay.INNER_EVENTS]))
+        finally:
+            state[lay.INNER] = 0
+            state[[lay.BASE, lay.OFFSET, lay.END, lay.CHECKSUM]] = place
+            self._window, self._payload = log, None
 
     def _print_lines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -242,16 +301,15 @@ class FastText:
     def _add_table(self) -> None:
         event = self._decoded()
         assert isinstance(event.body, TableMapEvent), "the kernel asks for nothing else"
-        flavor = Flavor.MARIADB
         self._forget_texts()
         end = event.header.length - int(self._state[lay.CHECKSUM])
         body = self._window.event_bytes()[HEADER_LENGTH + _ID_BYTES : end]
-        self._layouts.add_table(event.body, body, flavor)
+        self._layouts.add_table(event.body, body, self._flavor)
 
     def _forget_texts(self) -> None:
         """Keep memory bounded in logs of many tables, or of sessions that always change."""
         if self._layouts.is_full:
-            self._layouts.keep(int(self._state[lay.STATEMENT]), Flavor.MARIADB)
+            self._layouts.keep(int(self._state[lay.STATEMENT]), self._flavor)
             self._context.restore()
 
     def _add_layout(self) -> None:
@@ -261,7 +319,7 @@ class FastText:
         slot, start = int(state[lay.TABLE]), int(state[lay.REQUEST])
         length = (len(self._layouts.table_map(slot).column_types) + 7) // 8
         bitmap = source[start : start + length].tobytes()
-        self._layouts.add_layout(slot, int(state[lay.KIND]), bitmap, Flavor.MARIADB)
+        self._layouts.add_layout(slot, int(state[lay.KIND]), bitmap, self._flavor)
 
     def _print_rows(self) -> None:
         """Print the rows that the kernel leaves alone, but for those that it has printed."""
@@ -273,13 +331,13 @@ class FastText:
         maps.feed(replace(event, body=table_map), file=self._name)
         maps.feed(event, file=self._name)
         rows, kept = uncompressed(event.body), int(state[lay.EVENT_KEPT])
-        flavor, options = Flavor.MARIADB, self._options
+        flavor, options = self._flavor, self._options
         if options.verbose:
             place = (self._name, event)
             texts = printable_rows(rows, table_map, options=options, flavor=flavor, place=place)
             for text in islice(texts, kept, None):
                 self._parts.add(lay.ROWS, f"{text}\n".encode("utf-8", "surrogateescape"))
-        if options.print_row_count:
+        if state[lay.COUNTS_ROWS]:
             state[lay.ROW_COUNT] += max(0, row_count(rows, table_map, flavor=flavor) - kept)
         state[lay.PHASE] = lay.FINISH
 
@@ -298,13 +356,18 @@ class FastText:
 
     def _set_clock(self) -> None:
         state = self._state
-        state[[lay.CLOCK_FROM, lay.CLOCK_UNTIL, lay.CLOCK_OFFSET]] = zone_at(int(state[lay.TIME]))
+        zone = zone_at(int(state[lay.TIME]))
+        state[[lay.CLOCK_FROM, lay.CLOCK_UNTIL, lay.CLOCK_OFFSET]] = zone[:3]
         state[lay.STAMP] = -1
 
-    def _has_pending(self) -> bool:
+    def _set_moment(self) -> None:
+        """Likewise, for the time of a commit, which the zone's name stands behind."""
         state = self._state
-        ends = (lay.HEADS_AT, lay.ENCODED_AT, lay.ROWS_AT, lay.SPILLED)
-        return any(state[end] for end in ends)
+        asked, zone = int(state[lay.ASKED_MOMENT]), zone_at(int(state[lay.TIME]))
+        name = zone.name.encode("utf-8", "surrogateescape")[: lay.ZONE_BYTES_MAX]
+        state[asked : asked + 4] = (*zone[:3], len(name))
+        start = lay.ZONE if asked == lay.MOMENT else lay.ZONE + lay.ZONE_BYTES_MAX
+        self._layouts.texts[start : start + len(name)] = np.frombuffer(name, np.uint8)
 
     def _end_statement(self) -> None:
         """Print what the rows events of a statement have left, which is much."""
@@ -319,58 +382,12 @@ class FastText:
             parts.print(_END_OF_BINLOG)
             parts.flush()
         parts.print_part(lay.ROWS)
-        if state[lay.ROW_COUNT] and self._options.print_row_count:
+        if state[lay.ROW_COUNT] and state[lay.COUNTS_ROWS]:
             parts.print(b"# Number of rows: %d\n" % state[lay.ROW_COUNT])
         state[lay.ROW_COUNT] = 0
 
-    def _print_unfinished(self) -> None:
-        """Print what rows events have left whose statement does not end: to be read, not run."""
-        if self._has_pending():
-            self._parts.flush()
-            self._parts.print_part(lay.HEADS)
-            self._parts.print_part(lay.ROWS)
-            self._parts.print(f"{UNFINISHED}\n".encode())
-            self._drop_pending()
 
-    def _drop_pending(self) -> None:
-        """Forget a statement that an error has cut."""
-        self._parts.drop()
-        self._state[[lay.NOTE_AT, lay.ROW_COUNT]] = 0
-
-
-def plain_rows(data: bytes, *, checksum_length: int) -> bytes:
-    """A compressed rows event of MariaDB → the plain one, which a BINLOG statement takes.
-
-    Raises:
-        CodecError: If its bytes are none.
-    """
-    reader = Reader(data, HEADER_LENGTH + _ROWS_POST_HEADER, len(data) - checksum_length)
-    bitmap_length = (reader.packed_int() + 7) // 8
-    type_code = data[_TYPE_AT] - (EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1)
-    reader.take(bitmap_length * (1 + (type_code == EventType.UPDATE_ROWS_V1)))
-    fixed = data[HEADER_LENGTH : reader.offset]
-    images = decompress_record(reader.rest())
-    length = HEADER_LENGTH + len(fixed) + len(images) + checksum_length
-    plain = b"".join(
-        (
-            data[:_TYPE_AT],
-            bytes((type_code,)),
-            data[_SERVER_ID],
-            length.to_bytes(4, "little"),
-            data[_END_AND_FLAGS],
-            fixed,
-            images,
-        )
-    )
-    return plain + zlib.crc32(plain).to_bytes(4, "little") if checksum_length else plain
-
-
-@lru_cache(maxsize=64)
-def zone_at(timestamp: int) -> tuple[int, int, int]:
-    """The local time's distance from UTC in seconds, and the times from and until it lasts."""
-    offset = time.localtime(timestamp).tm_gmtoff
-    for span in (_DAY, _QUARTER):
-        start = timestamp - timestamp % span
-        if all(time.localtime(edge).tm_gmtoff == offset for edge in (start, start + span - 1)):
-            return start, start + span, offset
-    return timestamp, timestamp + 1, offset
+def _begins_relay_log(head: bytes) -> bool:
+    """Whether a file's first event says that the positions in it are those of other logs."""
+    flags = head[len(MAGIC) + _FLAGS_AT : len(MAGIC) + HEADER_LENGTH]
+    return bool(int.from_bytes(flags, "little") & HeaderFlag.RELAY_LOG)

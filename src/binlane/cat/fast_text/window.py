@@ -23,14 +23,20 @@ class TextWindow:
         state: Of the kernel.
         source: Of the bytes, decrypted.
         size_bytes: That are looked at together; an event that is larger makes it more.
+        base: Position of the first one.
     """
 
     def __init__(
-        self, state: npt.NDArray[np.int64], source: ByteReader, *, size_bytes: int
+        self,
+        state: npt.NDArray[np.int64],
+        source: ByteReader,
+        *,
+        size_bytes: int,
+        base: int = 0,
     ) -> None:
         self._state = state
         self._size = size_bytes
-        self._window = Window(source, size_bytes=size_bytes)
+        self._window = Window(source, size_bytes=size_bytes, base=base)
         self._error: BinlaneError | None = None
         self._state[[lay.BASE, lay.OFFSET, lay.END]] = 0
         self.fill()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from binlane.cat.text.load_files import LoadFiles
 from binlane.cat.text.options import TextOptions
+from binlane.cat.text.progress import Progress
 from binlane.cat.text.rows import row_lines
 from binlane.cat.text.session import END, SessionState
 from binlane.codec.control import FormatDescriptionEvent
@@ -49,6 +50,7 @@ class EventText(ABC):
         self._load_files = load_files
         self._session = self._new_session()
         self._maps = TableMaps()
+        self._progress = Progress()
         self._format: Format | None = None
         self._file = ""
 
@@ -59,6 +61,22 @@ class EventText(ABC):
             short_form=options.short_form,
             rewrite_databases=options.rewrite_databases,
         )
+
+    @property
+    def progress(self) -> Progress:
+        """What is begun and not ended."""
+        return self._progress
+
+    def resume(self, progress: Progress, tables: Iterable[Event] = ()) -> None:
+        """Go on behind events that somebody else has printed.
+
+        Args:
+            progress: What they have begun and not ended.
+            tables: TABLE_MAPs of the statement that the next event belongs to.
+        """
+        self._progress = progress
+        for table in tables:
+            self._maps.feed(table, file=self._file)
 
     @abstractmethod
     def head(self) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from binlane.cat.text.event import EventText
 from binlane.cat.text.load_files import LoadFiles
 from binlane.cat.text.options import TextOptions
+from binlane.cat.text.progress import Progress
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
@@ -70,6 +71,16 @@ class TextLines:
                 yield from self._text.lines(self._rewritten(earlier))
             except CodecError as error:
                 raise error.at(its_file, earlier.position) from None
+
+    @property
+    def progress(self) -> Progress:
+        """What is begun and not ended; before a FORMAT_DESCRIPTION nothing is."""
+        return Progress() if self._text is None else self._text.progress
+
+    def resume(self, progress: Progress, tables: Iterable[Event] = ()) -> None:
+        """Go on behind events that somebody else has printed; see `EventText.resume`."""
+        if self._text is not None:
+            self._text.resume(progress, tables)
 
     def cut(self) -> Iterator[str]:
         """The end of an event group that damage cut off."""

@@ -21,6 +21,7 @@ from binlane.cat.text.event import (
 from binlane.cat.text.hexdump import mariadb_dump
 from binlane.cat.text.load_files import LoadFiles
 from binlane.cat.text.options import TextOptions
+from binlane.cat.text.progress import Progress
 from binlane.cat.text.rows import row_count
 from binlane.cat.text.session import END
 from binlane.cat.text.tables import table_lines
@@ -69,11 +70,6 @@ class MariadbText(EventText):
     def __init__(self, options: TextOptions, load_files: LoadFiles) -> None:
         super().__init__(options, load_files)
         self._annotate: Event | None = None
-        # Of the statement whose rows are being read.
-        self._row_heads: list[str] = []
-        self._row_bodies: list[str] = []
-        self._row_comments: list[str] = []
-        self._row_count = 0
         self._skips_replication = False
         self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
             {
@@ -118,8 +114,7 @@ class MariadbText(EventText):
     def cut(self) -> Iterator[str]:
         """A rollback; what is held of the group's last statement is forgotten."""
         self._annotate, self._maps = None, TableMaps()
-        self._row_heads, self._row_bodies, self._row_comments = [], [], []
-        self._row_count = 0
+        self._progress = Progress()
         yield f"ROLLBACK /* added by binlane: the log is damaged here */{END}"
 
     def finish(self) -> Iterator[str]:
@@ -261,16 +256,16 @@ class MariadbText(EventText):
         if options.print_table_metadata and not options.short_form:
             yield from table_lines(body, self.flavor)
         if options.prints_base64:
-            self._row_bodies.append(base64_text(self._raw(event)))
+            self._progress.row_bodies.append(base64_text(self._raw(event)))
 
     def _rows(
         self, event: Event, body: RowsEvent, table_map: TableMapEvent | None
     ) -> Iterator[str]:
         plain = uncompressed(body)
-        self._row_heads += self._event_line(event, _rows_text(body))
+        self._progress.row_heads += self._event_line(event, _rows_text(body))
         if self._options.prints_base64:
             raw = self._raw(event) if plain is body else self._plain_raw(event, plain)
-            self._row_bodies.append(base64_text(raw))
+            self._progress.row_bodies.append(base64_text(raw))
         self._add_comments(event, plain, table_map)
         if body.ends_statement:
             yield from self._flush_rows()
@@ -285,7 +280,7 @@ class MariadbText(EventText):
         if table_map is None or options.short_form:
             return
         if options.verbose:
-            self._row_comments += printable_rows(
+            self._progress.row_comments += printable_rows(
                 body,
                 table_map,
                 options=options,
@@ -293,29 +288,30 @@ class MariadbText(EventText):
                 place=(self._file, event),
             )
         if options.print_row_count:
-            self._row_count += row_count(body, table_map, flavor=self.flavor)
+            self._progress.row_count += row_count(body, table_map, flavor=self.flavor)
 
     def _take_row_heads(self) -> Iterator[str]:
-        heads, self._row_heads = self._row_heads, []
+        heads, self._progress.row_heads = self._progress.row_heads, []
         yield from heads
 
     def _unfinished_rows(self) -> Iterator[str]:
         """Rows whose statement does not end: to be read, not to be run."""
-        if self._row_heads or self._row_bodies:
-            self._row_bodies, self._row_count = [], 0
+        if self._progress.row_heads or self._progress.row_bodies:
+            self._progress.row_bodies, self._progress.row_count = [], 0
             yield from self._flush_rows()
             yield UNFINISHED
 
     def _flush_rows(self) -> Iterator[str]:
         """The rows of a statement: what they are, a BINLOG statement of all, comments."""
         yield from self._take_row_heads()
-        if self._row_bodies:
+        progress = self._progress
+        if progress.row_bodies:
             yield ""
-            yield binlog_statement("\n".join(self._row_bodies))
-        yield from self._row_comments
-        if self._row_count:
-            yield f"# Number of rows: {self._row_count}"
-        self._row_bodies, self._row_comments, self._row_count = [], [], 0
+            yield binlog_statement("\n".join(progress.row_bodies))
+        yield from progress.row_comments
+        if progress.row_count:
+            yield f"# Number of rows: {progress.row_count}"
+        progress.row_bodies, progress.row_comments, progress.row_count = [], [], 0
 
     def _hexdump(self, event: Event, data: bytes) -> Iterator[str]:
         return mariadb_dump(data, event.position)

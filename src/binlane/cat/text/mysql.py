@@ -87,17 +87,8 @@ class MysqlText(EventText):
 
     def __init__(self, options: TextOptions, load_files: LoadFiles) -> None:
         super().__init__(options, load_files)
-        # Of the statement whose rows are being read.
-        self._row_bodies: list[str] = []
-        self._row_comments: list[str] = []
-        self._values: list[str] = []
         # Whether a FORMAT_DESCRIPTION came, other than those with which relay logs begin.
         self._has_begun_log = False
-        # What the client stands in: a GTID without its transaction, or a transaction.
-        self._has_gtid = self._awaits_begin = self._in_transaction = False
-        self._in_payload = False
-        # Of the server that the transaction was committed on; 0 where no GTID told it.
-        self._server_version = 0
         self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
             {
                 EventType.FORMAT_DESCRIPTION: self._start,
@@ -136,17 +127,19 @@ class MysqlText(EventText):
         """The end of what the log leaves open."""
         yield from self._end_payload()
         yield from self._unfinished_rows()
-        if self._has_gtid and self._awaits_begin:
+        progress = self._progress
+        if progress.has_gtid and progress.awaits_begin:
             yield f"BEGIN /*added by mysqlbinlog */ {END}"
-        if self._in_transaction or (self._has_gtid and self._awaits_begin):
+        if progress.in_transaction or (progress.has_gtid and progress.awaits_begin):
             yield f"ROLLBACK /* added by mysqlbinlog */ {END}"
         if not self._options.skip_gtids:
             yield f"SET @@SESSION.GTID_NEXT= 'AUTOMATIC' /* added by mysqlbinlog */ {END}"
-        self._has_gtid = self._awaits_begin = self._in_transaction = False
+        progress.has_gtid = progress.awaits_begin = progress.in_transaction = False
 
     def cut(self) -> Iterator[str]:
         """As at the end of a file; what is held of the group's last statement is forgotten."""
-        self._row_bodies, self._row_comments, self._maps = [], [], TableMaps()
+        self._progress.row_bodies, self._progress.row_comments = [], []
+        self._maps = TableMaps()
         yield from self._end_log()
 
     def finish(self) -> Iterator[str]:
@@ -167,7 +160,11 @@ class MysqlText(EventText):
         """
         if not event.inner:
             yield from self._end_payload()
-        if event.header.type_code in _GTID_TYPES and self._has_gtid and self._awaits_begin:
+        if (
+            event.header.type_code in _GTID_TYPES
+            and self._progress.has_gtid
+            and self._progress.awaits_begin
+        ):
             # A filter left out the statement of the last GTID; a client must use that up first.
             yield f"COMMIT /* added by mysqlbinlog */{END}"
         if isinstance(event.body, FormatDescriptionEvent) and self._begins_log(event):
@@ -183,7 +180,7 @@ class MysqlText(EventText):
             yield from self._table_map(event, body)
         elif event.header.type_code in _VALUES_FOR_QUERY:
             # They are printed with their statement, behind its position.
-            self._values += self._renderers[event.header.type_code](event, body)
+            self._progress.values += self._renderers[event.header.type_code](event, body)
         else:
             yield from self._flush_rows()
             yield from self._renderers.get(event.header.type_code, self._other)(event, body)
@@ -192,7 +189,7 @@ class MysqlText(EventText):
         body = event.body
         is_statement = isinstance(body, QueryEvent) and (
             event.header.flags & HeaderFlag.THREAD_SPECIFIC
-            or (self._in_transaction and not is_of_transaction(body.query))
+            or (self._progress.in_transaction and not is_of_transaction(body.query))
         )
         if is_statement or event.header.type_code in _NOT_ROW_FORMAT:
             raise UnsupportedError(
@@ -201,9 +198,9 @@ class MysqlText(EventText):
             ).at(self._file, event.position)
 
     def _end_payload(self) -> Iterator[str]:
-        if self._in_payload and not self._options.short_form:
+        if self._progress.in_payload and not self._options.short_form:
             yield "# End of compressed events."
-        self._in_payload = False
+        self._progress.in_payload = False
 
     def _begins_log(self, event: Event) -> bool:
         """Whether a FORMAT_DESCRIPTION ends the log before it.
@@ -262,12 +259,13 @@ class MysqlText(EventText):
         yield f"/*!80001 SET @@session.original_commit_timestamp={original}*/{END}"
         unknown = 0 if body.immediate_commit_timestamp is None else _UNKNOWN_VERSION
         version = body.immediate_server_version or unknown
-        self._server_version = version
+        self._progress.server_version = version
         first = body.original_server_version or version
         yield f"/*!80014 SET @@session.original_server_version={first}*/{END}"
         yield f"/*!80014 SET @@session.immediate_server_version={version}*/{END}"
         yield f"SET @@SESSION.GTID_NEXT= '{body.gtid or 'ANONYMOUS'}'{END}"
-        self._has_gtid, self._awaits_begin, self._in_transaction = True, True, False
+        progress = self._progress
+        progress.has_gtid, progress.awaits_begin, progress.in_transaction = True, True, False
 
     def _query(self, event: Event, body: QueryEvent) -> Iterator[str]:
         yield from self._take_values()
@@ -280,14 +278,14 @@ class MysqlText(EventText):
 
     def _follow(self, query: bytes) -> None:
         """Remember whether a transaction is open behind a statement."""
-        self._awaits_begin = False
+        self._progress.awaits_begin = False
         if query.startswith(_BEGINNINGS):
-            self._in_transaction = True
+            self._progress.in_transaction = True
         elif query.startswith(_ENDS):
-            self._in_transaction = False
+            self._progress.in_transaction = False
 
     def _take_values(self) -> Iterator[str]:
-        values, self._values = self._values, []
+        values, self._progress.values = self._progress.values, []
         yield from values
 
     def _execute_load_query(self, event: Event, body: ExecuteLoadQueryEvent) -> Iterator[str]:
@@ -312,12 +310,12 @@ class MysqlText(EventText):
         )
         if not self._options.short_form:
             yield "# Start of compressed events."
-        self._in_payload = True
+        self._progress.in_payload = True
 
     def _xid(self, event: Event, body: XidEvent) -> Iterator[str]:
         yield from self._event_line(event, f"\tXid = {body.xid}")
         yield f"COMMIT{END}"
-        self._in_transaction = False
+        self._progress.in_transaction = False
 
     def _xa_prepare(self, event: Event, body: XaPrepareEvent) -> Iterator[str]:
         yield from self._event_line(event, f"\tXA PREPARE {body.xid}")
@@ -335,21 +333,21 @@ class MysqlText(EventText):
         name = one_line(str(TableName(body.database, body.table)))
         yield from self._event_line(event, f"\tTable_map: {name} mapped to number {body.table_id}")
         if not options.short_form:
-            if _GENERATED_KEYS_SINCE <= self._server_version < _UNKNOWN_VERSION:
+            if _GENERATED_KEYS_SINCE <= self._progress.server_version < _UNKNOWN_VERSION:
                 yield generated_key_line(body)
             if options.print_table_metadata:
                 yield from table_lines(body, self.flavor)
         if options.prints_base64:
-            self._row_bodies.append(base64_text(self._raw(event)))
+            self._progress.row_bodies.append(base64_text(self._raw(event)))
 
     def _rows(
         self, event: Event, body: RowsEvent, table_map: TableMapEvent | None
     ) -> Iterator[str]:
         yield from self._event_line(event, _rows_text(body))
         if self._options.prints_base64:
-            self._row_bodies.append(base64_text(self._raw(event)))
+            self._progress.row_bodies.append(base64_text(self._raw(event)))
         if self._options.verbose and not self._options.short_form and table_map is not None:
-            self._row_comments += printable_rows(
+            self._progress.row_comments += printable_rows(
                 body,
                 table_map,
                 options=self._options,
@@ -361,17 +359,18 @@ class MysqlText(EventText):
 
     def _unfinished_rows(self) -> Iterator[str]:
         """Rows whose statement does not end: to be read, not to be run."""
-        if self._row_bodies or self._row_comments:
-            self._row_bodies = []
+        if self._progress.row_bodies or self._progress.row_comments:
+            self._progress.row_bodies = []
             yield from self._flush_rows()
             yield UNFINISHED
 
     def _flush_rows(self) -> Iterator[str]:
-        if self._row_bodies:
+        progress = self._progress
+        if progress.row_bodies:
             yield ""
-            yield binlog_statement("\n".join(self._row_bodies))
-        yield from self._row_comments
-        self._row_bodies, self._row_comments = [], []
+            yield binlog_statement("\n".join(progress.row_bodies))
+        yield from progress.row_comments
+        progress.row_bodies, progress.row_comments = [], []
 
     def _hexdump(self, event: Event, data: bytes) -> Iterator[str]:
         return mysql_dump(data, self._shown_position(event))

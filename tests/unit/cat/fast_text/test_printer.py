@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -15,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.cat.fast_text.printer import FastText, can_print, zone_at
-from binlane.cat.text.lines import TextLines
+from binlane.cat.fast_text.printer import can_print
 from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.codec.body import Body
-from binlane.codec.event import Event
+from binlane.codec.event import Event, encode_event
+from binlane.codec.fragments import PartialRowDataEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.rows import (
     DeleteRowsV1Event,
@@ -29,84 +28,20 @@ from binlane.codec.rows import (
     WriteRowsV1Event,
 )
 from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import ColumnType, Flavor
-from binlane.errors import BinlaneError
-from binlane.grouping.decryption import plain_chunks
-from binlane.grouping.walk import Walker
-from binlane.kernels.load import Build, kernels, running
-from binlane.store.byte_source import ChunkBytes
+from binlane.codec.types import ColumnType
+from binlane.kernels.load import Build, running
 from tests import build
 from tests.fixture_sets import fixture_names, fixture_set
+from tests.printing import OPTIONS, TINY, WHOLE, assert_same, by_kernel, by_lines, local_zone
 
-WHOLE: dict[str, int] = {}
-TINY = {"window_bytes": 64, "buffer_bytes": 2048, "spill_bytes": 4096}
-DECODED = TextOptions(verbose=2, base64_output=Base64Output.DECODE_ROWS)
-OPTIONS = {
-    "decoded": DECODED,
-    "without types": TextOptions(verbose=1, base64_output=Base64Output.DECODE_ROWS),
-    "default": TextOptions(),
-    "all": TextOptions(verbose=2),
-    "less": TextOptions(print_row_count=False, skip_annotate=True),
-}
-SETS = [name for name in fixture_names() if name.startswith(("md", "corrupt_maria", "synth"))]
+SETS = [name for name in fixture_names() if not name.startswith("yard")]
 LARGE_BYTES = 1_000_000
 
 
-class Printed(NamedTuple):
-    """What came out, and the error that ended it."""
-
-    text: bytes
-    error: str | None
-
-
 @pytest.fixture(autouse=True)
-def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
-def by_lines(data: bytes, options: TextOptions) -> Printed:
-    """The reference."""
-    lines, renderer, error = [], TextLines(options), None
-    try:
-        for event in Walker(iter((data,)), file="binlog").events():
-            # One by one: those before an error count.
-            for line in renderer.lines(event, file="binlog"):
-                lines.append(line)  # noqa: PERF402
-        lines += list(renderer.finish())
-    except BinlaneError as told:
-        error = str(told)
-    text = "".join(f"{line}\n" for line in lines)
-    return Printed(text.encode("utf-8", "surrogateescape"), error)
-
-
-def by_kernel(data: bytes, options: TextOptions, sizes: Mapping[str, int] = WHOLE) -> Printed:
-    """What is tested."""
-    parts: list[bytes] = []
-    renderer, error = TextLines(options), None
-    printer = FastText(
-        renderer,
-        options,
-        lambda text: parts.append(bytes(text)),
-        kernel=kernels().print_events,
-        **sizes,
-    )
-    try:
-        chunks = plain_chunks(iter((data,)), file="binlog", keys=None)
-        printer.print_file(ChunkBytes(chunks), path="binlog", name="binlog")
-        parts += [f"{line}\n".encode("utf-8", "surrogateescape") for line in renderer.finish()]
-    except BinlaneError as told:
-        error = str(told)
-    return Printed(b"".join(parts), error)
-
-
-def assert_same(
-    data: bytes, options: TextOptions = DECODED, sizes: Mapping[str, int] = WHOLE
-) -> None:
-    assert by_kernel(data, options, sizes) == by_lines(data, options)
+def _zone() -> Iterator[None]:
+    with local_zone("UTC"):
+        yield
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -122,7 +57,11 @@ def test_every_set_is_printed_as_by_lines(name: str, options: str, tmp_path: Pat
                     folder.mkdir(parents=True, exist_ok=True)
                     chosen = replace(OPTIONS[options], load_directory=folder)
                     is_kernel = printed is by_kernel
-                    result = by_kernel(data, chosen, sizes) if is_kernel else by_lines(data, chosen)
+                    result = (
+                        by_kernel(data, options=chosen, sizes=sizes)
+                        if is_kernel
+                        else by_lines(data, options=chosen)
+                    )
                     texts.append((result.text.replace(bytes(folder), b""), result.error))
                 assert texts[0] == texts[1]
 
@@ -134,7 +73,7 @@ def test_plain_python_kernels_print_the_same(name: str) -> None:
     with running(Build.PLAIN):
         for _, data in fixture_set(name).binlogs:
             assert_same(data)
-            assert_same(data[:3000], OPTIONS["all"], TINY)
+            assert_same(data[:3000], options=OPTIONS["all"], sizes=TINY)
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md1011_compressed", "md1011_format_mixed"])
@@ -250,7 +189,7 @@ def row_logs(draw: st.DrawFn) -> bytes:
 def test_rows_of_all_types_with_any_values(
     data: bytes, sizes: dict[str, int], options: str
 ) -> None:
-    assert_same(data, OPTIONS[options], sizes)
+    assert_same(data, options=OPTIONS[options], sizes=sizes)
 
 
 def query(text: bytes, *, thread_id: int = 5, database: bytes = b"shop") -> QueryEvent:
@@ -282,6 +221,37 @@ def test_statements_are_told_what_they_need() -> None:
         assert_same(build.log(*events), sizes=sizes)
 
 
+def test_rows_that_their_statement_does_not_end() -> None:
+    table = build.table_map(ColumnType.LONG)
+    rows = build.rows(1, b"\0\1\0\0\0")
+    for event in (XidEvent(xid=1), query(b"COMMIT"), table, build.format_description()):
+        for options in OPTIONS.values():
+            for sizes in (WHOLE, TINY):
+                assert_same(
+                    build.log(table, replace(rows, flags=0), event, rows),
+                    options=options,
+                    sizes=sizes,
+                )
+                assert_same(
+                    build.log(table, replace(rows, flags=0), event), options=options, sizes=sizes
+                )
+
+
+def test_pieces_of_a_rows_event() -> None:
+    whole = encode_event(build.event(build.rows(1, b"\0\1\0\0\0" * 30)), build.FORMAT)
+    pieces = [
+        PartialRowDataEvent(
+            fragment_count=2,
+            fragment_number=number,
+            flags=0 if number > 1 else 1,
+            original_size=len(whole) if number == 1 else None,
+            data=data,
+        )
+        for number, data in ((1, whole[:50]), (2, whole[50:]))
+    ]
+    assert_same(build.log(build.table_map(ColumnType.LONG), *pieces, XidEvent(xid=1)))
+
+
 def test_more_tables_than_are_kept() -> None:
     events: list[Event | Body] = []
     for number in range(3000):
@@ -293,10 +263,7 @@ def test_more_tables_than_are_kept() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/St_Johns", "Africa/Monrovia"])
-def test_local_time_is_that_of_the_system(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    zone_at.cache_clear()
+def test_local_time_is_that_of_the_system(zone: str) -> None:
     source = random.Random(zone)
     change = int(datetime(2026, 3, 29, 1, tzinfo=ZoneInfo("UTC")).timestamp())
     times = [change - 1, change, 0, 2**32 - 1, *(source.randrange(2**32) for _ in range(200))]
@@ -305,8 +272,8 @@ def test_local_time_is_that_of_the_system(zone: str, monkeypatch: pytest.MonkeyP
         replace(event, header=replace(event.header, timestamp=when))
         for event, when in zip(events, times, strict=True)
     ]
-    assert_same(build.log(*moved))
-    zone_at.cache_clear()
+    with local_zone(zone):
+        assert_same(build.log(*moved))
 
 
 @pytest.mark.parametrize(
@@ -318,7 +285,6 @@ def test_local_time_is_that_of_the_system(zone: str, monkeypatch: pytest.MonkeyP
         TextOptions(rewrite_databases={"a": "b"}),
         TextOptions(base64_output=Base64Output.NEVER),
         TextOptions(print_row_event_positions=False),
-        TextOptions(flavor=Flavor.MYSQL),
     ],
 )
 def test_what_the_kernel_does_not_print(options: TextOptions) -> None:
