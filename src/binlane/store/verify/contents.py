@@ -31,7 +31,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import walk
 from binlane.names import TableName
 from binlane.positions import AnyGtid
-from binlane.routing.queries import UPDATED_DATABASES
+from binlane.routing.queries import UPDATED_DATABASES, dropped_if_there
 from binlane.sql.effects import StatementEffects
 from binlane.sql.logged_statements import logged_statement
 from binlane.store.chunks import open_chunks
@@ -227,9 +227,11 @@ class _Reader:
             self._add(event, Kind.SHARED, body.query, _short(body.query))
             return
         digest, self._context = self._context, blake2b(digest_size=16)
-        told = (body.thread_id, body.error_code, _variables(body), body.tables_info, body.query)
+        # Routing makes a DROP of an object one that may be missing.
+        text = dropped_if_there(body).query
+        told = (body.thread_id, body.error_code, _variables(body), body.tables_info, text)
         digest.update(repr(told).encode())
-        self._add(event, Kind.STATEMENT, digest.digest(), _short(body.query), query=body)
+        self._add(event, Kind.STATEMENT, digest.digest(), _short(text), query=body)
 
     def _add(
         self,
