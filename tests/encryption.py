@@ -8,8 +8,15 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC, CTR, ECB
 
-from binlane.codec.encryption import EventCipher
+from binlane.codec.encryption import EventCipher, KeyRing
 from binlane.grouping.walk import walk
+from tests.fixture_sets import fixture_set
+
+
+def keys_of(name: str) -> KeyRing:
+    """The keys of a fixture set."""
+    files = fixture_set(name).files
+    return KeyRing.parse(files.get("keys.txt") or files["keyring"])
 
 
 def encrypt_event(

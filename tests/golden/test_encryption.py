@@ -12,7 +12,7 @@ from binlane.codec.encryption import EventCipher, KeyRing
 from binlane.errors import ChecksumError, CodecError, TruncatedError, UnsupportedError
 from binlane.grouping.decryption import is_encrypted, plain_chunks
 from binlane.grouping.walk import walk
-from tests.encryption import encrypt_log
+from tests.encryption import encrypt_log, keys_of
 from tests.fixture_sets import fixture_names, fixture_set
 
 FILES = [
@@ -20,11 +20,6 @@ FILES = [
     for name in ("md1011_encrypted", "my97_encrypted")
     for file in ("binlog.000001", "binlog.000002")
 ]
-
-
-def keys_of(name: str) -> KeyRing:
-    files = fixture_set(name).files
-    return KeyRing.parse(files.get("keys.txt") or files["keyring"])
 
 
 def pieces(data: bytes, length: int) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,14 @@ from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event
 from binlane.codec.mysql_transaction import MysqlGtidEvent, PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
-from binlane.errors import CodecError, ConfigError, CorruptStoreError, StoreError, StoreLockedError
+from binlane.errors import (
+    CodecError,
+    ConfigError,
+    CorruptStoreError,
+    StoreError,
+    StoreLockedError,
+    UnsupportedError,
+)
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.walk import walk
 from binlane.positions import Gtid
@@ -22,6 +30,7 @@ from binlane.route.schedule import Change, Schedule
 from binlane.store.lock import DirectoryLock
 from binlane.store.reading import read_groups
 from binlane.store.verify import verify
+from tests.encryption import keys_of
 from tests.fixture_sets import fixture_names
 from tests.routed_files import definitions, outputs, request, routed, written
 
@@ -266,3 +275,37 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "out/b1/b1.000001").unlink()
     with pytest.raises(CorruptStoreError, match="the file is missing"):
         routed(paths, tmp_path / "out", "LOG ALL", max_binlog_size=4096)
+
+
+@pytest.mark.parametrize("name", ["md1011_encrypted", "my97_encrypted"])
+def test_encrypted_files_come_out_plain(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path / "in")
+    keys = keys_of(name)
+    with pytest.raises(UnsupportedError):
+        routed(paths, tmp_path / "out", "LOG ALL")
+    assert not (tmp_path / "out").exists()
+    asked = request(paths, tmp_path / "out", "LOG ALL", "LOG(shop.t)", keys=keys)
+    assert route_files(asked).fault is None
+    expected = [
+        group
+        for group in read_groups(paths, keys=keys)
+        if not group.is_control and group.is_complete
+    ]
+    assert len(expected) > 4
+    assert bodies(groups(files(tmp_path / "out"))) == bodies(expected)
+    assert groups(files(tmp_path / "out", "b2"))
+    assert route_files(asked).counts["b1"].event_groups == 0
+
+
+@pytest.mark.parametrize("name", ["md1011_rotation", "my97_rotation"])
+def test_compressed_files_are_read_as_they_are(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path / "in")
+    packed = []
+    for path in paths:
+        Path(f"{path}.gz").write_bytes(gzip.compress(Path(path).read_bytes()))
+        packed.append(f"{path}.gz")
+    routed(tuple(packed), tmp_path / "packed", "LOG ALL")
+    routed(paths, tmp_path / "plain", "LOG ALL")
+    assert outputs(tmp_path / "packed") == outputs(tmp_path / "plain")
+    # The names are those of the plain files, so that one form may follow the other.
+    assert routed(paths, tmp_path / "packed", "LOG ALL").counts["b1"].event_groups == 0
