@@ -372,6 +372,7 @@ class Scanner:
         """Go back to where a group begins, which is then the start of the buffer."""
         self.close()
         self.state[[layout.EVENTS, layout.FIRST_EVENT, layout.GROUPS, layout.OFFSET]] = 0
+        self.state[layout.VERDICT] = 0
         self.state[layout.STATEMENT] += 1
         self.state[layout.BASE] = position
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ from binlane.store.binlog import Binlog
 from binlane.store.byte_source import FileBytes, MeteredBytes
 from binlane.store.chunks import open_chunks
 from binlane.store.disk import Disk, LocalDisk
+from binlane.store.runs import append_run
 from binlane.store.settings import StoreSettings
 
 KEEP_BYTES: Final = 256 << 20
@@ -248,37 +250,19 @@ class _Job:
             for number in range(run.count):
                 self._take_group(run.group(number))
             return
-        self._outputs.router.read(run)
+        router, after = self._outputs.router, run.position_after(self._done)
+        router.read(run)
         for number, output in enumerate(self._outputs):
-            self._select(run, number, output)
-        self._done = run.position_after(self._done)
-        self._position = run.next_position
-
-    def _select(self, run: RawRun, number: int, output: _Output) -> None:
-        """Give one binlog its part of a run."""
-        router, binlog = self._outputs.router, output.binlog
-        following = 0
-        while following < run.count:
-            kept = router.counts(number).groups
-            spans = router.select(
-                run,
+            append_run(
+                output.binlog,
+                router,
                 number,
-                first=following,
-                position=binlog.size_bytes,
-                room=binlog.room_bytes,
-                clock_base=binlog.clock_base,
+                run,
+                after=after,
+                by_reference=partial(self._route, output=output),
             )
-            if spans.data:
-                groups = router.counts(number).groups - kept
-                binlog.append_placed(spans.data, groups=groups, clock=spans.clock)
-            following = spans.next_group
-            if spans.needs_reference:
-                binlog.advance_to(run.position_after(self._done, following))
-                self._route(run.group(following), output)
-                following += 1
-            elif spans.needs_file:
-                binlog.advance_to(run.position_after(self._done, following))
-                binlog.rotate(run.timestamp(following))
+        self._done = after
+        self._position = run.next_position
 
     def _take_group(self, group: EventGroup) -> None:
         first = group.events[0]

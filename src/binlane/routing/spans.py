@@ -8,7 +8,7 @@ and their brackets is decoded and given to that, unless all of it stays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, TypeVar
 
@@ -92,6 +92,19 @@ class SpanCounts:
     events: int = 0
     rows_events: int = 0
     texts_left_out: int = 0
+
+    def copy(self) -> SpanCounts:
+        """The counts as they are now."""
+        return replace(self)
+
+    def since(self, before: SpanCounts) -> SpanCounts:
+        """What came since."""
+        return SpanCounts(
+            groups=self.groups - before.groups,
+            events=self.events - before.events,
+            rows_events=self.rows_events - before.rows_events,
+            texts_left_out=self.texts_left_out - before.texts_left_out,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
@@ -18,18 +19,23 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.errors import DefinitionError, PeerError, StatementError
 from binlane.grouping.event_group import EventGroup
+from binlane.grouping.raw import RunMaker
+from binlane.kernels.load import is_compiled
 from binlane.positions import Gtid, GtidPosition, mariadb_position
 from binlane.routing.route import route
-from binlane.routing.routed_group import Routing
+from binlane.routing.routed_group import OmissionKind, Routing
+from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.store.binlog import Binlog
 from binlane.store.live import LiveBinlog
+from binlane.store.runs import append_run
 from binlane.store.store import Store
 
 FORMAT_TIMEOUT_S: Final = 10.0
 """How long CREATE BINLOG waits for capture's first word from the source."""
 
 _UNKNOWN_TARGET_BINLOG: Final = 1373
+_KERNELS: Final = ("route", "scan")
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +57,14 @@ class Counts:
     rows_events: int = 0
     incidents: int = 0
     omissions: Counter[str] = field(default_factory=Counter)
+
+    def add(self, spans: SpanCounts) -> None:
+        """Count what came as bytes."""
+        self.event_groups += spans.groups
+        self.events += spans.events
+        self.rows_events += spans.rows_events
+        if spans.texts_left_out:
+            self.omissions[OmissionKind.ANNOTATE.value] += spans.texts_left_out
 
 
 class Binlogs:
@@ -74,6 +88,9 @@ class Binlogs:
         done = store.source_position() if store.binlogs else None
         self.captured = None if done is None else mariadb_position(done)
         self.last_timestamp = 0
+        self._runs: RunMaker | None = None
+        self._router: SpanRouter | None = None
+        self._routed: list[Definition] = []
         self.counts: dict[str, Counts] = {name: Counts() for name in store.binlogs}
 
     @property
@@ -120,20 +137,58 @@ class Binlogs:
 
     def _apply(self, groups: Sequence[EventGroup]) -> None:
         captured = self.captured
-        for group in groups:
-            if group.mariadb_gtid is not None:
-                captured = _advanced(captured, group.mariadb_gtid)
-            self._apply_group(group)
+        for stretch in _stretches(groups):
+            for group in stretch:
+                if group.mariadb_gtid is not None:
+                    captured = _advanced(captured, group.mariadb_gtid)
+            if captured is None or not self._apply_run(stretch, captured):
+                for group in stretch:
+                    self._apply_group(group)
         self._store.sync_all()
         # Only now: a batch that failed comes again.
         self.captured = captured
         if captured is not None:
             self._store.note_source_position(captured)
 
+    def _apply_run(self, groups: Sequence[EventGroup], after: GtidPosition) -> bool:
+        """Route groups as bytes, if they can be; whether that was done."""
+        run = self._runs.run(groups) if self._runs and groups[0].gtid is not None else None
+        if run is None:
+            return False
+        binlogs = self._store.binlogs
+        router = self._router_for([binlog.definition for binlog in binlogs.values()])
+        router.read(run)
+        for number, (name, binlog) in enumerate(binlogs.items()):
+            has = [group.gtid is not None and binlog.reached.covers(group.gtid) for group in groups]
+            if has != sorted(has, reverse=True):
+                for group in groups:
+                    self._route(name, binlog, group)
+                continue
+            before = router.counts(number).copy()
+            append_run(
+                binlog,
+                router,
+                number,
+                run,
+                first=sum(has),
+                after=after,
+                by_reference=partial(self._route, name, binlog),
+            )
+            self._count_spans(name, router.counts(number).since(before))
+        self.last_timestamp = run.last_timestamp
+        return True
+
+    def _router_for(self, definitions: list[Definition]) -> SpanRouter:
+        """The router of these definitions; one that was asked before knows its texts."""
+        if self._router is None or self._routed != definitions:
+            self._router, self._routed = SpanRouter(definitions), definitions
+        return self._router
+
     def _apply_group(self, group: EventGroup) -> None:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             self._format = first.header, first.body
+            self._runs = RunMaker(first.body.format) if is_compiled(_KERNELS) else None
             for binlog in self._store.binlogs.values():
                 binlog.set_format(first.body, timestamp=first.header.timestamp)
         elif group.is_control and first.header.type_code != EventType.INCIDENT:
@@ -159,6 +214,16 @@ class Binlogs:
             binlog.append(routing.group)
         elif group.mariadb_gtid is not None:
             binlog.advance(group.mariadb_gtid)
+
+    def _count_spans(self, name: str, spans: SpanCounts) -> None:
+        counts, kind = self.counts[name], OmissionKind.ANNOTATE.value
+        if spans.texts_left_out and not counts.omissions[kind]:
+            logger.warning(
+                "binlog %s: %s left out: it may name objects outside of the scope "
+                "(further ones are only counted)",
+                *(name, kind),
+            )
+        counts.add(spans)
 
     def _count(self, name: str, group: EventGroup, routing: Routing) -> None:
         counts = self.counts[name]
@@ -281,6 +346,19 @@ class Binlogs:
                 return False
             await live.wait_for_change(version, left_s)
         return True
+
+
+def _stretches(groups: Sequence[EventGroup]) -> Iterator[Sequence[EventGroup]]:
+    """Groups that stand one behind the other in their file; one that has no GTID stands alone."""
+    start = 0
+    for index in range(1, len(groups) + 1):
+        if index < len(groups):
+            before, group = groups[index - 1], groups[index]
+            follows = (before.file, before.next_position) == (group.file, group.position)
+            if follows and before.gtid is not None and group.gtid is not None:
+                continue
+        yield groups[start:index]
+        start = index
 
 
 def _advanced(captured: GtidPosition | None, gtid: Gtid) -> GtidPosition:

@@ -197,6 +197,11 @@ class Binlog:
         return bool(self._pending) or self._has_unsynced
 
     @property
+    def reached(self) -> Position:
+        """Of the source: everything up to here was appended or is out of scope, published or not."""
+        return self._position
+
+    @property
     def prepared(self) -> frozenset[str]:
         """The XA transactions that were prepared in it and not finished."""
         return self._prepared

@@ -1,0 +1,61 @@
+"""A run of event groups as bytes → what a binlog gets of it, appended to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from binlane.grouping.event_group import EventGroup
+from binlane.grouping.raw import RawRun
+from binlane.positions import Position
+from binlane.routing.spans import SpanRouter
+from binlane.store.binlog import Binlog
+
+
+def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do it
+    binlog: Binlog,
+    router: SpanRouter,
+    number: int,
+    run: RawRun,
+    *,
+    first: int = 0,
+    after: Position,
+    by_reference: Callable[[EventGroup], None],
+) -> None:
+    """Give a binlog its part of a run, to be published by its next `sync`.
+
+    Args:
+        binlog: That is written.
+        router: Which has read the run.
+        number: Of the binlog, for the router.
+        run: The groups.
+        first: The first of them that the binlog does not have.
+        after: The position of the source behind the run.
+        by_reference: Gives the binlog a group that the router was not made for.
+
+    Raises:
+        StoreError: As `Binlog.append`.
+    """
+    following = first
+    while following < run.count:
+        kept = router.counts(number).groups
+        spans = router.select(
+            run,
+            number,
+            first=following,
+            position=binlog.size_bytes,
+            room=binlog.room_bytes,
+            clock_base=binlog.clock_base,
+        )
+        if spans.data:
+            groups = router.counts(number).groups - kept
+            binlog.append_placed(spans.data, groups=groups, clock=spans.clock)
+        following = spans.next_group
+        if following < run.count and not binlog.room_bytes:
+            # The next file says what was done before it.
+            binlog.advance_to(run.position_after(binlog.reached, following))
+        if spans.needs_reference:
+            by_reference(run.group(following))
+            following += 1
+        elif spans.needs_file:
+            binlog.rotate(run.timestamp(following))
+    binlog.advance_to(after)
