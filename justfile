@@ -39,7 +39,7 @@ yardsticks *args:
 
 # Print the benchmarks as JSON lines.
 bench *args:
-    for name in start decode text summary route verify store check; do python -m "benchmarks.$name" {{ args }}; done
+    for name in start decode text summary route capture verify store check; do python -m "benchmarks.$name" {{ args }}; done
 
 # Build a wheel with compiled kernels, try it where nothing else is installed, put it into dist/.
 wheel:

@@ -78,8 +78,15 @@ class Binlogs:
         counts: By binlog name.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, uses_kernels: bool = True) -> None:
+        """Serve a store's binlogs.
+
+        Args:
+            store: That is open.
+            uses_kernels: Whether groups are routed as bytes, where the kernels for it are compiled.
+        """
         self._store = store
+        self._uses_kernels = uses_kernels and is_compiled(_KERNELS)
         self._live = {name: LiveBinlog(binlog) for name, binlog in store.binlogs.items()}
         self.lock = asyncio.Lock()
         self._format: tuple[EventHeader, FormatDescriptionEvent] | None = None
@@ -188,7 +195,7 @@ class Binlogs:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             self._format = first.header, first.body
-            self._runs = RunMaker(first.body.format) if is_compiled(_KERNELS) else None
+            self._runs = RunMaker(first.body.format) if self._uses_kernels else None
             for binlog in self._store.binlogs.values():
                 binlog.set_format(first.body, timestamp=first.header.timestamp)
         elif group.is_control and first.header.type_code != EventType.INCIDENT:
