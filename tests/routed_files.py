@@ -44,11 +44,11 @@ def routed(
     *clauses: str,
     disk: Disk | None = None,
     max_binlog_size: int = 1 << 30,
-    uses_kernels: bool = True,
+    **fields: object,
 ) -> Report:
     """Route files."""
     settings = StoreSettings(max_binlog_size_bytes=max_binlog_size)
-    asked = request(paths, out, *clauses, settings=settings, uses_kernels=uses_kernels)
+    asked = request(paths, out, *clauses, settings=settings, **fields)
     return route_files(asked, disk=disk)
 
 

@@ -7,6 +7,7 @@ at once. All else stays as it is.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -28,6 +29,22 @@ def place(event: Event, position: int, format_: Format) -> bytes:
     # 32 bits: it wraps where one event group made the file larger than 4 GiB, as the servers' does.
     header = replace(event.header, next_position=(position + length) & _POSITION_MASK)
     return encode_event(Event(header, OpaqueEvent(data=body)), format_)
+
+
+def moved(event: Event, position: int, before: Format) -> bytes:
+    """The bytes of an event as it was read, with CRC32, at a position of another file.
+
+    Args:
+        event: That was read, and stays as it is but for its place.
+        position: Where it shall stand.
+        before: Of the file that it comes from.
+    """
+    assert event.raw is not None, "it was read"
+    data = bytearray(event.raw[: len(event.raw) - before.checksum_length])
+    length = len(data) + CHECKSUM_LENGTH
+    data[9:13] = length.to_bytes(4, "little")
+    data[13:17] = ((position + length) & _POSITION_MASK).to_bytes(4, "little")
+    return bytes(data) + zlib.crc32(data).to_bytes(4, "little")
 
 
 def place_group(

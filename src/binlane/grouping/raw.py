@@ -39,6 +39,7 @@ from binlane.positions import (
 )
 
 WINDOW_BYTES: Final = 4 << 20
+HELD_BYTES_MAX: Final = 64 << 20
 _FIRST_EVENT_MAX: Final = 1 << 16
 _SEQUENCE: Final = 17
 
@@ -226,7 +227,22 @@ class RunMaker:
         )
 
 
-Item = RawRun | EventGroup
+@dataclass(slots=True)
+class LargeGroup:
+    """A group that is too large to be held: whoever takes it reads it from its file.
+
+    Attributes:
+        position: Where it begins in the file.
+        format: Of the FORMAT_DESCRIPTION before it.
+        end: Where it ends: set by whoever took it, before the next item is asked for.
+    """
+
+    position: int
+    format: Format
+    end: int | None = None
+
+
+Item = RawRun | EventGroup | LargeGroup
 """What a file gives: its FORMAT_DESCRIPTIONs as control groups, and whole groups in either form."""
 
 
@@ -239,6 +255,7 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
     format_: Format | None = None,
     keys: KeyRing | None = None,
     window_bytes: int = WINDOW_BYTES,
+    held_bytes_max: int = HELD_BYTES_MAX,
 ) -> Iterator[Item]:
     """The event groups of one file, from its beginning or from a group on.
 
@@ -250,6 +267,7 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
         format_: Of the FORMAT_DESCRIPTION before `position`.
         keys: For an encrypted file, which is read from its beginning only.
         window_bytes: How many bytes are looked at at once; a larger group makes the window larger.
+        held_bytes_max: Of a group; a larger one is not held.
 
     Yields:
         Runs and groups in file order. A run is good until the next item is asked for. Control
@@ -260,7 +278,14 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
         CodecError: At the first fault, with file and position, behind all groups before it.
         StoreError: If the bytes cannot be read.
     """
-    reader = _Reader(source, file=file, name=name, keys=keys, window_bytes=window_bytes)
+    reader = _Reader(
+        source,
+        file=file,
+        name=name,
+        keys=keys,
+        window_bytes=window_bytes,
+        held_bytes_max=held_bytes_max,
+    )
     return reader.from_start() if format_ is None else reader.from_group(position, format_)
 
 
@@ -273,12 +298,14 @@ class _Reader:
         name: str,
         keys: KeyRing | None,
         window_bytes: int,
+        held_bytes_max: int,
     ) -> None:
         self._source = source
         self._file = file
         self._name = name
         self._keys = keys
         self._window_bytes = window_bytes
+        self._held_bytes_max = held_bytes_max
         self._window = Window(source, size_bytes=window_bytes)
 
     def from_start(self) -> Iterator[Item]:
@@ -338,17 +365,14 @@ class _Reader:
             yield from self._read_on()
 
     def _scan(self) -> Iterator[Item]:
-        scanner, window = self._scanner, self._window
+        scanner = self._scanner
         while True:
+            window = self._window
             status = scanner.scan(window.data, window.end)
             if status == layout.DAMAGED:
                 raise UnexpectedError
             if status == layout.ASK:
-                event = self._asked()
-                if isinstance(event.body, FormatDescriptionEvent):
-                    yield from self._run()
-                    yield self._control(event)
-                    self._take_format(event.body.format)
+                yield from self._answer()
                 continue
             is_full = scanner.is_full
             if not is_full and not window.is_full and window.fill():
@@ -359,7 +383,9 @@ class _Reader:
                 count = scanner.group_position - window.base
             scanner.forget(count)
             window.drop(count)
-            if is_full:
+            if scanner.is_open and window.end > self._held_bytes_max:
+                yield from self._large()
+            elif is_full:
                 scanner.make_room()
             elif not window.fill():
                 if window.end > scanner.offset:
@@ -367,8 +393,24 @@ class _Reader:
                 yield from self._unfinished()
                 return
 
-    def _asked(self) -> Event:
+    def _answer(self) -> Iterator[Item]:
         """Look at the event that the kernel asks about."""
+        event = self._asked()
+        if isinstance(event.body, FormatDescriptionEvent):
+            yield from self._run()
+            yield self._control(event)
+            self._take_format(event.body.format)
+
+    def _large(self) -> Iterator[LargeGroup]:
+        """Let somebody else read the open group, and go on behind it."""
+        group = LargeGroup(self._scanner.group_position, self._scanner.format)
+        yield group
+        assert group.end is not None, "whoever takes a large group says where it ends"
+        self._source = self._source.reread(group.end)
+        self._window = Window(self._source, size_bytes=self._window_bytes, base=group.end)
+        self._scanner.rewind(group.end)
+
+    def _asked(self) -> Event:
         scanner, window = self._scanner, self._window
         start = scanner.offset
         header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))

@@ -12,14 +12,17 @@ from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
+from binlane.codec.event import Event
 from binlane.codec.format import MAGIC
 from binlane.codec.rows import RowsEvent
 from binlane.errors import CodecError
-from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, group_events
-from binlane.grouping.raw import Item, RawRun, raw_groups
+from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, GroupTracker, group_events
+from binlane.grouping.raw import HELD_BYTES_MAX, WINDOW_BYTES, Item, LargeGroup, RawRun, raw_groups
+from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
 from binlane.kernels.load import is_compiled
 from binlane.positions import AnyGtid
+from binlane.route.large import route_large, whole_group
 from binlane.route.record import Reached
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile, look
@@ -105,6 +108,8 @@ class RouteRequest:
             its beginning.
         keep_bytes: As `KEEP_BYTES`.
         uses_kernels: Whether kernels may be used where they are compiled.
+        window_bytes: How much of a file is looked at at once.
+        held_bytes_max: Of an event group; a larger one is read from its file twice.
     """
 
     paths: tuple[str, ...]
@@ -115,6 +120,8 @@ class RouteRequest:
     start_position: int = 0
     keep_bytes: int = KEEP_BYTES
     uses_kernels: bool = True
+    window_bytes: int = WINDOW_BYTES
+    held_bytes_max: int = HELD_BYTES_MAX
 
 
 def route_files(
@@ -227,6 +234,8 @@ class _Job:
                 position=start,
                 format_=file.description.format if is_inside else None,
                 keys=self._request.keys,
+                window_bytes=self._request.window_bytes,
+                held_bytes_max=self._request.held_bytes_max,
             )
 
     def _metered(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -239,6 +248,8 @@ class _Job:
         before = self._position
         if isinstance(item, RawRun):
             self._take_run(item)
+        elif isinstance(item, LargeGroup):
+            self._take_large(item)
         else:
             self._take_group(item)
         self._unkept_bytes += max(0, self._position - before)
@@ -263,6 +274,58 @@ class _Job:
             )
         self._done = after
         self._position = run.next_position
+
+    def _take_large(self, large: LargeGroup) -> None:
+        """Route a group that is not held; one that must be is, where nothing else can route it."""
+        try:
+            self._route_large(large)
+        except UnexpectedError:
+            groups = group_events(self._events_from(large), file=self._file.name)
+            group = next(groups)
+            self._take_group(group)
+            large.end = group.next_position
+
+    def _route_large(self, large: LargeGroup) -> None:
+        tracker = GroupTracker()
+        gtid, timestamp, ends = None, 0, False
+        for event in self._events_from(large):
+            placed = tracker.feed(event)
+            if placed.begins and event.position != large.position:
+                break
+            gtid, timestamp, ends = placed.gtid, event.header.timestamp, placed.ends
+            large.end = event.next_position
+            if ends:
+                break
+        if not ends or self._may_repeat or self._left:
+            raise UnexpectedError
+        for output in self._outputs:
+            if not output.binlog.room_bytes:
+                output.binlog.advance_to(self._done)
+                output.binlog.rotate(timestamp)
+        parts = route_large(
+            [output.binlog for output in self._outputs],
+            lambda: whole_group(self._events_from(large)),
+            large.format,
+            file=self._file.path,
+        )
+        for output, part in zip(self._outputs, parts, strict=True):
+            output.counts.add(
+                SpanCounts(
+                    groups=part.has_effect,
+                    events=part.events,
+                    rows_events=part.rows_events,
+                    texts_left_out=part.texts_left_out,
+                )
+            )
+        assert large.end is not None, "its last event said so"
+        self._position = large.end
+        self._pass(gtid)
+
+    def _events_from(self, large: LargeGroup) -> Iterator[Event]:
+        chunks = open_chunks(self._file.path, position=large.position)
+        return Walker(
+            chunks, file=self._file.path, position=large.position, format_=large.format
+        ).events()
 
     def _take_group(self, group: EventGroup) -> None:
         first = group.events[0]

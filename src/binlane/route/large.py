@@ -1,0 +1,215 @@
+"""A group that is too large to be held → its part in each binlog, by reading it twice.
+
+The first time says what stays of it, event by event, and how long that is; the second time it is
+written. Only groups of rows and their brackets can be routed so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from binlane.codec.event import Event
+from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
+from binlane.codec.mysql_transaction import MysqlGtidEvent
+from binlane.codec.query import QueryEvent
+from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.transaction import GtidEvent, XidEvent
+from binlane.codec.types import EventType, Flavor, RowsFlag
+from binlane.grouping.event_group import GroupTracker
+from binlane.grouping.placing import fitted, moved, place
+from binlane.grouping.table_maps import TableMaps
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.routing.queries import confined
+from binlane.routing.rows import STATEMENT_TEXTS, table_name
+from binlane.routing.texts import TextNames, names_in
+from binlane.store.binlog import Binlog
+
+_PIECE_BYTES: Final = 1 << 20
+_BRACKETS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
+_DROP, _COPY, _END, _PUT = range(4)
+
+
+def whole_group(events: Iterable[Event]) -> Iterator[Event]:
+    """The events of the group that comes first."""
+    tracker = GroupTracker()
+    for event in events:
+        place_ = tracker.feed(event)
+        yield event
+        if place_.ends:
+            return
+
+
+class LargePart:
+    """What one binlog gets of a large group.
+
+    Attributes:
+        events: How many events stay.
+        rows_events: Of these, rows events.
+        texts_left_out: Texts of row changes that may name something outside of the scope.
+    """
+
+    def __init__(self, binlog: Binlog, format_: Format, *, file: str) -> None:
+        self._binlog = binlog
+        self._format = format_
+        self._file = file
+        self._scope = binlog.definition.scope
+        self._actions = bytearray()
+        self._maps = TableMaps()
+        self._texts: list[tuple[int, TextNames]] = []
+        self._map_places: list[int] = []
+        self._changed: set[str] = set()
+        self._last_rows = -1
+        self._size = 0
+        self.events = self.rows_events = self.texts_left_out = 0
+        self.has_effect = False
+
+    def feed(self, event: Event) -> None:
+        """Take the next event, the first time.
+
+        Raises:
+            UnexpectedError: If it is none of rows and their brackets.
+            CodecError: If a rows event has no TABLE_MAP.
+        """
+        body, at = event.body, len(self._actions)
+        self._actions.append(_COPY)
+        if self._scope.is_unscoped:
+            self.has_effect = True
+            if event.header.type_code == EventType.LARGE_TRANSACTION_HEADER:
+                raise UnexpectedError
+        elif isinstance(body, QueryEvent):
+            if body.query not in _BRACKETS:
+                raise UnexpectedError
+            if confined(body, self._scope, None) != body:
+                self._actions[at] = _PUT
+        elif isinstance(body, STATEMENT_TEXTS):
+            self._texts.append((at, names_in(body.query)))
+        elif isinstance(body, TableMapEvent):
+            self._maps.feed(event, file=self._file)
+            self._map_places.append(at)
+            self._see_map(body, at)
+        elif isinstance(body, RowsEvent):
+            self._see_rows(event, body, at)
+        elif not isinstance(body, GtidEvent | MysqlGtidEvent | XidEvent):
+            raise UnexpectedError
+
+    def _see_map(self, body: TableMapEvent, at: int) -> None:
+        if self._scope.includes(table_name(body)):
+            self._changed.add(body.table)
+        else:
+            self._actions[at] = _DROP
+
+    def _see_rows(self, event: Event, body: RowsEvent, at: int) -> None:
+        owner = self._maps.feed(event, file=self._file)
+        if owner is not None and self._scope.includes(table_name(owner)):
+            self._last_rows = at
+        else:
+            self._actions[at] = _DROP
+        if body.ends_statement:
+            self._end_statement(at)
+
+    def _end_statement(self, at: int) -> None:
+        has_rows = self._last_rows >= 0
+        for place_ in () if has_rows else self._map_places:
+            self._actions[place_] = _DROP
+        for place_, names in self._texts:
+            if not (has_rows and names.is_inside(self._scope, self._changed)):
+                self._actions[place_] = _DROP
+                self.texts_left_out += has_rows
+        if has_rows and self._last_rows != at:
+            self._actions[self._last_rows] = _END
+        self.has_effect |= has_rows
+        self._texts, self._map_places, self._last_rows = [], [], -1
+        self._changed = set()
+
+    def end(self) -> None:
+        """The group has ended, the first time.
+
+        Raises:
+            UnexpectedError: If its last statement has not.
+        """
+        if self._last_rows >= 0:
+            raise UnexpectedError
+        for place_ in (*self._map_places, *(place_ for place_, _ in self._texts)):
+            self._actions[place_] = _DROP
+
+    def measure(self, events: Iterable[Event]) -> None:
+        """Find out how long the part is, which MySQL's GTID event says."""
+        for event, kept in zip(events, self._kept(), strict=False):
+            if kept:
+                self._size += self._length(event, kept)
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Append the part to the binlog, in pieces.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+        """
+        binlog, data, clock = self._binlog, bytearray(), 0
+        for event, kept in zip(events, self._kept(), strict=False):
+            if not kept:
+                continue
+            body = event.body
+            if isinstance(body, MysqlGtidEvent):
+                others = self._size - len(body.encode(self._format))
+                body = fitted(body, others, binlog.format, clock=binlog.clock_base)
+                clock = body.sequence_number or 0
+            position = binlog.size_bytes + len(data)
+            data += self._bytes(event, body, kept, position)
+            self.events += 1
+            self.rows_events += isinstance(body, RowsEvent)
+            if len(data) >= _PIECE_BYTES:
+                binlog.append_placed(data, groups=0, clock=clock)
+                data = bytearray()
+        binlog.append_placed(data, groups=1, clock=clock)
+
+    def _kept(self) -> Iterator[int]:
+        return iter(self._actions)
+
+    def _length(self, event: Event, action: int) -> int:
+        if action == _PUT and isinstance(event.body, QueryEvent):
+            inside = confined(event.body, self._scope, None)
+            return HEADER_LENGTH + len(inside.encode(self._format)) + CHECKSUM_LENGTH
+        return event.header.length - self._format.checksum_length + CHECKSUM_LENGTH
+
+    def _bytes(self, event: Event, body: object, action: int, position: int) -> bytes:
+        format_ = self._binlog.format
+        if action == _PUT and isinstance(body, QueryEvent):
+            return place(replace(event, body=confined(body, self._scope, None)), position, format_)
+        if action == _END and isinstance(body, RowsEvent):
+            ended = replace(body, flags=body.flags | RowsFlag.STMT_END)
+            return place(replace(event, body=ended), position, format_)
+        if isinstance(body, MysqlGtidEvent):
+            return place(replace(event, body=body), position, format_)
+        return moved(event, position, self._format)
+
+
+def route_large(
+    binlogs: Iterable[Binlog], read: Callable[[], Iterator[Event]], format_: Format, *, file: str
+) -> list[LargePart]:
+    """Give binlogs their parts of a large group.
+
+    Args:
+        binlogs: That are written.
+        read: Gives the group's events from its first on, each time anew.
+        format_: Of the FORMAT_DESCRIPTION before them.
+        file: Where they stand, for errors.
+
+    Raises:
+        UnexpectedError: If it is none of rows and their brackets; nothing is written then.
+        CodecError: If it is damaged; nothing is written then.
+        StoreError: As `Binlog.append`.
+    """
+    parts = [LargePart(binlog, format_, file=file) for binlog in binlogs]
+    for event in read():
+        for part in parts:
+            part.feed(event)
+    for part in parts:
+        part.end()
+    for part in parts:
+        if part.has_effect:
+            if format_.flavor is Flavor.MYSQL:
+                part.measure(read())
+            part.write(read())
+    return parts
