@@ -165,6 +165,11 @@ class _Job:
         self._uses_kernels = request.uses_kernels and is_compiled(_KERNELS)
         self._unkept_bytes = 0
         self.report = Report()
+        if request.uses_kernels and not self._uses_kernels:
+            self.report.notes.append(
+                "the kernels are not compiled here, and all goes some hundred times slower: "
+                "python -m binlane.kernels.build"
+            )
 
     def run(self) -> None:
         """Route all files from where the run before ended."""
