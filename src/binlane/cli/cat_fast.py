@@ -6,7 +6,6 @@ printed before the kernels are loaded.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -32,8 +31,6 @@ def is_worth_kernels(request: CatRequest) -> bool:
     )
     if not is_plain or _size_bytes(request.files) < _WORTH_BYTES:
         return False
-    # Nothing here multiplies matrices: numpy's library for that need not start its threads.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from binlane.cat.fast_text.printer import can_print  # noqa: PLC0415  # needs numpy
     from binlane.kernels.load import compiled_module  # noqa: PLC0415  # as above
 

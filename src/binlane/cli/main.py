@@ -91,6 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
     # Nearly all that is made while modules load, and later for each event, needs no collector; the
     # usual threshold costs a tenth of the start.
     gc.set_threshold(_GC_THRESHOLD)
+    # Nothing here multiplies matrices: numpy's library for that need not start its threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What is alive at the end need not be searched for garbage either: another tenth.
     atexit.register(gc.freeze)
     try:
