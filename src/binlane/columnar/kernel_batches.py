@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.event import Event, EventHeader
+from binlane.codec.format import HEADER_LENGTH, MAGIC
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.located_rows import NotedEvents, Small
@@ -25,6 +25,7 @@ from binlane.columnar.noted_rows import NotedRows
 from binlane.columnar.selection import GroupFacts, Selection
 from binlane.errors import CodecError
 from binlane.grouping.event_group import group_events
+from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 KERNEL_ROWS_MAX_DEFAULT: Final = 65536
 WINDOW_BYTES: Final = 6 << 20
 HELD_BYTES_MAX: Final = 16 << 20
-_FIRST_EVENT_MAX: Final = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,36 +137,17 @@ class _FileReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The batches that are full."""
-        format_ = self._first_format()
-        if format_ is None or not is_fast(format_):
+        first = description_in(self._window)
+        if first is None:
             yield from self._read_on_from_start(0)
             return
-        self._scanner = Scanner(format_)
+        self._scanner = Scanner(format_of(first))
         self._scanner.state[layout.OFFSET] = len(MAGIC)
         try:
             yield from self._scan_all()
         except UnexpectedError:
             yield from self._process()
             yield from self._read_on()
-
-    def _first_format(self) -> Format | None:
-        """What the file begins with; None if that is nothing for the kernels."""
-        window, start = self._window, len(MAGIC)
-        while window.end < start + HEADER_LENGTH and window.fill():
-            pass
-        if window.bytes(0, start) != MAGIC or window.end < start + HEADER_LENGTH:
-            return None
-        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
-        end = start + header.length
-        if header.type_code != EventType.FORMAT_DESCRIPTION or header.length > _FIRST_EVENT_MAX:
-            return None
-        while window.end < end and window.fill():
-            pass
-        try:
-            body = decode_event(window.bytes(start, end), None, position=start).body
-        except CodecError:
-            return None
-        return body.format if isinstance(body, FormatDescriptionEvent) else None
 
     def _scan_all(self) -> Iterator[pa.RecordBatch]:
         """Go through the file, window by window."""

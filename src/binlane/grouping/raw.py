@@ -19,10 +19,11 @@ import numpy.typing as npt
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.types import EventType
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup, group_events, gtid_of
+from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
@@ -40,7 +41,6 @@ from binlane.positions import (
 
 WINDOW_BYTES: Final = 4 << 20
 HELD_BYTES_MAX: Final = 64 << 20
-_FIRST_EVENT_MAX: Final = 1 << 16
 _SEQUENCE: Final = 17
 
 _Offsets = npt.NDArray[np.int64]
@@ -310,17 +310,12 @@ class _Reader:
 
     def from_start(self) -> Iterator[Item]:
         """Read a file from its beginning."""
-        first = self._first_event()
+        first = description_in(self._window)
         if first is None:
             yield from self._by_reference(Walker(self._rest(0), file=self._file, keys=self._keys))
             return
-        body = first.body
-        assert isinstance(body, FormatDescriptionEvent), "_first_event saw to it"
-        if not is_fast(body.format):
-            yield from self._by_reference(Walker(self._rest(0), file=self._file, keys=self._keys))
-            return
         yield self._control(first)
-        self._scanner = Scanner(body.format, notes_all=True)
+        self._scanner = Scanner(format_of(first), notes_all=True)
         self._scanner.state[layout.OFFSET] = first.next_position
         yield from self._scan_all()
 
@@ -337,25 +332,6 @@ class _Reader:
 
     def _control(self, event: Event) -> EventGroup:
         return EventGroup(gtid=None, events=(event,), file=self._name, is_control=True)
-
-    def _first_event(self) -> Event | None:
-        """The FORMAT_DESCRIPTION; None if what stands there is nothing for the kernels."""
-        window, start = self._window, len(MAGIC)
-        while window.end < start + HEADER_LENGTH and window.fill():
-            pass
-        if window.bytes(0, start) != MAGIC or window.end < start + HEADER_LENGTH:
-            return None
-        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
-        end = start + header.length
-        if header.type_code != EventType.FORMAT_DESCRIPTION or header.length > _FIRST_EVENT_MAX:
-            return None
-        while window.end < end and window.fill():
-            pass
-        try:
-            event = decode_event(window.bytes(start, end), None, position=start)
-        except CodecError:
-            return None
-        return event if isinstance(event.body, FormatDescriptionEvent) else None
 
     def _scan_all(self) -> Iterator[Item]:
         try:

@@ -20,6 +20,7 @@ from binlane.codec.types import Flavor
 from binlane.columnar.selection import file_number
 from binlane.errors import ConfigError, StoreError
 from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.first_event import format_of
 from binlane.grouping.resync import find_group
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import Walker
@@ -30,7 +31,7 @@ from binlane.store.catalog import CATALOG_FILE
 from binlane.store.chunks import base_name, open_chunks
 from binlane.store.compression import SUFFIXES
 from binlane.store.files import BINLOGS_DIRECTORY
-from binlane.store.reading import StoreReader, complete_end, first_event, format_of
+from binlane.store.reading import StoreReader, complete_end, first_event
 
 _BINLOG_NAME: Final = re.compile(r"(?P<log>.+)\.(?P<number>\d{6,})")
 

@@ -18,6 +18,7 @@ from binlane.codec.format import CHECKSUM_LENGTH, MAGIC, Format
 from binlane.codec.types import EventType
 from binlane.errors import CodecError, StoreError, TruncatedError
 from binlane.grouping.event_group import EventGroup, GroupTracker, group_events
+from binlane.grouping.first_event import format_of
 from binlane.grouping.walk import Walker, walk
 from binlane.positions import Position, nothing_done
 from binlane.scope.definition import Definition
@@ -63,12 +64,6 @@ def first_event(path: str | Path) -> Event:
             hint="name a binlog file from its beginning",
         ).at(str(path), len(MAGIC))
     return event
-
-
-def format_of(event: Event) -> Format:
-    """What a FORMAT_DESCRIPTION decides."""
-    assert isinstance(event.body, FormatDescriptionEvent), "the first event of a file is one"
-    return event.body.format
 
 
 def fingerprint(first: Event) -> str:

@@ -21,19 +21,17 @@ from binlane.cat.summary.counts import EventCount, Transaction
 from binlane.cat.summary.scanner import CountingScanner
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.encryption import KeyRing
-from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import HEADER_LENGTH, MAGIC
+from binlane.codec.event import Event, decode_event
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import CodecError
 from binlane.grouping.decryption import is_encrypted
 from binlane.grouping.event_group import GroupTracker
+from binlane.grouping.first_event import description_in
 from binlane.grouping.inner import expanded_all
-from binlane.grouping.scanner import is_fast
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
@@ -44,7 +42,6 @@ from binlane.positions import AnyGtid, Gtid, MysqlGtid
 
 WINDOW_BYTES: Final = 1 << 20
 _HEAD_BYTES: Final = 4096
-_FIRST_EVENT_MAX: Final = 1 << 16
 _SOURCE: Final = Struct("<qq")
 
 
@@ -83,28 +80,13 @@ def count_file(
 
 def _first_event(window: Window) -> Event | None:
     """The FORMAT_DESCRIPTION that a file begins with; None if the kernel cannot go on behind it."""
-    start = len(MAGIC)
     while window.end < _HEAD_BYTES and window.fill():
         pass
-    told = window.bytes(0, min(window.end, _HEAD_BYTES))
-    is_plain = told.startswith(MAGIC) and not is_encrypted(told)
-    if not is_plain or window.end < start + HEADER_LENGTH:
-        return None
-    header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
-    end = start + header.length
-    is_description = header.type_code == EventType.FORMAT_DESCRIPTION
-    if not is_description or header.length > _FIRST_EVENT_MAX:
-        return None
-    while window.end < end and window.fill():
-        pass
-    # The walker looks at more than the event itself.
-    walker = Walker(iter((window.bytes(0, min(end, window.end)),)), file="")
-    try:
-        event = next(walker.events())
-    except CodecError:
-        return None
-    is_relay_log = event.header.flags & HeaderFlag.RELAY_LOG
-    return event if not is_relay_log and walker.format and is_fast(walker.format) else None
+    return (
+        None
+        if is_encrypted(window.bytes(0, min(window.end, _HEAD_BYTES)))
+        else description_in(window)
+    )
 
 
 def _feed_all(summary: Summary, walker: Walker, *, path: str, name: str) -> None:

@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import BinlaneError, CodecError
 from binlane.grouping.event_group import CONTROL_TYPES
+from binlane.grouping.first_event import description_in
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
@@ -35,7 +36,6 @@ from binlane.store.verify.records import check_record
 from binlane.store.verify.reference import ReferencePath
 
 WINDOW_BYTES: Final = 4 << 20
-_FIRST_EVENT_MAX: Final = 1 << 16
 _LENGTH: Final = slice(9, 13)
 _COMPRESSED: Final = np.array(
     [code for code in EventType if "ROWS_COMPRESSED" in code.name], np.int32
@@ -104,7 +104,7 @@ class KernelPath:
             CodecError: At damage, behind all faults before it.
             StoreError: If the file cannot be read.
         """
-        head = self._first_event()
+        head = description_in(self._window)
         if head is None:
             yield from self._read_on()
             return
@@ -122,27 +122,6 @@ class KernelPath:
             with suppress(UnexpectedError):
                 yield from self._take()
             yield from self._read_on()
-
-    def _first_event(self) -> Event | None:
-        """What the file begins with; None if the kernel cannot go on behind it."""
-        window, start = self._window, len(MAGIC)
-        while window.end < start + HEADER_LENGTH and window.fill():
-            pass
-        if window.end < start + HEADER_LENGTH:
-            return None
-        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
-        end = start + header.length
-        if header.type_code != EventType.FORMAT_DESCRIPTION or header.length > _FIRST_EVENT_MAX:
-            return None
-        while window.end < end and window.fill():
-            pass
-        walker = Walker(iter((window.bytes(0, min(end, window.end)),)), file=self._path)
-        try:
-            event = next(walker.events())
-        except CodecError:
-            return None
-        is_relay_log = event.header.flags & HeaderFlag.RELAY_LOG
-        return event if not is_relay_log and walker.format and is_fast(walker.format) else None
 
     def _scan(self) -> Iterator[Fault]:
         scanner, window = self._scanner, self._window
