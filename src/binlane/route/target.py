@@ -13,15 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from binlane.errors import ConfigError, StoreError, StoreFullError
+from binlane.errors import ConfigError
 from binlane.positions import Position
 from binlane.route.record import RECORD_FILE, Reached, Record, text_of
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile
 from binlane.scope.definition import Definition
-from binlane.store.binlog import NO_ROOM, Binlog
+from binlane.store.binlog import Binlog
 from binlane.store.catalog import Mark
-from binlane.store.disk import DRAFT_SUFFIX, Disk
+from binlane.store.disk import DRAFT_SUFFIX, Disk, unusable
 from binlane.store.files import FileHead, file_name, stored_format, write_head, write_index
 from binlane.store.lock import LOCK_FILE, DirectoryLock
 from binlane.store.recovery import RecoveredBinlog, cut_to, remove_directory
@@ -69,12 +69,12 @@ class Target:
             self._check_contents()
             self._lock = DirectoryLock(directory)
         except OSError as error:
-            raise _unusable(directory, error) from error
+            raise unusable(error, directory) from error
         try:
             self._open_binlogs()
         except OSError as error:
             self.abandon()
-            raise _unusable(directory, error) from error
+            raise unusable(error, directory) from error
         except BaseException:
             self.abandon()
             raise
@@ -94,7 +94,7 @@ class Target:
                 try:
                     self.binlogs[name] = self._made(definition, source, done)
                 except OSError as error:
-                    raise _unusable(self._directory, error) from error
+                    raise unusable(error, self._directory) from error
 
     def define(self, definitions: Sequence[Definition], source: SourceFile, done: Position) -> None:
         """Go on with other definitions; binlogs that have none any more get nothing more.
@@ -126,7 +126,7 @@ class Target:
         try:
             record.write(self._directory, self._disk)
         except OSError as error:
-            raise _unusable(self._directory, error) from error
+            raise unusable(error, self._directory) from error
 
     def close(self) -> None:
         """Close the binlogs, whose files are whole then.
@@ -236,12 +236,3 @@ def _check_definitions(
                 key="--binlogs",
                 hint="route into another directory, or give the definitions it was filled by",
             )
-
-
-def _unusable(path: Path, error: OSError) -> StoreError:
-    reason = error.strerror or str(error)
-    if error.errno in NO_ROOM:
-        return StoreFullError(f"no room: {reason}", path=str(path), hint="make room on the disk")
-    return StoreError(
-        f"cannot be used: {reason}", path=str(path), hint="check the disk and who may write there"
-    )

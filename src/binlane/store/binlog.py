@@ -9,7 +9,6 @@ file tell replicas that the source has stopped and its temporary tables are gone
 
 from __future__ import annotations
 
-import errno
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,7 @@ from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.routed_group import RoutedGroup
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
-from binlane.store.disk import Disk, DiskFile
+from binlane.store.disk import NO_ROOM, Disk, DiskFile
 from binlane.store.file_facts import FileFacts, closed_files
 from binlane.store.files import (
     CLOSED,
@@ -51,7 +50,6 @@ from binlane.store.settings import StoreSettings
 _LOG = logging.getLogger(__name__)
 _PENDING_BYTES_MAX: Final = 4 << 20
 _DIRECT_BYTES_MIN: Final = 64 << 10
-NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _REOPEN_HINT: Final = "check the disk, then start binlane again: it makes the binlog whole"
 
 

@@ -6,9 +6,15 @@ here that stops in the middle of an operation or has no room.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Final, Protocol
+
+from binlane.errors import StoreError, StoreFullError
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a disk says that has none left."""
 
 DRAFT_SUFFIX: Final = ".tmp"
 """Of a file that has not got its name yet."""
@@ -166,3 +172,13 @@ def write_whole(disk: Disk, path: Path, data: bytes) -> None:
         file.close()
     disk.replace(draft, path)
     disk.sync_directory(path.parent)
+
+
+def unusable(error: OSError, path: Path) -> StoreError:
+    """What the disk said, as an error that tells what to do."""
+    reason = error.strerror or str(error)
+    if error.errno in NO_ROOM:
+        return StoreFullError(f"no room: {reason}", path=str(path), hint="make room on the disk")
+    return StoreError(
+        f"cannot be used: {reason}", path=str(path), hint="check the disk and who may write there"
+    )

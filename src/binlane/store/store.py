@@ -21,9 +21,9 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 from binlane.positions import Position
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
-from binlane.store.binlog import NO_ROOM, Binlog
+from binlane.store.binlog import Binlog
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
-from binlane.store.disk import Disk, LocalDisk
+from binlane.store.disk import Disk, LocalDisk, unusable
 from binlane.store.file_facts import FileFacts
 from binlane.store.files import (
     BINLOGS_DIRECTORY,
@@ -95,7 +95,7 @@ class Store:
                 disk.sync_directory(directory.parent)
             lock = DirectoryLock(data_dir)
         except OSError as error:
-            raise _unusable(error, data_dir) from error
+            raise unusable(error, data_dir) from error
         try:
             catalog = Catalog.open(Catalog.path_in(data_dir))
         except StoreError:
@@ -156,7 +156,7 @@ class Store:
             self._catalog.finish_create(definition, mark, created=timestamp)
         except OSError as error:
             self._discard(definition)
-            raise _unusable(error, self._directory) from error
+            raise unusable(error, self._directory) from error
         except StoreError:
             self._discard(definition)
             raise
@@ -303,7 +303,7 @@ class Store:
                     definition, recover(directory, _mark_of(record, directory), self._disk)
                 )
             except OSError as error:
-                raise _unusable(error, directory) from error
+                raise unusable(error, directory) from error
             self._set_binlogs({**self._binlogs, definition.name: binlog})
         known = {record.definition.name for record in records}
         for path in sorted(self._directory.iterdir()):
@@ -329,7 +329,7 @@ class Store:
         try:
             remove_directory(directory, self._disk)
         except OSError as error:
-            raise _unusable(error, directory) from error
+            raise unusable(error, directory) from error
         remove_indexes(self._groups / definition.name)
         self._catalog.remove(definition.log_id)
 
@@ -376,12 +376,3 @@ def _mark_of(record: BinlogRecord, directory: Path) -> Mark:
             hint="restore the catalog from a copy",
         )
     return record.mark
-
-
-def _unusable(error: OSError, path: Path) -> StoreError:
-    reason = error.strerror or str(error)
-    if error.errno in NO_ROOM:
-        return StoreFullError(f"no room: {reason}", path=str(path), hint="make room on the disk")
-    return StoreError(
-        f"cannot be used: {reason}", path=str(path), hint="check the disk and who may write there"
-    )
