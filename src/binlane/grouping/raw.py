@@ -10,7 +10,7 @@ there on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -83,6 +83,10 @@ class RawRun:
     def last_timestamp(self) -> int:
         """Of the last group, in seconds since 1970."""
         return int(self.groups[layout.GROUP_TIME, -1])
+
+    def head(self, count: int) -> RawRun:
+        """The first groups of the run."""
+        return replace(self, groups=np.ascontiguousarray(self.groups[:, :count]))
 
     def timestamp(self, number: int) -> int:
         """Of a group, in seconds since 1970."""

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +26,7 @@ from binlane.route.record import Reached
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile, look
 from binlane.route.target import Target
-from binlane.routing.routed_group import OmissionKind
+from binlane.routing.routed_group import OmissionKind, Routing, prepared_with
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.store.binlog import Binlog
 from binlane.store.byte_source import FileBytes, MeteredBytes
@@ -262,21 +261,47 @@ class _Job:
             self._keep(is_end=False)
 
     def _take_run(self, run: RawRun) -> None:
-        if self._may_repeat or self._left:
+        router = self._outputs.router
+        if self._may_repeat or self._left or not router.read(run):
             for number in range(run.count):
                 self._take_group(run.group(number))
             return
+        # Nothing of a group may be in one binlog if another one cannot have its part.
+        routings, fault = self._routings(run, router.odd_groups(run))
+        if fault is not None:
+            run = run.head(fault[0])
+        if run.count:
+            self._append_run(run, routings)
+        if fault is not None:
+            raise fault[1]
+
+    def _routings(
+        self, run: RawRun, numbers: Sequence[int]
+    ) -> tuple[dict[int, list[Routing]], tuple[int, CodecError] | None]:
+        """What the reference makes of some groups, up to one that is damaged."""
+        found: dict[int, list[Routing]] = {}
+        prepared = [output.binlog.prepared for output in self._outputs]
+        for number in numbers:
+            try:
+                found[number] = self._routed(run.group(number), prepared)
+            except CodecError as error:
+                return found, (number, error)
+            for index, routing in enumerate(found[number]):
+                prepared[index] = prepared_with(prepared[index], routing.group)
+        return found, None
+
+    def _append_run(self, run: RawRun, routings: Mapping[int, Sequence[Routing]]) -> None:
         router, after = self._outputs.router, run.position_after(self._done)
-        router.read(run)
-        for number, output in enumerate(self._outputs):
-            append_run(
-                output.binlog,
-                router,
-                number,
-                run,
-                after=after,
-                by_reference=partial(self._route, output=output),
-            )
+        for index, output in enumerate(self._outputs):
+
+            def by_reference(number: int, index: int = index, output: _Output = output) -> None:
+                known = routings.get(number)
+                group = run.group(number)
+                if known is None:
+                    known = self._routed(group, [o.binlog.prepared for o in self._outputs])
+                self._add(group, output, known[index])
+
+            append_run(output.binlog, router, index, run, after=after, by_reference=by_reference)
         self._done = after
         self._position = run.next_position
 
@@ -347,9 +372,11 @@ class _Job:
                 "rolled it back, and it is left out"
             )
         elif not (self._may_repeat and group.gtid and self._done.covers(group.gtid)):
-            for output in self._outputs:
+            prepared = [output.binlog.prepared for output in self._outputs]
+            routings = self._routed(group, prepared)
+            for output, routing in zip(self._outputs, routings, strict=True):
                 output.binlog.advance_to(self._done)
-                self._route(group, output)
+                self._add(group, output, routing)
             self._position = group.next_position
             self._pass(group.gtid)
         else:
@@ -366,12 +393,21 @@ class _Job:
             self._left = self._left[1:]
             self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
 
-    def _route(self, group: EventGroup, output: _Output) -> None:
-        """Give one binlog its part of a group, by the reference."""
-        from binlane.routing.route import route  # noqa: PLC0415  # rows alone need no parser
+    def _routed(self, group: EventGroup, prepared: Sequence[frozenset[str]]) -> list[Routing]:
+        """What the reference makes of a group for each binlog."""
+        from binlane.routing.route import damaged_event, route  # noqa: PLC0415  # parses SQL
 
+        try:
+            return [
+                route(group, output.binlog.definition, output.binlog.format, xids)
+                for output, xids in zip(self._outputs, prepared, strict=True)
+            ]
+        except CodecError as error:
+            raise error.at(self._file.path, damaged_event(group).position) from None
+
+    def _add(self, group: EventGroup, output: _Output, routing: Routing) -> None:
+        """Give one binlog its part of a group."""
         binlog, counts = output.binlog, output.counts
-        routing = route(group, binlog.definition, binlog.format, binlog.prepared)
         for omission in routing.omissions:
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:

@@ -17,6 +17,7 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import EventType, Flavor, RowsFlag
+from binlane.errors import CodecError
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.placing import fitted, moved, place
 from binlane.grouping.table_maps import TableMaps
@@ -203,8 +204,11 @@ def route_large(
     """
     parts = [LargePart(binlog, format_, file=file) for binlog in binlogs]
     for event in read():
-        for part in parts:
-            part.feed(event)
+        try:
+            for part in parts:
+                part.feed(event)
+        except CodecError as error:
+            raise error.at(file, event.position) from None
     for part in parts:
         part.end()
     for part in parts:

@@ -21,9 +21,10 @@ from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, File
 from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
+from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
-from binlane.errors import UnsupportedError
+from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
 from binlane.routing.payload import select_inside
@@ -100,6 +101,17 @@ def route(
         events = tuple(event for event in group.events if event.header.type_code != moved)
         return Routing(group=RoutedGroup(gtid=group.gtid, events=events) if events else None)
     return _Selection(group, definition, format_, prepared).routing()
+
+
+def damaged_event(group: EventGroup) -> Event:
+    """The event of a group that `route` could not read: the first whose context is damaged."""
+    for event in group.events:
+        if isinstance(event.body, QueryEvent):
+            try:
+                decode_status_vars(event.body.status_vars)
+            except CodecError:
+                return event
+    return group.events[0]
 
 
 class _IncidentError(Exception):

@@ -29,6 +29,13 @@ class RoutedGroup:
     finishes: str | None = None
 
 
+def prepared_with(prepared: frozenset[str], group: RoutedGroup | None) -> frozenset[str]:
+    """The XA transactions that are prepared and not finished behind a group."""
+    if group is None:
+        return prepared
+    return (prepared | {group.prepares or ""}) - {group.finishes or "", ""}
+
+
 class OmissionKind(Enum):
     """Why a part of an event group stays out of a scoped binlog although it bears on it."""
 

@@ -16,7 +16,9 @@ import numpy as np
 
 from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
+from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.types import EventType
+from binlane.errors import CodecError
 from binlane.grouping.native import crc32_address
 from binlane.grouping.raw import RawRun
 from binlane.grouping.scanner import KnownTable, Numbers, Small
@@ -147,6 +149,7 @@ class SpanRouter:
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self._views = [_Views(definition) for definition in definitions]
+        self._keeps_all = all(definition.scope.is_unscoped for definition in definitions)
         self._tables: list[KnownTable] = []
         self._tables_seen = 0
         self._names: dict[str, int] = {}
@@ -173,12 +176,23 @@ class SpanRouter:
         self._needs: Small = np.zeros(1 << 10, np.int32)
         self._needs_end = 0
 
-    def read(self, run: RawRun) -> None:
-        """Learn the tables and texts of a run, before what binlogs get of it is asked for."""
+    def read(self, run: RawRun) -> bool:
+        """Learn the tables and texts of a run, before what binlogs get of it is asked for.
+
+        Returns:
+            Whether that could be done; else a context in it is damaged, and `route` tells which.
+        """
+        try:
+            self._read(run)
+        except CodecError:
+            return False
+        return True
+
+    def _read(self, run: RawRun) -> None:
         self._learn_tables(run.tables)
         self._format = run.format
         self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
-        if all(view.definition.scope.is_unscoped for view in self._views):
+        if self._keeps_all:
             return
         last = int(run.groups[layout.GROUP_END, -1])
         state = np.zeros(lay.RESOLVE_SIZE, np.int64)
@@ -195,6 +209,17 @@ class SpanRouter:
                 continue
             length = int(state[lay.RESOLVE_LENGTH])
             self._learn_text(self._scratch[:length].tobytes(), int(state[lay.RESOLVE_KIND]))
+
+    def odd_groups(self, run: RawRun) -> list[int]:
+        """The groups of a run that was read that are for `route`, in one binlog at least."""
+        roles = self._roles[run.events[layout.EVENT_TYPE]]
+        is_odd = roles == lay.REFERENCE
+        if not self._keeps_all:
+            is_unread = run.events[layout.EVENT_MAP] == lay.UNREAD
+            is_odd |= (roles == lay.OTHER) | (is_unread & (roles == lay.QUERY))
+        sums = np.concatenate([[0], np.cumsum(is_odd)])
+        counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
+        return [int(number) for number in np.flatnonzero(counts)]
 
     def _resolve(self, run: RawRun, last: int, state: Numbers) -> bool:
         resolve = kernels().resolve
@@ -265,6 +290,7 @@ class SpanRouter:
         """BEGIN, COMMIT and ROLLBACK stay, with a context that names nothing outside."""
         reader = Reader(_THREAD_AND_TIME + key)
         body = QueryEvent.decode(reader, self._format)
+        decode_status_vars(body.status_vars)  # what is damaged is told as the reference tells it
         for view in self._views:
             inside = confined(body, view.definition.scope, None)
             view.verdicts[lay.ACTION, number] = lay.COPY

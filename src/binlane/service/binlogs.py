@@ -19,7 +19,7 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.errors import DefinitionError, PeerError, StatementError
 from binlane.grouping.event_group import EventGroup
-from binlane.grouping.raw import RunMaker
+from binlane.grouping.raw import RawRun, RunMaker
 from binlane.kernels.load import is_compiled
 from binlane.positions import Gtid, GtidPosition, mariadb_position
 from binlane.routing.route import route
@@ -164,7 +164,8 @@ class Binlogs:
             return False
         binlogs = self._store.binlogs
         router = self._router_for([binlog.definition for binlog in binlogs.values()])
-        router.read(run)
+        if not router.read(run):
+            return False
         for number, (name, binlog) in enumerate(binlogs.items()):
             has = [group.gtid is not None and binlog.reached.covers(group.gtid) for group in groups]
             if has != sorted(has, reverse=True):
@@ -179,11 +180,14 @@ class Binlogs:
                 run,
                 first=sum(has),
                 after=after,
-                by_reference=partial(self._route, name, binlog),
+                by_reference=partial(self._route_of, run, name, binlog),
             )
             self._count_spans(name, router.counts(number).since(before))
         self.last_timestamp = run.last_timestamp
         return True
+
+    def _route_of(self, run: RawRun, name: str, binlog: Binlog, number: int) -> None:
+        self._route(name, binlog, run.group(number))
 
     def _router_for(self, definitions: list[Definition]) -> SpanRouter:
         """The router of these definitions; one that was asked before knows its texts."""

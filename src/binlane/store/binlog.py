@@ -24,7 +24,7 @@ from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
-from binlane.routing.routed_group import RoutedGroup
+from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
 from binlane.store.disk import NO_ROOM, Disk, DiskFile
@@ -246,10 +246,7 @@ class Binlog:
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
-            if group.prepares is not None:
-                self._prepared |= {group.prepares}
-            if group.finishes is not None:
-                self._prepared -= {group.finishes}
+            self._prepared = prepared_with(self._prepared, group)
             if self._groups:
                 self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:

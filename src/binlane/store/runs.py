@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import RawRun
 from binlane.positions import Position
 from binlane.routing.spans import SpanRouter
@@ -19,7 +18,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
     *,
     first: int = 0,
     after: Position,
-    by_reference: Callable[[EventGroup], None],
+    by_reference: Callable[[int], None],
 ) -> None:
     """Give a binlog its part of a run, to be published by its next `sync`.
 
@@ -30,7 +29,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
         run: The groups.
         first: The first of them that the binlog does not have.
         after: The position of the source behind the run.
-        by_reference: Gives the binlog a group that the router was not made for.
+        by_reference: Gives the binlog a group of the run that the router was not made for.
 
     Raises:
         StoreError: As `Binlog.append`.
@@ -54,7 +53,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             # The next file says what was done before it.
             binlog.advance_to(run.position_after(binlog.reached, following))
         if spans.needs_reference:
-            by_reference(run.group(following))
+            by_reference(following)
             following += 1
         elif spans.needs_file:
             binlog.rotate(run.timestamp(following))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
-from binlane.codec.event import Event
+from binlane.codec.event import Event, checksum
 from binlane.codec.mysql_transaction import MysqlGtidEvent, PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.errors import (
@@ -21,7 +21,7 @@ from binlane.errors import (
     StoreLockedError,
     UnsupportedError,
 )
-from binlane.grouping.event_group import EventGroup
+from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.walk import walk
 from binlane.positions import Gtid
 from binlane.route.job import RouteRequest, route_files
@@ -307,3 +307,38 @@ def test_compressed_files_are_read_as_they_are(name: str, tmp_path: Path) -> Non
     assert outputs(tmp_path / "packed") == outputs(tmp_path / "plain")
     # The names are those of the plain files, so that one form may follow the other.
     assert routed(paths, tmp_path / "packed", "LOG ALL").counts["b1"].event_groups == 0
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_damage_that_one_scope_finds_leaves_the_group_out_of_all(
+    tmp_path: Path, *, fast: bool
+) -> None:
+    (path,) = written("my97_format_row", tmp_path / "in")
+    data = bytearray(Path(path).read_bytes())
+    events = list(walk([bytes(data)], file="x"))
+    damaged = [event for event in events if getattr(event.body, "query", b"") == b"BEGIN"][6]
+    # The time zone or character set of its context says that it is longer than all there is.
+    start = damaged.position + 19 + 13
+    context = data[start : start + 20].index(b"\x06\x03std")
+    data[start + context + 1] = 0xFF
+    end = damaged.next_position - 4
+    data[end : end + 4] = checksum(bytes(data[damaged.position : end])).to_bytes(4, "little")
+    Path(path).write_bytes(data)
+    scopes = ("LOG ALL", "LOG(shop.ai)")
+    report = routed((path,), tmp_path / "out", *scopes, uses_kernels=fast)
+    assert report.fault is not None
+    assert (report.fault.file, report.fault.position) == (path, damaged.position)
+    before = [group for group in groups_before(events, damaged.position) if not group.is_control]
+    assert bodies(groups(files(tmp_path / "out"))) == bodies(before)
+    again = routed((path,), tmp_path / "out", *scopes, uses_kernels=fast)
+    assert again.fault is not None
+    assert bodies(groups(files(tmp_path / "out"))) == bodies(before)
+
+
+def groups_before(events: list[Event], position: int) -> list[EventGroup]:
+    """The whole groups that end before a position."""
+    return [
+        group
+        for group in group_events(events, file="x")
+        if group.is_complete and group.next_position <= position
+    ]
