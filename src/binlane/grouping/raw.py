@@ -293,6 +293,13 @@ def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
     return reader.from_start() if format_ is None else reader.from_group(position, format_)
 
 
+def _scanner(format_: Format) -> Scanner:
+    scanner = Scanner(format_, notes_all=True)
+    # A group that another one cuts off is for the reference to tell of.
+    scanner.state[layout.IS_STRICT] = 1
+    return scanner
+
+
 class _Reader:
     def __init__(
         self,
@@ -319,7 +326,7 @@ class _Reader:
             yield from self._by_reference(Walker(self._rest(0), file=self._file, keys=self._keys))
             return
         yield self._control(first)
-        self._scanner = Scanner(format_of(first), notes_all=True)
+        self._scanner = _scanner(format_of(first))
         self._scanner.state[layout.OFFSET] = first.next_position
         yield from self._scan_all()
 
@@ -330,7 +337,7 @@ class _Reader:
             walker = Walker(self._rest(0), file=self._file, position=position, format_=format_)
             yield from self._by_reference(walker)
             return
-        self._scanner = Scanner(format_, notes_all=True)
+        self._scanner = _scanner(format_)
         self._scanner.state[layout.BASE] = position
         yield from self._scan_all()
 
