@@ -189,12 +189,12 @@ class _Job:
             except CodecError as error:
                 self.report.fault = error
                 break
-            self._keep(is_end=True)
+            self._keep()
             position = 0
         else:
             self._outputs.collect(self.report)
             return
-        self._keep(is_end=False)
+        self._keep()
         self._outputs.collect(self.report)
 
     def _from(self) -> tuple[Sequence[SourceFile], int]:
@@ -258,7 +258,7 @@ class _Job:
             self._take_group(item)
         self._unkept_bytes += max(0, self._position - before)
         if self._unkept_bytes >= self._request.keep_bytes:
-            self._keep(is_end=False)
+            self._keep()
 
     def _take_run(self, run: RawRun) -> None:
         router = self._outputs.router
@@ -421,7 +421,7 @@ class _Job:
             counts.rows_events += sum(isinstance(event.body, RowsEvent) for event in events)
             binlog.append_new(routing.group)
 
-    def _keep(self, *, is_end: bool) -> None:
+    def _keep(self) -> None:
         """Have everything on disk, and note how far it goes."""
         self._unkept_bytes = 0
         self._target.keep(
@@ -430,7 +430,6 @@ class _Job:
                 fingerprint=self._file.fingerprint,
                 position=self._position,
                 done=self._done,
-                is_end=is_end,
             )
         )
 

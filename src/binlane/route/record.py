@@ -32,14 +32,12 @@ class Reached:
         fingerprint: Of that file.
         position: Where the next event group stands in it, in bytes.
         done: Everything that was done there.
-        is_end: Whether the file ends there.
     """
 
     file: str
     fingerprint: str
     position: int
     done: Position
-    is_end: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,6 @@ class Record:
             "fingerprint": reached.fingerprint,
             "position": reached.position,
             "gtids": str(reached.done),
-            "is_end": reached.is_end,
             "binlogs": {
                 name: {
                     "definition": self.definitions[name],
@@ -114,7 +111,6 @@ def _record(fields: dict[str, Any]) -> Record:
             fingerprint=fields["fingerprint"],
             position=int(fields["position"]),
             done=parse_position(fields["gtids"], flavor),
-            is_end=bool(fields["is_end"]),
         ),
         definitions={name: each["definition"] for name, each in fields["binlogs"].items()},
         marks={
