@@ -295,7 +295,8 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
-        self._position = self._position.union(position)
+        is_ahead = position is self._position or position.includes(self._position)
+        self._position = position if is_ahead else self._position.union(position)
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
