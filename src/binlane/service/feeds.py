@@ -7,34 +7,30 @@ alone is made in a thread of its own, so that nobody waits for a source that doe
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from binlane.capture.backoff import Backoff
-from binlane.capture.capture import Capture
-from binlane.capture.settings import SourceSettings, Start
-from binlane.errors import BinlaneError, PeerError
-from binlane.grouping.event_group import EventGroup
-from binlane.positions import Position
+from binlane.capture.capture import Capture, is_transient
+from binlane.capture.identity import SourceIdentity
+from binlane.capture.settings import SourceSettings, Start, StartAt
+from binlane.errors import BinlaneError
+from binlane.positions import FilePosition, Position
 from binlane.service.outputs import Output
 from binlane.service.router import OnFault, Router
 
-# Two heartbeats may be late on a busy machine; a source that is silent for longer is dead.
-_SILENT_PERIODS: Final = 2.5
-_SILENT_MIN_S: Final = 1.0
 _REFUSED_FIRST_S: Final = 1.0
 _REFUSED_LONGEST_S: Final = 30.0
 _LEVEL_LAG_S: Final = 2.0
-# Too many connections, shutdown, lost packets, limits, interrupted, killed: they pass.
-_TRANSIENT_ERRNOS: Final = frozenset(
-    {1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1203, 1226, 1317, 1927}
-)
+_QUIET_S: Final = 0.1
 
 logger = logging.getLogger(__name__)
 
@@ -44,16 +40,24 @@ class FeedFailure:
     """Why a feed gets nothing.
 
     Attributes:
-        reason: In words.
-        hint: What to do, where there is something to do.
-        is_refusal: Whether somebody has to change something at the source, or here.
-        since_s: Since when, as `time.time`.
+        error: What was raised.
+        is_refusal: Whether somebody has to change something, at the source or here.
+        since_s: Since when nothing comes, as `time.time`.
     """
 
-    reason: str
-    hint: str
+    error: Exception
     is_refusal: bool
     since_s: float
+
+    @property
+    def reason(self) -> str:
+        """In words."""
+        return str(self.error) or type(self.error).__name__
+
+    @property
+    def hint(self) -> str:
+        """What to do, where there is something to do."""
+        return self.error.hint if isinstance(self.error, BinlaneError) else ""
 
 
 class Feed:
@@ -62,18 +66,21 @@ class Feed:
     Attributes:
         name: For messages.
         outputs: The binlogs; each has everything up to `position`, or more.
+        start: Where it began.
+        identity: Of the source, for the next connection to it.
         router: Routes into them.
         is_streaming: Whether groups can come.
         failure: Why they cannot; None while they can, and before the first attempt.
         due_s: When the next attempt is due, as `time.monotonic`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # which source, as whom, from where, and for whom
         self,
         name: str,
         settings: SourceSettings,
         start: Start | Position,
         *,
+        identity: SourceIdentity | None = None,
         spill: Path,
         server_id: int,
         wake: Callable[[], None],
@@ -84,7 +91,8 @@ class Feed:
             name: For messages.
             settings: Of the source.
             start: From where on.
-            spill: Where a group is kept that is too large for memory.
+            identity: Of the source whose position that is; None at the first time.
+            spill: Folder for groups that are too large for memory, of this feed alone.
             server_id: binlane's id at the source, on this connection.
             wake: Wakes the loop, from any thread.
         """
@@ -93,23 +101,23 @@ class Feed:
         self.is_streaming = False
         self.failure: FeedFailure | None = None
         self.due_s = 0.0
+        self.identity = identity
         self._settings = settings
-        self._start = start
         self._spill = spill
         self._server_id = server_id
         self._wake = wake
-        self.router = Router(None)
         self._capture: Capture | None = None
-        self._outcome: BinlaneError | OSError | Exception | None = None
         self._connecting: threading.Thread | None = None
-        self._is_over = False
+        self._outcome: list[Exception | None] = []
         self._backoff = Backoff()
         self._refusals = Backoff(first_s=_REFUSED_FIRST_S, longest_s=_REFUSED_LONGEST_S)
-        self._heard_s = self._connected_s = 0.0
-        self._has_progressed = False
-        self._silent_max_s = max(
-            _SILENT_PERIODS * settings.heartbeat_period_s, _SILENT_MIN_S
-        )
+        self._gave_groups = False
+        self._heard_s = 0.0
+        self._begin_at(start)
+
+    def _begin_at(self, start: Start | Position) -> None:
+        self.start = start
+        self.router = Router(None if isinstance(start, StartAt | FilePosition) else start)
 
     @property
     def position(self) -> Position | None:
@@ -127,62 +135,70 @@ class Feed:
         return self._connecting is not None
 
     @property
-    def lag_s(self) -> float:
-        """How old the last group is that was given; 0 before one."""
-        last = self.router.last_timestamp
-        return 0.0 if last is None else max(0.0, time.time() - last)
+    def is_quiet(self) -> bool:
+        """Whether all was taken that came: what came last was no group, or is some time ago."""
+        return not self._gave_groups or time.monotonic() - self._heard_s > _QUIET_S
 
     @property
     def is_level(self) -> bool:
         """Whether it has given about all that the source has."""
-        return self.is_streaming and (self.lag_s <= _LEVEL_LAG_S or self._is_quiet)
+        if not self.is_streaming:
+            return False
+        last = self.router.last_timestamp
+        return self.is_quiet or last is None or time.time() - last <= _LEVEL_LAG_S
 
     @property
-    def _is_quiet(self) -> bool:
-        """Whether nothing came for a while, so that nothing more was there."""
-        return time.monotonic() - self._heard_s > _SILENT_MIN_S / 10
+    def heard_s(self) -> float:
+        """When bytes last came, as `time.monotonic`; 0 before the first."""
+        return self._heard_s
 
     def connect(self) -> None:
         """Begin an attempt; `finish_connecting` is due when the loop is woken."""
-        assert not self.is_streaming and not self.is_connecting, "one connection at a time"
-        start = self._start if self.position is None else self.position
-        self._capture = Capture(
-            self._settings, start, spill=self._spill, server_id=self._server_id
+        assert not self.is_streaming, "one connection at a time"
+        capture = Capture(
+            self._settings,
+            self.start if self.position is None else self.position,
+            spill=self._spill,
+            server_id=self._server_id,
+            identity=self.identity,
         )
-        self._outcome = None
+        self._capture = capture
         self._connecting = threading.Thread(
-            target=self._try, args=(self._capture,), name=f"connect {self.name}", daemon=True
+            target=self._try, args=(capture,), name=f"connect {self.name}", daemon=True
         )
         self._connecting.start()
 
     def _try(self, capture: Capture) -> None:
+        error: Exception | None = None
         try:
             capture.connect()
-        except Exception as error:  # noqa: BLE001  # given to the loop
-            self._outcome = error
-        self._is_over = True
+        except Exception as caught:  # noqa: BLE001  # given to the loop
+            error = caught
+        self._outcome.append(error)
         self._wake()
 
-    def finish_connecting(self) -> bool:
-        """Take the outcome of an attempt; whether the feed streams now."""
-        if not self._is_over or self._connecting is None:
-            return False
+    def finish_connecting(self) -> Exception | None:
+        """Take the outcome of an attempt, if there is one: it streams, or gives why not."""
+        if not self._outcome or self._connecting is None:
+            return None
         self._connecting.join()
-        self._connecting, self._is_over = None, False
-        capture, error = self._capture, self._outcome
+        self._connecting, error = None, self._outcome.pop()
+        capture = self._capture
         assert capture is not None, "connect() made it"
         if error is not None:
-            self.fail(error)
-            return False
+            return error
         if self.position is None:
             self.router.position = capture.position
-        self.is_streaming = True
-        self._heard_s = self._connected_s = time.monotonic()
-        self._has_progressed = False
-        if self.failure is not None:
-            logger.info("%s: connected again", self._settings.url)
+        self.is_streaming, self._gave_groups = True, False
+        self._heard_s = time.monotonic()
+        facts = capture.facts
+        if facts is not None:
+            logger.info(
+                "%s: %s feed: connected to %s, as server id %d",
+                *(self._settings.url, self.name, facts.version, self._server_id),
+            )
         self.failure = None
-        return True
+        return None
 
     def fileno(self) -> int:
         """Of the connection, for a selector."""
@@ -196,17 +212,18 @@ class Feed:
             BinlaneError: If the source gives no more; what came before was routed.
             OSError: Likewise.
         """
-        assert self._capture is not None, "it streams"
-        self._heard_s = time.monotonic()
-        for item in self._capture.receive():
-            self.router.take(item, tuple(self.outputs), on_fault)
-            has_progressed = not isinstance(item, EventGroup) or not item.is_control
-            self._has_progressed = self._has_progressed or has_progressed
-        if self._has_progressed or self._heard_s - self._connected_s > self._silent_max_s:
+        capture, router = self._capture, self.router
+        assert capture is not None, "it streams"
+        self._heard_s, self._gave_groups = time.monotonic(), False
+        for item in capture.receive():
+            router.take(item, capture.position, tuple(self.outputs), on_fault)
+            self._gave_groups = True
+        if capture.has_progressed:
             self._backoff.reset()
             self._refusals.reset()
-        if self.position is None:
-            self.router.position = self._capture.position
+        if router.position is None:
+            router.position = capture.position
+        self.identity = capture.identity
 
     def check_silence(self) -> None:
         """See that something came lately.
@@ -214,58 +231,76 @@ class Feed:
         Raises:
             TimeoutError: If nothing did, not even a heartbeat.
         """
-        if time.monotonic() - self._heard_s > self._silent_max_s:
-            raise TimeoutError(f"the source was silent for {self._silent_max_s:.1f} s")
+        capture = self._capture
+        if capture is not None and capture.is_silent:
+            raise TimeoutError(f"the source was silent for {capture.silent_s:.1f} s")
 
     @property
-    def silent_until_s(self) -> float:
-        """When `check_silence` is due, as `time.monotonic`."""
-        return self._heard_s + self._silent_max_s + 0.01
+    def look_at_s(self) -> float:
+        """When something is due here, unless bytes come first, as `time.monotonic`."""
+        if self.is_streaming and self._capture is not None:
+            return self._heard_s + self._capture.silent_s + 0.01
+        return self.due_s
 
     def fail(self, error: Exception) -> None:
         """Note why nothing comes, and when to try again; the connection is closed."""
         self.close()
-        is_refusal = not isinstance(error, OSError) and not (
-            isinstance(error, PeerError) and error.errno in _TRANSIENT_ERRNOS
-        )
-        if not isinstance(error, BinlaneError | OSError):
-            logger.error("%s: %s feed", self._settings.url, self.name, exc_info=error)
-        reason = str(error) or type(error).__name__
-        before = self.failure
-        has_changed = before is None or (before.reason, before.is_refusal) != (reason, is_refusal)
-        since_s = before.since_s if before else time.time()
+        before, is_refusal = self.failure, not is_transient(error)
         self.failure = FeedFailure(
-            reason=reason,
-            hint=getattr(error, "hint", ""),
+            error=error,
             is_refusal=is_refusal,
-            since_s=since_s,
+            since_s=time.time() if before is None else before.since_s,
         )
         backoff = self._refusals if is_refusal else self._backoff
         delay_s = backoff.next_delay_s(random.random())  # noqa: S311  # no secret
         self.due_s = time.monotonic() + delay_s
-        if has_changed or not is_refusal:
-            logger.log(
-                logging.ERROR if is_refusal else logging.WARNING,
-                "%s: %s; next try in %.1f s (attempt %d)%s",
-                *(self._settings.url, reason, delay_s, backoff.attempts),
-                f" ({self.failure.hint})" if self.failure.hint else "",
-            )
+        if is_refusal and before is not None and before.reason == self.failure.reason:
+            return  # it was told
+        is_bug = not isinstance(error, BinlaneError | OSError)
+        logger.log(
+            logging.ERROR if is_refusal else logging.WARNING,
+            "%s: %s feed: %s; next try in %.1f s (attempt %d)%s",
+            *(self._settings.url, self.name, self.failure.reason, delay_s, backoff.attempts),
+            f" ({self.failure.hint})" if self.failure.hint else "",
+            exc_info=error if is_bug else None,
+        )
 
     def try_now(self) -> None:
         """Let the next attempt be due at once."""
         self.due_s = 0.0
-        self._refusals.reset()
 
     def restart_at(self, start: Start | Position) -> None:
-        """Begin anew from somewhere else."""
+        """Begin anew from somewhere else, after `fail` or `close`, whatever source that is."""
+        self._begin_at(start)
+        self.identity, self.due_s = None, 0.0
+
+    def end(self) -> None:
+        """Close the connection for good."""
         self.close()
-        self._start, self.due_s = start, 0.0
-        self.router = Router(None)
+        with suppress(OSError):
+            self._spill.rmdir()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, unless it is just being made."""
         self.is_streaming = False
         if self._capture is not None and self._connecting is None:
             self._capture.close()
             self._capture = None
 
+
+def identity_text(identity: SourceIdentity | None) -> str | None:
+    """An identity as the store keeps it."""
+    if identity is None:
+        return None
+    place = identity.file_position
+    return json.dumps([identity.server, place.file, place.position, identity.created])
+
+
+def read_identity(text: str) -> SourceIdentity | None:
+    """An identity that the store kept; None if it kept none."""
+    if not text:
+        return None
+    server, file, position, created = json.loads(text)
+    return SourceIdentity(
+        server=server, file_position=FilePosition(file, position), created=created
+    )

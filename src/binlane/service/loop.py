@@ -22,14 +22,15 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
+from itertools import count
 from queue import Empty, SimpleQueue
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from binlane.capture.settings import SourceSettings, Start, StartAt
-from binlane.errors import BinlaneError, PeerError, StoreError
+from binlane.errors import BinlaneError, StoreError
 from binlane.positions import Position
-from binlane.service.feeds import Feed
+from binlane.service.feeds import Feed, identity_text, read_identity
 from binlane.service.outputs import Output
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
@@ -42,7 +43,6 @@ _LOOK_AGAIN_S: Final = 0.1
 _LONGEST_WAIT_S: Final = 60.0
 _SERVER_ID_BASE: Final = 0x62000000
 _SERVER_ID_RANDOM: Final = 1 << 24
-_PURGED_ERRNO: Final = 1236
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,9 @@ class RoutingLoop:
         crash: What ended the thread, if that was no stop.
     """
 
-    def __init__(self, store: Store, settings: SourceSettings, *, wake_readers: WakeReaders) -> None:
+    def __init__(
+        self, store: Store, settings: SourceSettings, *, wake_readers: WakeReaders
+    ) -> None:
         """Prepare; `start` begins.
 
         Args:
@@ -98,12 +100,12 @@ class RoutingLoop:
         self._saver: threading.Thread | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self._feeds: list[Feed] = []
+        self._numbers = count()
         self._thread = threading.Thread(target=self._run, name="routing")
         opened = self._take_over()
-        start = _common([output.binlog.reached for output in opened])
-        if start is None:
-            start = StartAt.NOW if self.outputs else settings.start
-        self.main = self.new_feed("main", start, settings.server_id)
+        first = StartAt.NOW if self.outputs else settings.start
+        done = _common([output.binlog.reached for output in opened])
+        self.main = self.new_feed("main", first if done is None else done, settings.server_id)
         for output in opened:
             self.attach(output, self.main)
 
@@ -162,7 +164,8 @@ class RoutingLoop:
             name,
             self._settings,
             start,
-            spill=self.store.spill,
+            identity=read_identity(self.store.source_identity),
+            spill=self.store.spill_folder / f"{next(self._numbers)}",
             server_id=number,
             wake=self.wake,
         )
@@ -207,7 +210,10 @@ class RoutingLoop:
         names = ", ".join(output.name for output in lagging)
         logger.info("binlog %s: catching up from %s", names, start or "the beginning")
         feed = self.new_feed(names, start)
+        if any(output.forgets_source for output in lagging):
+            feed.identity = None
         for output in lagging:
+            output.forgets_source = False
             self.attach(output, feed)
             self.note_activity(output, Activity.CATCHING_UP, output.failure)
 
@@ -228,6 +234,11 @@ class RoutingLoop:
                 self._recovered(output)
         if woken:
             self._wake_readers(woken)
+
+    def tell(self, output: Output) -> None:
+        """Wake readers: what is published has changed."""
+        if output.live.changed():
+            self._wake_readers([output.live])
 
     def fail(self, output: Output, error: Exception) -> None:
         """Stop one binlog, and try again later."""
@@ -318,18 +329,17 @@ class RoutingLoop:
                 output.complete_s = now_s
 
     def _fail_feed(self, feed: Feed, error: Exception) -> None:
-        if feed.is_streaming:
-            self._selector.unregister(feed.fileno())
+        self._unregister(feed)
         feed.fail(error)
-        if isinstance(error, PeerError) and error.errno == _PURGED_ERRNO:
+        if feed.refusal:
             self._part(feed)
 
     def _part(self, feed: Feed) -> None:
-        """Let binlogs that need what was purged not keep back those that do not."""
+        """Let binlogs that need what the source lacks not keep back those that do not."""
         reached = [output.binlog.reached for output in feed.outputs]
+        if not reached and feed is self.main and feed.start is not StartAt.NOW:
+            feed.restart_at(StartAt.NOW)
         if not reached:
-            if feed is self.main:
-                feed.restart_at(StartAt.NOW)
             return
         furthest = reduce(lambda one, other: one.union(other), reached)
         behind = [each for each in feed.outputs if not each.binlog.reached.includes(furthest)]
@@ -342,15 +352,15 @@ class RoutingLoop:
     def _tend(self, feed: Feed) -> None:
         """Connect a feed when it is due, see that it is alive, end one that feeds nobody."""
         if feed.is_connecting:
-            if feed.finish_connecting():
+            error = feed.finish_connecting()
+            if error is not None:
+                self._fail_feed(feed, error)
+            elif feed.is_streaming:
                 self._selector.register(feed.fileno(), selectors.EVENT_READ, feed)
                 self._read(feed)  # what came behind the answers may be here already
-            elif feed.failure is not None and feed.purged:
-                self._part(feed)
         elif not feed.outputs and feed is not self.main:
-            if feed.is_streaming:
-                self._selector.unregister(feed.fileno())
-            feed.close()
+            self._unregister(feed)
+            feed.end()
             self._feeds.remove(feed)
         elif feed.is_streaming:
             try:
@@ -359,6 +369,10 @@ class RoutingLoop:
                 self._fail_feed(feed, error)
         elif time.monotonic() >= feed.due_s:
             feed.connect()
+
+    def _unregister(self, feed: Feed) -> None:
+        if feed.is_streaming:
+            self._selector.unregister(feed.fileno())
 
     def _queued(self) -> Iterator[_Waiting]:
         with suppress(Empty):
@@ -412,7 +426,7 @@ class RoutingLoop:
         unsynced = [binlog for binlog in logs if binlog.has_unsynced]
         for name, error in self.store.sync_each(unsynced, force=True).items():
             self.fail(self.outputs[name], error)
-        save = self.store.take_marks()
+        save = self.store.take_marks(identity=identity_text(self.main.identity))
         if save is not None:
             self._saver = threading.Thread(target=self._save, args=(save,), name="marks")
             self._saver.start()
@@ -431,11 +445,10 @@ class RoutingLoop:
         """How long there is nothing to do unless somebody says something."""
         now_s = time.monotonic()
         due_s = [now_s + _LONGEST_WAIT_S, self.store.marks_due_s]
-        due_s += [feed.due_at_s for feed in self._feeds if not feed.is_connecting]
+        due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
         if self._waiting:
             due_s.append(now_s + _LOOK_AGAIN_S)
-        if any(output.failure for output in self.outputs.values()):
-            due_s += [each.due_s for each in self.outputs.values() if each.failure]
+        due_s += [each.due_s for each in self.outputs.values() if each.failure]
         return max(0.0, min(due_s) - now_s)
 
     def _end(self) -> None:

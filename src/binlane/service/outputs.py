@@ -68,6 +68,7 @@ class Output:
         is_stopped: Whether STOP BINLOG was executed.
         failure: Why nothing can be written to it; empty while it can.
         has_lost_trust: Whether what it holds in memory must be read again from its files.
+        forgets_source: Whether it goes on with whatever source there is.
         since_s: Since when it has failed, as `time.time`.
         due_s: When it is tried again, as `time.monotonic`.
         backoff: How long until then.
@@ -82,6 +83,7 @@ class Output:
     is_stopped: bool = False
     failure: str = ""
     has_lost_trust: bool = False
+    forgets_source: bool = False
     since_s: float = 0.0
     due_s: float = 0.0
     backoff: Backoff = field(default_factory=Backoff)

@@ -7,18 +7,21 @@ that binlog alone; the others get what they are to get.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import EventHeader
 from binlane.codec.rows import RowsEvent
-from binlane.codec.types import EventType
-from binlane.errors import BinlaneError, PeerError
-from binlane.grouping.event_group import EventGroup
+from binlane.codec.types import EventType, Flavor
+from binlane.errors import PeerError
+from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.raw import Item, LargeGroup, RawRun
-from binlane.positions import AnyGtid, GtidPosition, Position, nothing_done
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.kernels import layout
+from binlane.positions import Position
+from binlane.route.large import LargePart, whole_group
 from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, Routing
 from binlane.routing.spans import SpanCounts, SpanRouter
@@ -53,28 +56,41 @@ class Router:
         self._spans: SpanRouter | None = None
         self._definitions: list[Definition] = []
 
-    def take(self, item: Item, outputs: Sequence[Output], on_fault: OnFault) -> None:
+    def take(
+        self, item: Item, after: Position | None, outputs: Sequence[Output], on_fault: OnFault
+    ) -> None:
         """Route an item into binlogs, to be published by their next `sync`.
 
         Args:
             item: What the source gives next.
+            after: Everything up to here is done with it.
             outputs: The binlogs; each has everything up to `position`, or more.
             on_fault: Told which of them must get nothing more, and why.
 
         Raises:
             PeerError: If the source gives what can go into no binlog; nothing of it is in one.
-            CodecError: If the source gives what is damaged for all; nothing of it is in one.
+            CodecError: If the source gives what is damaged for all. What stands before it was
+                routed, and `position` says so.
         """
         if isinstance(item, RawRun):
-            self._take_run(item, outputs, on_fault)
+            self._take_run(item, after, outputs, on_fault)
         elif isinstance(item, LargeGroup):
-            raise NotImplementedError
+            self._take_large(item, outputs, on_fault)
         else:
             self._take_group(item, outputs, on_fault)
+        self.position = after
 
-    def _take_run(self, run: RawRun, outputs: Sequence[Output], on_fault: OnFault) -> None:
-        before = self._known_position(run.format.flavor.value)
-        after = self._after(run, before)
+    def _take_run(
+        self,
+        run: RawRun,
+        after: Position | None,
+        outputs: Sequence[Output],
+        on_fault: OnFault,
+    ) -> None:
+        first = run.groups[layout.GROUP_FIRST]
+        if (run.events[layout.EVENT_TYPE, first] == EventType.ANONYMOUS_GTID_LOG).any():
+            raise _anonymous(f"{run.file}:{run.base}")
+        assert after is not None, "behind a group a position is known"
         spans = self._router_for([output.binlog.definition for output in outputs])
         if not spans.read(run):
             for number in range(run.count):
@@ -83,25 +99,18 @@ class Router:
         groups = _Groups(run)
         for number, output in enumerate(outputs):
             try:
-                self._append(output, number, spans, groups, before, after)
+                self._append(output, number, spans, groups, after)
             except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 on_fault(output, error)
             else:
                 output.last_timestamp = run.last_timestamp
-        self.position = after
         self.last_timestamp = run.last_timestamp
 
-    def _append(  # noqa: PLR0913, PLR0917  # who gets what, and between which positions
-        self,
-        output: Output,
-        number: int,
-        spans: SpanRouter,
-        groups: _Groups,
-        before: Position,
-        after: Position,
+    def _append(
+        self, output: Output, number: int, spans: SpanRouter, groups: _Groups, after: Position
     ) -> None:
         run, binlog = groups.run, output.binlog
-        first = _first_missing(run, binlog.reached, before)
+        first = _first_missing(run, binlog.reached, self.position)
         if first is None:
             for each in range(run.count):
                 self._route(output, groups.group(each))
@@ -118,56 +127,77 @@ class Router:
         )
         self._count_spans(output, spans.counts(number).since(counts))
 
-    @staticmethod
-    def _after(run: RawRun, before: Position) -> Position:
-        if run.count > 1:
-            return run.position_after(before)
-        gtid = run.gtid(0)
-        return before if gtid is None else _advanced(before, gtid)
-
-    def _known_position(self, flavor: str) -> Position:
-        if self.position is None:
-            self.position = nothing_done(flavor)
-        return self.position
-
     def _router_for(self, definitions: list[Definition]) -> SpanRouter:
         """The router of these definitions; one that was asked before knows its texts."""
         if self._spans is None or self._definitions != definitions:
             self._spans, self._definitions = SpanRouter(definitions), definitions
         return self._spans
 
-    def _take_group(
-        self, group: EventGroup, outputs: Sequence[Output], on_fault: OnFault
-    ) -> None:
+    def _take_group(self, group: EventGroup, outputs: Sequence[Output], on_fault: OnFault) -> None:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             self.format = first.header, first.body
             for output in outputs:
                 self._guarded(
                     output,
-                    partial(
-                        output.binlog.set_format, first.body, timestamp=first.header.timestamp
-                    ),
+                    partial(output.binlog.set_format, first.body, timestamp=first.header.timestamp),
                     on_fault,
                 )
             return
         if group.is_control and first.header.type_code not in _CONTROL_KINDS:
             return
         if group.gtid is None and not group.is_control:
-            raise PeerError(
-                f"an event group without a GTID stands at {group.file}:{group.position}",
-                peer="source",
-                phase="capture",
-                hint="the source must give each group a GTID: MariaDB 10.0.2 or later does, MySQL "
-                "with gtid_mode=ON",
-            )
-        if group.gtid is not None:
-            before = self.position or nothing_done(first_flavor(group.gtid))
-            self.position = _advanced(before, group.gtid)
+            raise _anonymous(f"{group.file}:{group.position}")
         for output in outputs:
             self._guarded(output, partial(self._route, output, group), on_fault)
             output.last_timestamp = group.timestamp
+        if group.gtid is not None and self.position is not None:
+            self.position = self.position.advance(group.gtid)
         self.last_timestamp = group.timestamp
+
+    def _take_large(self, large: LargeGroup, outputs: Sequence[Output], on_fault: OnFault) -> None:
+        """Route a group that is not held; one that must be is, where nothing else can route it."""
+        lacking = [
+            output
+            for output in outputs
+            if large.gtid is None or not output.binlog.reached.covers(large.gtid)
+        ]
+        parts = [
+            (output, LargePart(output.binlog, large.format, file=large.file)) for output in lacking
+        ]
+        try:
+            for event in whole_group(large.events()):
+                for _, part in parts:
+                    part.feed(event)
+            for _, part in parts:
+                part.end()
+        except UnexpectedError:
+            self._take_group(next(group_events(large.events(), file=large.file)), outputs, on_fault)
+            return
+        for output, part in parts:
+            self._guarded(output, partial(self._write_large, output, part, large), on_fault)
+            output.last_timestamp = large.timestamp
+        self.last_timestamp = large.timestamp
+
+    @staticmethod
+    def _write_large(output: Output, part: LargePart, large: LargeGroup) -> None:
+        binlog = output.binlog
+        if part.has_effect:
+            if not binlog.room_bytes:
+                binlog.rotate(large.timestamp)
+            if large.format.flavor is Flavor.MYSQL:
+                part.measure(whole_group(large.events()))
+            part.write(whole_group(large.events()))
+            output.counts.add(
+                SpanCounts(
+                    groups=1,
+                    events=part.events,
+                    rows_events=part.rows_events,
+                    texts_left_out=part.texts_left_out,
+                )
+            )
+        if large.gtid is not None:
+            binlog.advance(large.gtid)
 
     @staticmethod
     def _guarded(output: Output, work: Callable[[], None], on_fault: OnFault) -> None:
@@ -213,7 +243,9 @@ class Router:
                 )
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:
-            logger.error("binlog %s: INCIDENT for %s: %s", output.name, group.gtid, routing.incident)
+            logger.error(
+                "binlog %s: INCIDENT for %s: %s", output.name, group.gtid, routing.incident
+            )
             counts.incidents += 1
         if routing.group is not None:
             counts.event_groups += 1
@@ -236,26 +268,19 @@ class _Groups:
         return self._groups[number]
 
 
-def first_flavor(gtid: AnyGtid) -> str:
-    """The flavor of a GTID."""
-    return GtidPosition.flavor if hasattr(gtid, "domain_id") else "mysql"
-
-
-def _first_missing(run: RawRun, reached: Position, before: Position) -> int | None:
+def _first_missing(run: RawRun, reached: Position, before: Position | None) -> int | None:
     """The first group of a run that a binlog lacks; None if those that it has do not come first."""
-    if reached is before or before.includes(reached):
+    if reached is before or (before is not None and before.includes(reached)):
         return 0
     has = [gtid is not None and reached.covers(gtid) for gtid in map(run.gtid, range(run.count))]
     return sum(has) if has == sorted(has, reverse=True) else None
 
 
-def _advanced(position: Position, gtid: AnyGtid) -> Position:
-    """The position after a group; sequences must grow, since "done up to here" is told by them."""
-    if position.covers(gtid):
-        raise PeerError(
-            f"event group {gtid} comes after {position}",
-            peer="source",
-            phase="capture",
-            hint="set gtid_strict_mode=ON on the source, so that sequences grow in each domain",
-        )
-    return position.advance(gtid)
+def _anonymous(place: str) -> PeerError:
+    return PeerError(
+        f"an event group without a GTID stands at {place}",
+        peer="source",
+        phase="dump",
+        hint="the source must give each group a GTID: MariaDB 10.0.2 or later does, MySQL with "
+        "gtid_mode=ON",
+    )

@@ -180,6 +180,11 @@ class Binlog:
         return self._head.format_description.format
 
     @property
+    def server_id(self) -> int:
+        """In the headers of the events that binlane itself writes: the source's."""
+        return self._head.server_id
+
+    @property
     def size_bytes(self) -> int:
         """Where the next event group will stand in the last file."""
         return self._written + len(self._pending)
