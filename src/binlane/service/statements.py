@@ -95,6 +95,7 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
+            await session.require(Privilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
@@ -198,7 +199,7 @@ class Statements:
         return OkAnswer()
 
     async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
-        await session.require(Privilege.DEFINE)
+        await session.require(Privilege.FLUSH)
         for name in self._chosen(statement.name):
             await self._binlogs.rotate(name, timestamp=int(time.time()))
         return OkAnswer()
@@ -223,12 +224,12 @@ class Statements:
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.EVENTS)
         raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         columns = (
             *("Name", "File", "Position", "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
@@ -251,7 +252,7 @@ class Statements:
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
@@ -262,7 +263,7 @@ class Statements:
         return RowsAnswer(("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"), rows)
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
@@ -272,7 +273,7 @@ class Statements:
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.REPLICAS)
         rows = [
             (str(replica.server_id), replica.peer, replica.user, replica.binlog)
             for replica in self._replicas.values()
