@@ -26,6 +26,8 @@ from binlane.scope.statements import (
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
 )
 from binlane.sql.clauses import skip_set_statement
 from binlane.sql.cursor import Cursor, Stopped
@@ -42,7 +44,9 @@ ALTER_GRAMMAR: Final = (
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
     "DROP IGNORE(list) or FORMAT='…'"
 )
-FIRST_WORDS: Final = frozenset(("CREATE", "ALTER", "DROP", "SHOW", "FLUSH", "PURGE", "SET"))
+FIRST_WORDS: Final = frozenset(
+    ("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET")
+)
 
 
 def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogStatement | None:
@@ -230,6 +234,15 @@ def _read_drop(cursor: Cursor) -> DropBinlog:
     return DropBinlog(_binlog_name(cursor), if_exists)
 
 
+def _read_start(cursor: Cursor) -> StartBinlog:
+    name = _binlog_name(cursor)
+    return StartBinlog(name, _string(cursor, "a GTID position") if cursor.accept("FROM") else None)
+
+
+def _read_stop(cursor: Cursor) -> StopBinlog:
+    return StopBinlog(_binlog_name(cursor))
+
+
 def _read_show_binlogs(_cursor: Cursor) -> ShowBinlogs:
     return ShowBinlogs()
 
@@ -276,6 +289,8 @@ GRAMMARS: Final = (
     Grammar(("CREATE BINLOG",), _read_create, CREATE_GRAMMAR),
     Grammar(("ALTER BINLOG",), _read_alter, ALTER_GRAMMAR),
     Grammar(("DROP BINLOG",), _read_drop, "DROP BINLOG [IF EXISTS] 'name'"),
+    Grammar(("START BINLOG",), _read_start, "START BINLOG 'name' [FROM 'gtid position']"),
+    Grammar(("STOP BINLOG",), _read_stop, "STOP BINLOG 'name'"),
     Grammar(("SHOW BINLOGS",), _read_show_binlogs, "SHOW BINLOGS"),
     Grammar(
         ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"),

@@ -41,6 +41,21 @@ class DropBinlog:
 
 
 @dataclass(frozen=True, slots=True)
+class StartBinlog:
+    """START BINLOG; `position` None: from where the binlog stands, else a GTID position as written."""
+
+    name: str
+    position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopBinlog:
+    """STOP BINLOG."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShowBinlogs:
     """SHOW BINLOGS."""
 
@@ -101,6 +116,8 @@ BinlogStatement = (
     CreateBinlog
     | AlterBinlog
     | DropBinlog
+    | StartBinlog
+    | StopBinlog
     | ShowBinlogs
     | ShowBinlogStatus
     | ShowBinaryLogs

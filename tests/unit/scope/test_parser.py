@@ -23,6 +23,8 @@ from binlane.scope import (
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
     parse_binlog_statement,
 )
 from binlane.scope.directives import Action, Directive
@@ -70,6 +72,9 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
         ("ALTER BINLOG IF EXISTS b FORMAT=ROW", AlterBinlog("b", (), LoggingMode.ROW, True)),
         ("DROP BINLOG 'b'", DropBinlog("b")),
         ("DROP BINLOG IF EXISTS b", DropBinlog("b", if_exists=True)),
+        ("START BINLOG 'b'", StartBinlog("b")),
+        ("START BINLOG b FROM '0-1-5'", StartBinlog("b", "0-1-5")),
+        ("STOP BINLOG 'b'", StopBinlog("b")),
         ("SHOW BINLOGS", ShowBinlogs()),
         ("SHOW MASTER STATUS", ShowBinlogStatus()),
         ("SHOW MASTER STATUS 'b'", ShowBinlogStatus("b")),
