@@ -26,6 +26,7 @@ from binlane.scope import (
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
+    Scope,
     ScopeList,
     ShowBinaryLogs,
     ShowBinlogEvents,
@@ -172,24 +173,12 @@ class Statements:
             if statement.if_not_exists:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise duplicate_binlog(statement.name)
-        definition = create(statement, self._next_log_id())
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
+        ignores_case = await _ignores_case(session)
+        definition = create(statement, self._next_log_id(), ignores_case=ignores_case)
+        await _check_databases(session, definition.scope)
         start = await _source_position(session)
         await self._binlogs.create(definition, start=start)
         return OkAnswer()
-
-    async def _check_databases(self, session: SessionContext, databases: set[str]) -> None:
-        """Table-scope binlogs must be created after their databases (seed 000)."""
-        if not databases:
-            return
-        found = await session.query_source("SHOW DATABASES")
-        there = {row[0] for row in found.texts()}
-        for database in sorted(databases - there):
-            raise DefinitionError(
-                f"Unknown database '{database}'",
-                errno=_BAD_DATABASE,
-                hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
-            )
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -206,9 +195,11 @@ class Statements:
 
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
+        if statement.if_exists and statement.name not in self._binlogs.names:
+            return OkAnswer(info=f"there is no binlog '{statement.name}'")
         binlog = self._binlogs.get(statement.name)
         definition = alter(binlog.definition, statement)
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
+        await _check_databases(session, definition.scope)
         # What the source has done by now belongs to the scope as it was.
         await self._wait_until_complete(session, statement.name)
         await self._binlogs.alter(definition)
@@ -299,6 +290,27 @@ class Statements:
                 errno=1205,
                 hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
             )
+
+
+async def _check_databases(session: SessionContext, scope: Scope) -> None:
+    """Table-scope binlogs must be created after their databases (seed 000)."""
+    databases = {table.database for table in scope.log_tables}
+    if not databases:
+        return
+    found = await session.query_source("SHOW DATABASES")
+    there = {scope.as_listed(row[0] or "") for row in found.texts()}
+    for database in sorted(databases - there):
+        raise DefinitionError(
+            f"Unknown database '{database}'",
+            errno=_BAD_DATABASE,
+            hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
+        )
+
+
+async def _ignores_case(session: SessionContext) -> bool:
+    """Whether the source takes names that differ in case alone for one."""
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    return found.texts()[0][0] != "0"
 
 
 async def _source_position(session: SessionContext) -> GtidPosition:
