@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.names import TableName
+from binlane.scope.directives import Action, Directive
 from binlane.scope.scope import ScopeList, ScopeObject
 from binlane.scope.statements import (
-    Action,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
-    Directive,
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
@@ -41,7 +40,7 @@ CREATE_GRAMMAR: Final = (
     "`database`.`table`, separated by commas"
 )
 ALTER_GRAMMAR: Final = (
-    "ALTER BINLOG 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
+    "ALTER BINLOG [IF EXISTS] 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
     "DROP IGNORE(list) or FORMAT='…'"
 )
@@ -130,18 +129,16 @@ def _read_create(cursor: Cursor) -> CreateBinlog:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = _binlog_name(cursor)
     directives, logging_mode = _clauses(cursor, _read_list)
-    lists = [directive.which for directive in directives]
-    if len(lists) > len(set(lists)):
-        raise cursor.stop("LOG and IGNORE once each")
     return CreateBinlog(name, directives, logging_mode, if_not_exists)
 
 
 def _read_alter(cursor: Cursor) -> AlterBinlog:
+    if_exists = cursor.accept("IF", "EXISTS")
     name = _binlog_name(cursor)
     directives, logging_mode = _clauses(cursor, _read_directive)
     if not directives and logging_mode is None:
         raise cursor.stop("LOG, IGNORE, ADD, DROP or FORMAT")
-    return AlterBinlog(name, directives, logging_mode)
+    return AlterBinlog(name, directives, logging_mode, if_exists)
 
 
 def _clauses(

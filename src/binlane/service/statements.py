@@ -26,6 +26,7 @@ from binlane.scope import (
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
+    Scope,
     ScopeList,
     ShowBinaryLogs,
     ShowBinlogEvents,
@@ -95,6 +96,7 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
+            await session.require(Privilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
@@ -171,24 +173,12 @@ class Statements:
             if statement.if_not_exists:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise duplicate_binlog(statement.name)
-        definition = create(statement, self._next_log_id())
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
+        ignores_case = await _ignores_case(session)
+        definition = create(statement, self._next_log_id(), ignores_case=ignores_case)
+        await _check_databases(session, definition.scope)
         start = await _source_position(session)
         await self._binlogs.create(definition, start=start)
         return OkAnswer()
-
-    async def _check_databases(self, session: SessionContext, databases: set[str]) -> None:
-        """Table-scope binlogs must be created after their databases (seed 000)."""
-        if not databases:
-            return
-        found = await session.query_source("SHOW DATABASES")
-        there = {row[0] for row in found.texts()}
-        for database in sorted(databases - there):
-            raise DefinitionError(
-                f"Unknown database '{database}'",
-                errno=_BAD_DATABASE,
-                hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
-            )
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -198,16 +188,18 @@ class Statements:
         return OkAnswer()
 
     async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
-        await session.require(Privilege.DEFINE)
+        await session.require(Privilege.FLUSH)
         for name in self._chosen(statement.name):
             await self._binlogs.rotate(name, timestamp=int(time.time()))
         return OkAnswer()
 
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
+        if statement.if_exists and statement.name not in self._binlogs.names:
+            return OkAnswer(info=f"there is no binlog '{statement.name}'")
         binlog = self._binlogs.get(statement.name)
         definition = alter(binlog.definition, statement)
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
+        await _check_databases(session, definition.scope)
         # What the source has done by now belongs to the scope as it was.
         await self._wait_until_complete(session, statement.name)
         await self._binlogs.alter(definition)
@@ -223,12 +215,12 @@ class Statements:
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.EVENTS)
         raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         columns = (
             *("Name", "File", "Position", "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
@@ -251,7 +243,7 @@ class Statements:
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
@@ -262,7 +254,7 @@ class Statements:
         return RowsAnswer(("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"), rows)
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
@@ -272,7 +264,7 @@ class Statements:
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.REPLICAS)
         rows = [
             (str(replica.server_id), replica.peer, replica.user, replica.binlog)
             for replica in self._replicas.values()
@@ -298,6 +290,27 @@ class Statements:
                 errno=1205,
                 hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
             )
+
+
+async def _check_databases(session: SessionContext, scope: Scope) -> None:
+    """Table-scope binlogs must be created after their databases (seed 000)."""
+    databases = {table.database for table in scope.log_tables}
+    if not databases:
+        return
+    found = await session.query_source("SHOW DATABASES")
+    there = {scope.as_listed(row[0] or "") for row in found.texts()}
+    for database in sorted(databases - there):
+        raise DefinitionError(
+            f"Unknown database '{database}'",
+            errno=_BAD_DATABASE,
+            hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
+        )
+
+
+async def _ignores_case(session: SessionContext) -> bool:
+    """Whether the source takes names that differ in case alone for one."""
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    return found.texts()[0][0] != "0"
 
 
 async def _source_position(session: SessionContext) -> GtidPosition:

@@ -115,6 +115,32 @@ class ClosedFile(NamedTuple):
     ended: int
 
 
+class ScopeChange(NamedTuple):
+    """One change of one definition, and what the definition was from then on.
+
+    Attributes:
+        log_id: Of the binlog.
+        name: Of the binlog.
+        change: `create`, `alter` or `drop`.
+        gtids: The source's position behind which it took effect.
+        changed: Seconds since 1970.
+        logging_mode: FORMAT.
+        log_all_dbs: 1 where everything is logged that is not ignored.
+        log_list: As SHOW prints it.
+        ignore_list: As SHOW prints it.
+    """
+
+    log_id: int
+    name: str
+    change: str
+    gtids: str
+    changed: int
+    logging_mode: str
+    log_all_dbs: int
+    log_list: str
+    ignore_list: str
+
+
 class Catalog:
     """What the store knows beyond its binlog files."""
 
@@ -163,10 +189,18 @@ class Catalog:
         """All binlogs by name, those half made or unmade included."""
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
-            " end_file, end_position, watermark, flavor, clock, prepared, memory, activity, reason"
-            " FROM binlogs ORDER BY name"
+            " end_file, end_position, watermark, flavor, clock, prepared, memory, activity, reason,"
+            " ignores_case FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, those of binlogs that are gone included, oldest first."""
+        rows = self._database.rows(
+            "SELECT log_id, name, change, gtids, changed, logging_mode, log_all_dbs, log_list,"
+            " ignore_list FROM binlog_scope_history ORDER BY rowid"
+        )
+        return [ScopeChange(*row) for row in rows]
 
     def next_log_id(self) -> int:
         """An id that no binlog has or had."""
@@ -181,7 +215,7 @@ class Catalog:
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
-                " begin_gtids, flavor) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                " begin_gtids, flavor, ignores_case) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     definition.log_id,
                     definition.name,
@@ -191,6 +225,7 @@ class Catalog:
                     created,
                     str(begin),
                     begin.flavor,
+                    definition.scope.ignores_case,
                 ),
             )
             self._set_scope(connection, definition)
@@ -307,6 +342,7 @@ class Catalog:
         memory: str,
         activity: str,
         reason: str,
+        ignores_case: int,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
@@ -320,7 +356,7 @@ class Catalog:
             )
         definition = Definition(
             name=name,
-            scope=self._scope(log_id, log_all=bool(log_all_dbs)),
+            scope=self._scope(log_id, log_all=bool(log_all_dbs), ignores_case=bool(ignores_case)),
             logging_mode=LoggingMode(logging_mode),
             log_id=log_id,
         )
@@ -333,7 +369,7 @@ class Catalog:
             reason=reason,
         )
 
-    def _scope(self, log_id: int, *, log_all: bool) -> Scope:
+    def _scope(self, log_id: int, *, log_all: bool, ignores_case: bool) -> Scope:
         log_databases, ignore_databases, log_tables, ignore_tables = (
             self._database.rows(f"SELECT * FROM {table} WHERE log_id = ?", log_id)  # noqa: S608
             for table in _SCOPE_TABLES
@@ -346,6 +382,7 @@ class Catalog:
             ignore_tables=frozenset(
                 TableName(database, table) for _, database, table in ignore_tables
             ),
+            ignores_case=ignores_case,
         )
 
     @staticmethod

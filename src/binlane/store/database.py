@@ -42,7 +42,8 @@ CREATE TABLE binlogs (
     prepared TEXT NOT NULL DEFAULT '',
     memory TEXT NOT NULL DEFAULT '',
     activity TEXT NOT NULL DEFAULT 'open',
-    reason TEXT NOT NULL DEFAULT ''
+    reason TEXT NOT NULL DEFAULT '',
+    ignores_case INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -77,6 +78,7 @@ ALTER TABLE source ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
 ALTER TABLE binlogs ADD COLUMN memory TEXT NOT NULL DEFAULT '';
 ALTER TABLE binlogs ADD COLUMN activity TEXT NOT NULL DEFAULT 'open';
 ALTER TABLE binlogs ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE binlogs ADD COLUMN ignores_case INTEGER NOT NULL DEFAULT 0;
 """,
 }
 """What makes a version the next one."""

@@ -22,7 +22,7 @@ from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 from binlane.positions import Position
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.store.binlog import Binlog
-from binlane.store.catalog import Activity, BinlogRecord, Catalog, Mark
+from binlane.store.catalog import Activity, BinlogRecord, Catalog, Mark, ScopeChange
 from binlane.store.disk import Disk, LocalDisk, unusable
 from binlane.store.file_facts import FileFacts
 from binlane.store.files import (
@@ -333,6 +333,10 @@ class Store:
                 raise
 
         return save
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, oldest first; any thread may ask."""
+        return self._catalog.history()
 
     def next_log_id(self) -> int:
         """An id that no binlog has or had, for a new definition."""
