@@ -15,7 +15,7 @@ from binlane.positions import Position
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
 from binlane.service.loop import Command, RoutingLoop
-from binlane.service.outputs import Counts, State
+from binlane.service.outputs import Counts, Output, State
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.live import LiveBinlog
@@ -104,6 +104,15 @@ class Binlogs:
         self.live(name)
         return self._loop.outputs[name].state
 
+    def output(self, name: str) -> Output:
+        """A binlog and how it fares.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+        """
+        self.live(name)
+        return self._loop.outputs[name]
+
     def counts(self, name: str) -> Counts:
         """What went into a binlog since this process began."""
         return self._loop.outputs[name].counts
@@ -128,7 +137,9 @@ class Binlogs:
         main = self._loop.main
         if main.is_streaming:
             return ""
-        return f"not connected to the source: {main.failure.reason if main.failure else 'connecting'}"
+        return (
+            f"not connected to the source: {main.failure.reason if main.failure else 'connecting'}"
+        )
 
     @property
     def source_since_s(self) -> float | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import BinlogDump
+from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
@@ -18,7 +19,7 @@ from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
-from binlane.positions import GtidPosition, mariadb_position
+from binlane.positions import GtidPosition, Position, mariadb_position, parse_position
 from binlane.scope import (
     AlterBinlog,
     BinlogStatement,
@@ -33,17 +34,18 @@ from binlane.scope import (
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
     alter,
     create,
     duplicate_binlog,
     parse_binlog_statement,
 )
+from binlane.scope.definition import Definition, DuplicateBinlogError
 from binlane.service.binlogs import Binlogs
+from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
 from binlane.store.binlog import Binlog
-
-COMPLETE_TIMEOUT_S: Final = 10.0
-"""How long what describes a binlog waits for it to be complete up to the source."""
 
 _NOT_SUPPORTED_YET: Final = 1235
 _BAD_DATABASE: Final = 1049
@@ -64,18 +66,18 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
-        next_log_id: Gives a fresh id for a new binlog.
     """
 
-    def __init__(self, binlogs: Binlogs, next_log_id: Callable[[], int]) -> None:
+    def __init__(self, binlogs: Binlogs) -> None:
         self._binlogs = binlogs
-        self._next_log_id = next_log_id
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
                     CreateBinlog: self._create,
                     DropBinlog: self._drop,
+                    StartBinlog: self._start,
+                    StopBinlog: self._stop,
                     ShowBinlogs: self._show_binlogs,
                     ShowBinlogStatus: self._show_status,
                     ShowBinaryLogs: self._show_binary_logs,
@@ -174,36 +176,54 @@ class Statements:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise duplicate_binlog(statement.name)
         ignores_case = await _ignores_case(session)
-        definition = create(statement, self._next_log_id(), ignores_case=ignores_case)
-        await _check_databases(session, definition.scope)
-        start = await _source_position(session)
-        await self._binlogs.create(definition, start=start)
-        return OkAnswer()
+
+        def make(log_id: int) -> Definition:
+            return create(statement, log_id, ignores_case=ignores_case)
+
+        await _check_databases(session, make(1).scope)
+        done = await _source_position(session)
+        try:
+            begin = await self._binlogs.create(statement.name, make, done=done)
+        except DuplicateBinlogError:
+            if statement.if_not_exists:
+                return OkAnswer(info=f"binlog '{statement.name}' exists already")
+            raise
+        return OkAnswer(info=f"effective after GTID {begin}")
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        if statement.if_exists and statement.name not in self._binlogs.names:
+        if not await self._binlogs.drop(statement.name, if_exists=statement.if_exists):
             return OkAnswer(info=f"there is no binlog '{statement.name}'")
-        await self._binlogs.drop(statement.name)
         return OkAnswer()
+
+    async def _start(self, session: SessionContext, statement: StartBinlog) -> Answer:
+        await session.require(Privilege.DEFINE)
+        begin = await self._binlogs.start_binlog(statement.name, statement.position)
+        return OkAnswer(info=f"goes on after GTID {begin}")
+
+    async def _stop(self, session: SessionContext, statement: StopBinlog) -> Answer:
+        await session.require(Privilege.DEFINE)
+        end = await self._binlogs.stop_binlog(statement.name)
+        return OkAnswer(info=f"stopped after GTID {end}")
 
     async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
         await session.require(Privilege.FLUSH)
         for name in self._chosen(statement.name):
-            await self._binlogs.rotate(name, timestamp=int(time.time()))
+            await self._binlogs.rotate(name)
         return OkAnswer()
 
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
         if statement.if_exists and statement.name not in self._binlogs.names:
             return OkAnswer(info=f"there is no binlog '{statement.name}'")
-        binlog = self._binlogs.get(statement.name)
-        definition = alter(binlog.definition, statement)
-        await _check_databases(session, definition.scope)
+        preview = alter(self._binlogs.get(statement.name).definition, statement)
+        await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
-        await self._wait_until_complete(session, statement.name)
-        await self._binlogs.alter(definition)
-        return OkAnswer()
+        done = await _source_position(session)
+        begin = await self._binlogs.alter(
+            statement.name, lambda definition: alter(definition, statement), done=done
+        )
+        return OkAnswer(info=f"effective after GTID {begin}")
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -239,7 +259,7 @@ class Statements:
             "ALL" if definition.scope.log_all else definition.scope.render(ScopeList.LOG),
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
-            "OPEN",
+            str(self._binlogs.state(binlog.name)),
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
@@ -284,12 +304,7 @@ class Statements:
         if not await self._binlogs.wait_until_complete(
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ):
-            raise StatementError(
-                f"binlog '{name}' is not complete up to {position} of the source after "
-                f"{COMPLETE_TIMEOUT_S:.0f} s",
-                errno=1205,
-                hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
-            )
+            raise incomplete(self._binlogs.output(name), position)
 
 
 async def _check_databases(session: SessionContext, scope: Scope) -> None:
@@ -313,9 +328,13 @@ async def _ignores_case(session: SessionContext) -> bool:
     return found.texts()[0][0] != "0"
 
 
-async def _source_position(session: SessionContext) -> GtidPosition:
-    found = await session.query_source("SELECT @@GLOBAL.gtid_binlog_pos")
-    return GtidPosition.parse(found.texts()[0][0] or "")
+async def _source_position(session: SessionContext) -> Position:
+    """What the source has done by now, as its log has it."""
+    is_mariadb = flavor_of(session.server_version) is Flavor.MARIADB
+    variable = "gtid_binlog_pos" if is_mariadb else "gtid_executed"
+    found = await session.query_source(f"SELECT @@GLOBAL.{variable}")
+    flavor = (Flavor.MARIADB if is_mariadb else Flavor.MYSQL).value
+    return parse_position(found.texts()[0][0] or "", flavor)
 
 
 def _not_supported(what: str, hint: str) -> StatementError:
