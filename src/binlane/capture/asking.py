@@ -79,7 +79,7 @@ def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
     """
     peer = request.account.peer
     yield from log_in(request.account)
-    facts = yield from _facts(peer)
+    facts = yield from ask_facts(peer)
     facts.check(server_id=request.server_id)
     if isinstance(request.start, FilePosition) and facts.flavor is Flavor.MYSQL:
         return (yield from _file_dump(request.start, facts, peer=peer, is_whole=True))
@@ -105,7 +105,7 @@ def ask_for_place(account: Account, place: FilePosition) -> Dialogue[Asked]:
         PeerError: If the source refuses something.
     """
     yield from log_in(account)
-    facts = yield from _facts(account.peer)
+    facts = yield from ask_facts(account.peer)
     return (yield from _file_dump(place, facts, peer=account.peer, is_whole=False))
 
 
@@ -124,7 +124,12 @@ def _file_dump(
     return Asked(facts, format_, None, command.encode(), until=place)
 
 
-def _facts(peer: str) -> Dialogue[SourceFacts]:
+def ask_facts(peer: str) -> Dialogue[SourceFacts]:
+    """What a source says of itself, in a session that has logged in.
+
+    Raises:
+        PeerError: If the source refuses something.
+    """
     variables = yield from ask(FACTS_STATEMENT, peer=peer)
     account = yield from ask(ACCOUNT_STATEMENT, peer=peer)
     grants = yield from ask(GRANTS_STATEMENT, peer=peer)
