@@ -62,9 +62,7 @@ class PacketEvents:
         return event
 
     def _event(self, payload: bytes) -> Event:
-        if payload[:1] != bytes((_EVENT_MARK,)):
-            raise CodecError(f"a packet of a dump begins with {payload[:1].hex() or 'nothing'}")
-        data = memoryview(payload)[1:]
+        data = marked_event(payload)
         header = EventHeader.decode(data)
         return decode_event(data, self._format, position=self._position_of(header))
 
@@ -96,6 +94,17 @@ class PacketEvents:
             self._next_position = body.position
         else:
             self._next_position = event.next_position
+
+
+def marked_event(payload: bytes) -> bytes:
+    """The event in a packet of a dump.
+
+    Raises:
+        CodecError: If there is none.
+    """
+    if payload[:1] != bytes((_EVENT_MARK,)):
+        raise CodecError(f"a packet of a dump begins with {payload[:1].hex() or 'nothing'}")
+    return payload[1:]
 
 
 def is_artificial(event: Event) -> bool:

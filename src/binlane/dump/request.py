@@ -102,7 +102,7 @@ class DumpRequest:
     @property
     def wants_heartbeat_v2(self) -> bool:
         """Whether heartbeats are of MySQL's second version, which holds any position."""
-        return self.flavor is Flavor.MYSQL and bool(self.flags & DumpFlag.USE_HEARTBEAT_V2)
+        return self.flavor is Flavor.MYSQL and bool(self.flags & DumpFlag.HEARTBEAT_V2)
 
 
 def refusal(text: str, *, hint: str = "") -> StatementError:

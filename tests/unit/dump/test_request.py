@@ -87,7 +87,7 @@ MYSQL_REPLICA: dict[str, str | None] = {
 
 
 def _mysql_command(done: bytes) -> BinlogDumpGtid:
-    return BinlogDumpGtid(flags=DumpFlag.USE_HEARTBEAT_V2, server_id=20, done=done)
+    return BinlogDumpGtid(flags=DumpFlag.HEARTBEAT_V2, server_id=20, done=done)
 
 
 def test_mysql_replica_by_gtid_says_what_it_has() -> None:
