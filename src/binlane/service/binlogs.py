@@ -21,7 +21,7 @@ from binlane.errors import DefinitionError, PeerError, StatementError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import RawRun, RunMaker
 from binlane.kernels.load import is_compiled
-from binlane.positions import Gtid, GtidPosition, mariadb_position
+from binlane.positions import Gtid, GtidPosition, Position, mariadb_position
 from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, Routing
 from binlane.routing.spans import SpanCounts, SpanRouter
@@ -257,7 +257,7 @@ class Binlogs:
                 isinstance(event.body, RowsEvent) for event in routing.group.events
             )
 
-    async def create(self, definition: Definition, *, start: GtidPosition) -> None:
+    async def create(self, definition: Definition, *, start: Position) -> None:
         """Make a new binlog that begins after `start`.
 
         Raises:
@@ -340,9 +340,7 @@ class Binlogs:
             await asyncio.to_thread(binlog.rotate, timestamp)
         self.live(name).notify()
 
-    async def wait_until_complete(
-        self, name: str, position: GtidPosition, *, timeout_s: float
-    ) -> bool:
+    async def wait_until_complete(self, name: str, position: Position, *, timeout_s: float) -> bool:
         """Wait until a binlog is complete up to a position of the source.
 
         Returns:
