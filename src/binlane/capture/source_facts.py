@@ -369,7 +369,7 @@ class SourceFacts:
             wanted=_REPLICATION,
             weight=Weight.STOPS,
             reason=f"the account {self.account} lacks {_REPLICATION}",
-            mend=(f"GRANT {_REPLICATION} ON *.* TO {_quoted(self.account)}",),
+            mend=(f"GRANT {_REPLICATION} ON *.* TO {quoted_account(self.account)}",),
         )
 
     def _others(self) -> Iterator[Finding]:
@@ -384,7 +384,8 @@ class SourceFacts:
                 yield Finding(key=name, value=self.variables[name])
 
 
-def _quoted(account: str) -> str:
+def quoted_account(account: str) -> str:
+    """`user@host` as statements have it."""
     user, _, host = account.rpartition("@")
     parts = (part.replace("\\", "\\\\").replace("'", "''") for part in (user, host))
     return "@".join(f"'{part}'" for part in parts)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.codec.format import flavor_of
-from binlane.codec.packets.commands import BinlogDump
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
@@ -19,7 +19,7 @@ from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
-from binlane.positions import GtidPosition, Position, mariadb_position, parse_position
+from binlane.positions import GtidPosition, GtidSet, Position, parse_position
 from binlane.scope import (
     AlterBinlog,
     BinlogStatement,
@@ -49,6 +49,13 @@ from binlane.store.binlog import Binlog
 
 _NOT_SUPPORTED_YET: Final = 1235
 _BAD_DATABASE: Final = 1049
+_DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
+_BY_FILE: Final = MappingProxyType(
+    {
+        Flavor.MARIADB: "MASTER_USE_GTID=no, MASTER_LOG_FILE",
+        Flavor.MYSQL: "SOURCE_AUTO_POSITION=0, SOURCE_LOG_POS=4, SOURCE_LOG_FILE",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,41 +113,56 @@ class Statements:
             return None
         return await self._executors[type(parsed)](session, parsed)
 
-    async def gtid_position(self, session: SessionContext) -> GtidPosition | None:
+    async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
         names = self._binlogs.names
         if len(names) != 1:
             return None
         await self._wait_until_complete(session, names[0])
-        return mariadb_position(self._binlogs.get(names[0]).position)
+        return self._binlogs.get(names[0]).position
+
+    async def gtid_purged(self, session: SessionContext) -> Position | None:
+        """What was done before the first file of the only binlog there is."""
+        del session
+        names = self._binlogs.names
+        return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     async def gtid_position_at(
         self, session: SessionContext, file: str, position: int
-    ) -> GtidPosition | None:
+    ) -> Position | None:
         """What is done before a position in a binlog file; None if that is no such position."""
         del session
         name = file.rpartition(".")[0]
         if name not in self._binlogs.names:
             return None
         found = next((f for f in self._binlogs.get(name).files() if f.name == file), None)
-        if found is None:
+        if found is None or found.flavor != GtidPosition.flavor:
             return None
         return await asyncio.to_thread(gtid_position_in, found.path, position)
 
-    async def dump(self, session: SessionContext, command: BinlogDump, send: Send) -> bytes:
+    async def dump(
+        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+    ) -> bytes:
         """Serve a dump until it ends.
 
         Raises:
             StatementError: If the binlog cannot be told or what is asked cannot be served.
         """
-        request = DumpRequest.of(command, session.variables)
+        flavor = flavor_of(session.server_version)
+        request = DumpRequest.of(command, session.variables, flavor=flavor)
         name = self._binlog_for(request)
         live = self._binlogs.live(name)
+        source_id = ""
+        if isinstance(request.connect_state, GtidSet):
+            found = await session.query_source("SELECT @@GLOBAL.server_uuid")
+            source_id = found.texts()[0][0] or ""
         with self._connected(session, request, name):
-            return await serve_dump(request, live, send)
+            return await serve_dump(request, live, send, source_id=source_id)
 
     def _binlog_for(self, request: DumpRequest) -> str:
-        if request.connect_state is None and request.file:
+        # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
+        is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
+        if is_by_file and request.file:
             name = request.file.rpartition(".")[0]
             return self._binlogs.get(name).name
         names = self._binlogs.names
@@ -154,7 +176,7 @@ class Statements:
         raise DefinitionError(
             f"a replica by GTID does not say which binlog it wants; the binlogs are {listed}",
             errno=1236,
-            hint=f"name a file instead: MASTER_USE_GTID=no, MASTER_LOG_FILE='{names[0]}.000001'",
+            hint=f"name a file instead: {_BY_FILE[request.flavor]}='{names[0]}.000001'",
         )
 
     @contextmanager
@@ -270,8 +292,11 @@ class Statements:
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
-            rows.append((binlog.end.file, str(binlog.end.position), *lists))
-        return RowsAnswer(("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"), rows)
+            row = (binlog.end.file, str(binlog.end.position), *lists, str(binlog.position))
+            rows.append(row)
+        columns = ("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set")
+        count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
+        return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
         await session.require(Privilege.MONITOR)
@@ -279,8 +304,10 @@ class Statements:
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
             files = self._binlogs.get(name).files()
-            rows += [(file.name, str(file.size_bytes)) for file in files]
-        return RowsAnswer(("Log_name", "File_size"), rows)
+            rows += [(file.name, str(file.size_bytes), "No") for file in files]
+        columns = ("Log_name", "File_size", "Encrypted")
+        count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
+        return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
@@ -328,13 +355,10 @@ async def _ignores_case(session: SessionContext) -> bool:
     return found.texts()[0][0] != "0"
 
 
-async def _source_position(session: SessionContext) -> Position:
-    """What the source has done by now, as its log has it."""
-    is_mariadb = flavor_of(session.server_version) is Flavor.MARIADB
-    variable = "gtid_binlog_pos" if is_mariadb else "gtid_executed"
-    found = await session.query_source(f"SELECT @@GLOBAL.{variable}")
-    flavor = (Flavor.MARIADB if is_mariadb else Flavor.MYSQL).value
-    return parse_position(found.texts()[0][0] or "", flavor)
+async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
+    flavor = flavor_of(session.server_version)
+    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
+    return parse_position(found.texts()[0][0] or "", flavor.value)
 
 
 def _not_supported(what: str, hint: str) -> StatementError:
