@@ -70,7 +70,9 @@ class Service:
         self._settings = settings
         self._binlogs = Binlogs(store)
         self._capture = Capture(settings.source, self._binlogs.captured)
-        self._gateway = Gateway(settings.listen, Statements(self._binlogs, store.next_log_id))
+        self._gateway = Gateway(
+            settings.listen, Statements(self._binlogs, store.next_log_id, store.history)
+        )
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
         """Start the listeners; `stack` stops them."""

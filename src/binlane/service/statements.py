@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.codec.format import MAGIC
 from binlane.codec.packets.commands import BinlogDump
+from binlane.codec.packets.results import ColumnDefinition
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
@@ -40,7 +42,12 @@ from binlane.scope import (
 )
 from binlane.service.binlogs import Binlogs
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.system_tables.answering import SystemTables
+from binlane.service.system_tables.schema import Snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
+from binlane.store.catalog import ScopeChange
+from binlane.store.heads import read_head
 
 COMPLETE_TIMEOUT_S: Final = 10.0
 """How long what describes a binlog waits for it to be complete up to the source."""
@@ -65,11 +72,19 @@ class Statements:
     Args:
         binlogs: What the statements are about.
         next_log_id: Gives a fresh id for a new binlog.
+        history: Gives all changes of definitions; called in a thread.
     """
 
-    def __init__(self, binlogs: Binlogs, next_log_id: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        binlogs: Binlogs,
+        next_log_id: Callable[[], int],
+        history: Callable[[], Sequence[ScopeChange]],
+    ) -> None:
         self._binlogs = binlogs
         self._next_log_id = next_log_id
+        self._history = history
+        self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
@@ -101,7 +116,7 @@ class Statements:
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
         if parsed is None:
-            return None
+            return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
 
     async def gtid_position(self, session: SessionContext) -> GtidPosition | None:
@@ -222,7 +237,7 @@ class Statements:
         del statement
         await session.require(Privilege.MONITOR)
         columns = (
-            *("Name", "File", "Position", "Gtid_complete"),
+            *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
         return RowsAnswer(
@@ -250,8 +265,11 @@ class Statements:
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
-            rows.append((binlog.end.file, str(binlog.end.position), *lists))
-        return RowsAnswer(("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"), rows)
+            position = await asyncio.to_thread(_status_position, binlog)
+            rows.append((binlog.end.file, str(position), *lists))
+        return RowsAnswer(
+            ("File", ColumnDefinition.integer("Position"), "Binlog_Do_DB", "Binlog_Ignore_DB"), rows
+        )
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
         await session.require(Privilege.MONITOR)
@@ -260,7 +278,7 @@ class Statements:
             await self._wait_until_complete(session, name)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes)) for file in files]
-        return RowsAnswer(("Log_name", "File_size"), rows)
+        return RowsAnswer(("Log_name", ColumnDefinition.integer("File_size")), rows)
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
@@ -269,7 +287,35 @@ class Statements:
             (str(replica.server_id), replica.peer, replica.user, replica.binlog)
             for replica in self._replicas.values()
         ]
-        return RowsAnswer(("Server_id", "Host", "User", "Binlog"), rows)
+        return RowsAnswer((ColumnDefinition.integer("Server_id"), "Host", "User", "Binlog"), rows)
+
+    async def _snapshot(self) -> Snapshot:
+        """The rows of the system tables."""
+        history = await asyncio.to_thread(self._history)
+        facts = []
+        for name in self._binlogs.names:
+            binlog = self._binlogs.get(name)
+            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            facts.append(
+                BinlogFacts(
+                    definition=binlog.definition,
+                    state=state or "",
+                    file=file or "",
+                    position=int(position or 0),
+                    gtid_complete=gtid_complete or "",
+                )
+            )
+        replicas = [
+            ReplicaFacts(
+                server_id=replica.server_id,
+                host=replica.peer,
+                user=replica.user,
+                binlog=replica.binlog,
+                connection_id=thread_id,
+            )
+            for thread_id, replica in self._replicas.items()
+        ]
+        return snapshot(facts, history, replicas)
 
     def _chosen(self, name: str | None) -> Sequence[str]:
         """One binlog by its name, or all of them."""
@@ -290,6 +336,15 @@ class Statements:
                 errno=1205,
                 hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
             )
+
+
+def _status_position(binlog: Binlog) -> int:
+    """Where a replica that has all begins: for a new binlog its very beginning (seed 000)."""
+    published = binlog.published
+    is_new = not published.closed and published.last.number == 1
+    if is_new and read_head(published.last.path).size_bytes == published.end.position:
+        return len(MAGIC)
+    return published.end.position
 
 
 async def _check_databases(session: SessionContext, scope: Scope) -> None:
