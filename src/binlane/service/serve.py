@@ -64,7 +64,7 @@ class Service:
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
         self.binlogs = Binlogs(store, settings.source)
-        self._gateway = Gateway(settings.listen, Statements(self.binlogs))
+        self._gateway = Gateway(settings.listen, Statements(self.binlogs, store.history))
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
         """Start everything; `stack` stops it, in the other order."""
