@@ -75,7 +75,7 @@ def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
     """
     peer = request.account.peer
     greeting = yield from log_in(request.account)
-    facts = yield from _facts(peer)
+    facts = yield from ask_facts(peer)
     facts.check(server_id=request.server_id)
     position = yield from _start_position(request.start, facts, peer=peer)
     if position is not None:
@@ -102,7 +102,7 @@ def ask_for_file(account: Account, start: FilePosition) -> Dialogue[Asked]:
     """
     peer = account.peer
     greeting = yield from log_in(account)
-    facts = yield from _facts(peer)
+    facts = yield from ask_facts(peer)
     yield from ask(_settings_statement(facts.flavor, None, 0), peer=peer)
     answer = yield from ask("SELECT @master_binlog_checksum", peer=peer)
     checksum = answer.texts()[0][0] if answer else None
@@ -112,7 +112,12 @@ def ask_for_file(account: Account, start: FilePosition) -> Dialogue[Asked]:
     return Asked(facts, _first_format(greeting.server_version, checksum), None, command.encode())
 
 
-def _facts(peer: str) -> Dialogue[SourceFacts]:
+def ask_facts(peer: str) -> Dialogue[SourceFacts]:
+    """What a source says of itself, in a session that has logged in.
+
+    Raises:
+        PeerError: If the source refuses something.
+    """
     variables = yield from ask(FACTS_STATEMENT, peer=peer)
     account = yield from ask(ACCOUNT_STATEMENT, peer=peer)
     grants = yield from ask(GRANTS_STATEMENT, peer=peer)
