@@ -30,6 +30,7 @@ PURE = [
     "capture/event_stream.py",
     "capture/identity.py",
     "capture/order.py",
+    "capture/place.py",
     "capture/raw_stream.py",
     "capture/source_facts.py",
     "client/authentication.py",

@@ -6,10 +6,10 @@ taken before, and ends with the command that starts the dump.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.capture.identity import SourceIdentity, check_position
+from binlane.capture.identity import check_position
 from binlane.capture.settings import Start, StartAt
 from binlane.capture.source_facts import (
     ACCOUNT_STATEMENT,
@@ -18,7 +18,7 @@ from binlane.capture.source_facts import (
     SourceFacts,
 )
 from binlane.client.dialogue import GTID_CAPABILITY, Account, Dialogue, ask, log_in, tell
-from binlane.codec.format import MAGIC, Format, flavor_of
+from binlane.codec.format import MAGIC, Format
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import DumpFlag
@@ -28,6 +28,9 @@ from binlane.positions import FilePosition, GtidPosition, GtidSet, Position
 
 _NS_PER_S: Final = 1_000_000_000
 _REPORT_HOST: Final = "binlane"
+_NO_CHECKSUMS: Final = Format(
+    server_version="", flavor=Flavor.MYSQL, checksum=ChecksumAlgorithm.NONE, post_header_lengths=b""
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +42,12 @@ class DumpRequest:
         start: From where on.
         server_id: binlane's id there.
         heartbeat_period_s: How often an idle source shall say that it lives.
-        identity: Where and of whom the log was taken before; None at the first time.
     """
 
     account: Account
     start: Start | Position
     server_id: int
     heartbeat_period_s: float
-    identity: SourceIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,15 @@ class Asked:
         format: How events are written before the first FORMAT_DESCRIPTION.
         position: Where the dump starts; None for the source's first file, which says it.
         command: What starts the dump.
+        until: The dump is only to be read up to here, to find out what was done before, which
+            then is where to start; None of the dump that was asked for.
     """
 
     facts: SourceFacts
     format: Format
     position: Position | None
     command: bytes
+    until: FilePosition | None = None
 
 
 def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
@@ -74,42 +78,50 @@ def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
         ConfigError: If its log cannot be the ground truth, or the start is not in it.
     """
     peer = request.account.peer
-    greeting = yield from log_in(request.account)
+    yield from log_in(request.account)
     facts = yield from ask_facts(peer)
     facts.check(server_id=request.server_id)
+    if isinstance(request.start, FilePosition) and facts.flavor is Flavor.MYSQL:
+        return (yield from _file_dump(request.start, facts, peer=peer, is_whole=True))
     position = yield from _start_position(request.start, facts, peer=peer)
     if position is not None:
-        check_position(position, facts, request.identity, peer=peer)
+        check_position(position, facts, peer=peer)
     period_ns = int(request.heartbeat_period_s * _NS_PER_S)
     yield from ask(_settings_statement(facts.flavor, position, period_ns), peer=peer)
-    answer = yield from ask("SELECT @master_binlog_checksum", peer=peer)
-    checksum = answer.texts()[0][0] if answer else None
+    format_ = yield from _first_format(facts, peer=peer)
     register = RegisterSlave(server_id=request.server_id, host=_REPORT_HOST)
     yield from tell(register.encode(), peer=peer, phase="register")
-    return Asked(
-        facts,
-        _first_format(greeting.server_version, checksum),
-        position,
-        _dump(request.server_id, position),
-    )
+    return Asked(facts, format_, position, _dump(request.server_id, position))
 
 
-def ask_for_file(account: Account, start: FilePosition) -> Dialogue[Asked]:
-    """Everything up to the command that reads one file of the log, to the log's end.
+def ask_for_place(account: Account, place: FilePosition) -> Dialogue[Asked]:
+    """Everything up to the command that gives the log from a place in a file on, to its end.
+
+    Args:
+        account: Who logs in.
+        place: An empty name is the source's first file.
 
     Raises:
         PeerError: If the source refuses something.
     """
-    peer = account.peer
-    greeting = yield from log_in(account)
-    facts = yield from ask_facts(peer)
+    yield from log_in(account)
+    facts = yield from ask_facts(account.peer)
+    return (yield from _file_dump(place, facts, peer=account.peer, is_whole=False))
+
+
+def _file_dump(
+    place: FilePosition, facts: SourceFacts, *, peer: str, is_whole: bool
+) -> Dialogue[Asked]:
+    """Everything up to a dump of one file: from its beginning up to a place, or from there on."""
     yield from ask(_settings_statement(facts.flavor, None, 0), peer=peer)
-    answer = yield from ask("SELECT @master_binlog_checksum", peer=peer)
-    checksum = answer.texts()[0][0] if answer else None
+    format_ = yield from _first_format(facts, peer=peer)
     command = BinlogDump(
-        position=start.position, flags=DumpFlag.NON_BLOCK, server_id=0, file=start.file
+        position=len(MAGIC) if is_whole else place.position,
+        flags=DumpFlag.NON_BLOCK,
+        server_id=0,
+        file=place.file,
     )
-    return Asked(facts, _first_format(greeting.server_version, checksum), None, command.encode())
+    return Asked(facts, format_, None, command.encode(), until=place)
 
 
 def ask_facts(peer: str) -> Dialogue[SourceFacts]:
@@ -129,12 +141,15 @@ def ask_facts(peer: str) -> Dialogue[SourceFacts]:
     )
 
 
-def _first_format(version: str, checksum: str | None) -> Format:
-    return Format(
-        server_version=version,
-        flavor=flavor_of(version),
+def _first_format(facts: SourceFacts, *, peer: str) -> Dialogue[Format]:
+    """How events are written before the first FORMAT_DESCRIPTION."""
+    answer = yield from ask("SELECT @master_binlog_checksum", peer=peer)
+    checksum = answer.texts()[0][0] if answer else None
+    return replace(
+        _NO_CHECKSUMS,
+        server_version=facts.version,
+        flavor=facts.flavor,
         checksum=ChecksumAlgorithm.CRC32 if checksum == "CRC32" else ChecksumAlgorithm.NONE,
-        post_header_lengths=b"",
     )
 
 
@@ -146,7 +161,7 @@ def _dump(server_id: int, position: Position | None) -> bytes:
         return BinlogDumpGtid(
             flags=DumpFlag.THROUGH_GTID | DumpFlag.HEARTBEAT_V2,
             server_id=server_id,
-            done=done.encode(_first_format("", None)),
+            done=done.encode(_NO_CHECKSUMS),
         ).encode()
     # By GTID MariaDB ignores file and position; else an empty name is its first file.
     return BinlogDump(
@@ -164,7 +179,7 @@ def _start_position(
         return facts.purged if facts.flavor is Flavor.MYSQL else None
     if start is StartAt.NOW:
         return facts.position
-    if start.flavor != facts.flavor.value and start:
+    if start and start.flavor != facts.flavor.value:
         raise ConfigError(
             f"the source is {facts.flavor.value}, {start} is none of its positions",
             key="source.start",

@@ -8,21 +8,24 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from binlane.capture.asking import Asked, DumpRequest, ask_for_log
+from binlane.capture.asking import Asked, DumpRequest, ask_for_log, ask_for_place
 from binlane.capture.event_stream import EventStream
-from binlane.capture.identity import SourceIdentity
+from binlane.capture.identity import PHASE, SourceIdentity, check_file, check_missing_file
+from binlane.capture.place import no_place, position_before
 from binlane.capture.raw_stream import RawStream
 from binlane.capture.settings import SourceSettings, Start
 from binlane.capture.source_facts import SourceFacts
 from binlane.capture.spill import SpillFolder
 from binlane.client.account import account_at
 from binlane.client.connection import ServerConnection
-from binlane.client.dialogue import Command, Dialogue
+from binlane.client.dialogue import Account, Command, Dialogue
 from binlane.client.packet_flow import PacketFlow
 from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.format import MAGIC
 from binlane.errors import BinlaneError, ConfigError, PeerError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import Item
@@ -42,6 +45,7 @@ _TRANSIENT_ERRNOS: Final = frozenset(
     {1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1203, 1226, 1317, 1927}
 )
 _TRANSIENT_PHASES: Final = frozenset({"connect", "read", "write"})
+_NO_SUCH_PLACE: Final = 1236
 _HINT: Final = "check source.url, and whether the server runs"
 _CA_HINT: Final = "name the certificate that signed it: ?ssl-ca=PATH"
 
@@ -152,16 +156,30 @@ class Capture:
         """
         self.close()
         self._spill.clean()
-        settings = self.settings
-        account = account_at(settings.url, _password(settings))
+        account = account_at(self.settings.url, _password(self.settings))
+        start = self._start if self._position is None else self._position
+        if isinstance(start, FilePosition):
+            found = self._position_before(start, account)
+            start = start if found is None else found
         request = DumpRequest(
             account=account,
-            start=self._start if self._position is None else self._position,
+            start=start,
             server_id=self.server_id,
-            heartbeat_period_s=settings.heartbeat_period_s,
-            identity=self._identity,
+            heartbeat_period_s=self.settings.heartbeat_period_s,
         )
-        connection = ServerConnection(
+        with _closed_on_error(self._connected()) as connection:
+            flow = self._converse(connection, ask_for_log(request))
+            asked = _result(flow)
+            self._check_file(asked.facts, account)
+            connection.do(flow.take_step(Command(asked.command)))
+            connection.stop_waiting()
+        self._stream = self._stream_of(asked)
+        self._connection, self.facts = connection, asked.facts
+        self.heard_at_s = time.monotonic()
+
+    def _connected(self) -> ServerConnection:
+        settings = self.settings
+        return ServerConnection(
             settings.url,
             None,
             connect_s=settings.timeout_s,
@@ -169,29 +187,82 @@ class Capture:
             hint=_HINT,
             ca_hint=_CA_HINT,
         )
-        try:
-            asked = self._converse(connection, ask_for_log(request))
-            connection.stop_waiting()
-        except BaseException:
-            connection.close()
-            raise
-        peer = account.peer
-        self._stream = (
-            RawStream(asked.format, asked.position, peer=peer, spill=self._spill)
-            if self._uses_kernels
-            else EventStream(asked.format, asked.position, peer=peer)
-        )
-        self._connection, self.facts = connection, asked.facts
-        self.heard_at_s = time.monotonic()
 
-    def _converse(self, connection: ServerConnection, dialogue: Dialogue[Asked]) -> Asked:
+    def _converse(
+        self, connection: ServerConnection, dialogue: Dialogue[Asked]
+    ) -> PacketFlow[Asked]:
+        """Hold a conversation to its end."""
         flow = PacketFlow(dialogue, peer=str(self.settings.url))
         while flow.result is None:
             for payload in flow.packets(connection.read()):
                 for step in flow.converse(payload):
                     connection.do(step)
-        connection.do(flow.take_step(Command(flow.result.command)))
-        return flow.result
+        return flow
+
+    def _stream_of(self, asked: Asked) -> RawStream | EventStream:
+        peer = str(self.settings.url)
+        if self._uses_kernels:
+            return RawStream(asked.format, asked.position, peer=peer, spill=self._spill)
+        return EventStream(asked.format, asked.position, peer=peer)
+
+    def _position_before(self, place: FilePosition, account: Account) -> Position | None:
+        """What was done before a place in the files of MySQL; None of MariaDB, which says it."""
+        with closing(self._connected()) as connection:
+            request = DumpRequest(
+                account=account, start=place, server_id=self.server_id, heartbeat_period_s=0
+            )
+            flow = self._converse(connection, ask_for_log(request))
+            asked = _result(flow)
+            if asked.until is None:
+                return None
+            connection.do(flow.take_step(Command(asked.command)))
+            try:
+                return position_before(place, self._items(connection, asked))
+            except PeerError as error:
+                if error.errno != _NO_SUCH_PLACE:
+                    raise
+                raise no_place(place, error.message) from None
+
+    def _check_file(self, facts: SourceFacts, account: Account) -> None:
+        """Refuse a server that is the one it was, with another log.
+
+        Raises:
+            PeerError: With what happened and what to do.
+        """
+        identity, peer = self._identity, account.peer
+        if identity is None or identity.server != facts.identity:
+            return
+        try:
+            stream = self._first_words(account, identity.file_position)
+        except PeerError as error:
+            if error.errno != _NO_SUCH_PLACE:
+                raise
+            oldest = self._first_words(account, FilePosition("", len(MAGIC))).file_position
+            check_missing_file(identity, oldest, error, peer=peer)
+        else:
+            check_file(identity, stream.created, peer=peer)
+
+    def _first_words(self, account: Account, place: FilePosition) -> RawStream | EventStream:
+        """The beginning of a dump from a place on, up to its FORMAT_DESCRIPTION."""
+        with closing(self._connected()) as connection:
+            flow = self._converse(connection, ask_for_place(account, place))
+            asked = _result(flow)
+            connection.do(flow.take_step(Command(asked.command)))
+            for stream, _ in self._items(connection, asked):
+                if stream.created:
+                    return stream
+        raise PeerError(
+            f"the source gives nothing at {place}", peer=account.peer, phase=PHASE, hint=_HINT
+        )
+
+    def _items(
+        self, connection: ServerConnection, asked: Asked
+    ) -> Iterator[tuple[RawStream | EventStream, Item]]:
+        """What comes of a dump that ends, waiting for it."""
+        with closing(self._stream_of(asked)) as stream:
+            while not stream.has_ended:
+                for item in stream.feed(connection.read_into(stream.room), has_more=False):
+                    yield stream, item
 
     def fileno(self) -> int:
         """Of the connection, for a selector.
@@ -258,6 +329,20 @@ class Capture:
         if self._connection is not None:
             self._connection.close()
         self._stream = self._connection = None
+
+
+@contextmanager
+def _closed_on_error(connection: ServerConnection) -> Iterator[ServerConnection]:
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _result(flow: PacketFlow[Asked]) -> Asked:
+    assert flow.result is not None, "the conversation has ended"
+    return flow.result
 
 
 def is_transient(error: BaseException) -> bool:

@@ -32,6 +32,7 @@ class EventStream:
     Attributes:
         position: Every group up to here has been given; None until the source says where the
             dump starts.
+        first_position: Where that was.
         created: When the current file was begun, in seconds since 1970; 0 before the first.
         has_progressed: Whether a group or a heartbeat came: the dump works.
         has_ended: Whether the source ended the dump without an error.
@@ -46,7 +47,7 @@ class EventStream:
                 then says it.
             peer: The source, for messages.
         """
-        self.position = position
+        self.position = self.first_position = position
         self.created = 0
         self.has_progressed = False
         self.has_ended = False
@@ -119,7 +120,7 @@ class EventStream:
         if isinstance(event.body, FormatDescriptionEvent):
             self.created = event.header.timestamp
         if isinstance(event.body, GtidListEvent | PreviousGtidsEvent) and self.position is None:
-            self.position = event.body.position
+            self.position = self.first_position = event.body.position
         try:
             event = self._fragments.feed(event)
         except CodecError as error:

@@ -100,6 +100,7 @@ class RawStream:
 
     Attributes:
         position: Every group up to here was given; None until the source says where it starts.
+        first_position: Where that was.
         format_description: Of the source's current file; None before the first.
         created: When that file was begun, in seconds since 1970; 0 before the first.
         has_progressed: Whether a group or a heartbeat came: the dump works.
@@ -128,7 +129,7 @@ class RawStream:
             held_bytes_max: Of a group; a larger one is put aside.
             window_bytes: How many bytes come in one run, about.
         """
-        self.position = position
+        self.position = self.first_position = position
         self.format_description: FormatDescriptionEvent | None = None
         self.created = 0
         self.has_progressed = False
@@ -389,7 +390,8 @@ class RawStream:
             elif is_full:
                 scanner.make_room()
             else:
-                if scanner.is_open and self._window.end > self._held_bytes_max:
+                is_large = scanner.is_open and self._window.end > self._held_bytes_max
+                if is_large and self._spilled is None:
                     self._put_aside(scanner)
                 return
 
@@ -409,7 +411,7 @@ class RawStream:
 
     def _see(self, event: Event) -> None:
         if self.position is None and isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
-            self.position = event.body.position
+            self.position = self.first_position = event.body.position
 
     def _found(self, scanner: Scanner) -> Iterator[Item]:
         """The complete groups that the kernel found; then they are forgotten."""
