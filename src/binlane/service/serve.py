@@ -24,10 +24,12 @@ from binlane.grouping.event_group import EventGroup
 from binlane.scope import ScopeList
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
+from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.statements import Statements
 from binlane.store.store import Store
+from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
-from binlane.web.status import BinlogStatus, Status, application, serve_http
+from binlane.web.status import BinlogStatus, Status, application
 
 _FULL_RETRY_S: Final = 5.0
 
@@ -46,9 +48,11 @@ async def serve(settings: Settings, *, port_file: Path | None = None) -> None:
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    tell_once_in_a_while(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     with Store.open(settings.data_dir, settings.store) as store:
+        settings = settle(settings, binlogs=len(store.binlogs))
         service = Service(settings, store)
         async with AsyncExitStack() as stack:
             await service.start(stack, port_file)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from aiohttp import web
-
-from binlane.errors import ConfigError
 
 METRICS_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 # Field of BinlogStatus, metric without its prefix, type, help.
@@ -118,22 +115,3 @@ def render_metrics(status: Status) -> str:
 
 def _escaped(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-async def serve_http(app: web.Application, *, address: str, port: int) -> web.AppRunner:
-    """Listen until the runner's `cleanup`.
-
-    Raises:
-        ConfigError: If the address cannot be bound.
-    """
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, address, port).start()
-    except OSError as error:
-        await runner.cleanup()
-        what = "is taken" if error.errno == errno.EADDRINUSE else "cannot be used"
-        raise ConfigError(
-            f"{address}:{port} {what}", key="http.port", hint="name another port under [http]"
-        ) from None
-    return runner
