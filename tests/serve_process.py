@@ -42,6 +42,7 @@ class ServeProcess:
         source: PrivateServer,
         *,
         extra: str = "",
+        capture: str = "",
         listen: str = "",
         source_host: str = "127.0.0.1",
         prefix: Sequence[str] = (),
@@ -52,6 +53,7 @@ class ServeProcess:
             directory: Is made.
             source: The server to capture.
             extra: Further sections of the configuration.
+            capture: Further lines of its section `[source]`.
             listen: Further lines of its section `[listen]`.
             source_host: By which address the source is reached.
             prefix: A program with arguments that runs the command behind it.
@@ -63,6 +65,7 @@ class ServeProcess:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "secret").write_text(PASSWORD)
         self._extra = extra
+        self._capture = capture
         self._listen = listen
         self._source_host = source_host
         self._prefix = tuple(prefix)
@@ -72,7 +75,7 @@ class ServeProcess:
         path.write_text(
             'data_dir = "data"\n[source]\n'
             f'url = "mariadb://{ADMIN}@{self._source_host}:{self.source.port}"\n'
-            f'password_file = "secret"\n[listen]\nport = {self.port}\n{self._listen}\n'
+            f'password_file = "secret"\n{self._capture}\n[listen]\nport = {self.port}\n{self._listen}\n'
             + self._extra
         )
         return path

@@ -52,6 +52,11 @@ class Gateway:
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
+    @property
+    def sessions(self) -> int:
+        """Clients that are logged in."""
+        return self._lobby.sessions
+
     async def start(self) -> None:
         """Begin to listen.
 

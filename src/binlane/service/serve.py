@@ -29,7 +29,7 @@ from binlane.service.statements import Statements
 from binlane.store.store import Store
 from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
-from binlane.web.status import BinlogStatus, Status, application
+from binlane.web.status import BinlogState, BinlogStatus, Status, application
 
 _FULL_RETRY_S: Final = 5.0
 
@@ -74,7 +74,9 @@ class Service:
         self._settings = settings
         self._binlogs = Binlogs(store)
         self._capture = Capture(settings.source, self._binlogs.captured)
-        self._gateway = Gateway(settings.listen, Statements(self._binlogs, store.next_log_id))
+        self._statements = Statements(self._binlogs, store.next_log_id)
+        self._gateway = Gateway(settings.listen, self._statements)
+        self._full = ""
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
         """Start the listeners; `stack` stops them."""
@@ -121,24 +123,33 @@ class Service:
             try:
                 await self._binlogs.apply(groups)
             except StoreFullError as error:
+                self._full = str(error)
                 logger.error("%s; trying again in %.0f s (%s)", error, _FULL_RETRY_S, error.hint)  # noqa: TRY400  # one line is enough, every 5 s
                 await asyncio.sleep(_FULL_RETRY_S)
             else:
+                self._full = ""
                 return
 
     def status(self) -> Status:
         """The state of the moment."""
+        capture = self._capture
         problem = None
-        if not self._capture.is_connected:
-            problem = f"not connected to the source: {self._capture.failure or 'connecting'}"
+        if not capture.is_connected:
+            problem = f"not connected to the source: {capture.failure or 'connecting'}"
+        heard_at_s = capture.heard_at_s
         return Status(
-            problem=problem, binlogs=[self._binlog_status(name) for name in self._binlogs.names]
+            problem=problem,
+            binlogs=[self._binlog_status(name) for name in self._binlogs.names],
+            sessions=self._gateway.sessions,
+            heard_s=None if heard_at_s is None else time.monotonic() - heard_at_s,
         )
 
     def _binlog_status(self, name: str) -> BinlogStatus:
         binlog, counts = self._binlogs.get(name), self._binlogs.counts[name]
         return BinlogStatus(
             name=name,
+            state=BinlogState.STOPPED if self._full else BinlogState.OPEN,
+            reason=self._full,
             file=binlog.end.file,
             position_bytes=binlog.end.position,
             gtid_complete=str(binlog.position),
@@ -147,16 +158,19 @@ class Service:
             format=binlog.definition.logging_mode.value,
             event_groups=counts.event_groups,
             events=counts.events,
-            omissions=counts.omissions.total(),
+            omissions=dict(counts.omissions),
             incidents=counts.incidents,
+            dumps=self._statements.dumps(name),
             lag_s=self._lag_s(),
         )
 
-    def _lag_s(self) -> float:
+    def _lag_s(self) -> float | None:
         """How far behind the source routing is; 0 with nothing left that it has sent."""
         is_idle = self._capture.position == self._binlogs.captured
         if is_idle and self._capture.is_connected:
             return 0.0
+        if not self._binlogs.last_timestamp:
+            return None
         return max(0.0, time.time() - self._binlogs.last_timestamp)
 
 
