@@ -27,6 +27,7 @@ from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
+from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, dropped_if_there
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
@@ -83,6 +84,7 @@ def route(
     definition: Definition,
     format_: Format,
     prepared: frozenset[str] = frozenset(),
+    memory: Memory = NOTHING,
 ) -> Routing:
     """Select what one binlog gets of an event group.
 
@@ -91,6 +93,7 @@ def route(
         definition: Of the binlog.
         format_: Of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
+        memory: What the groups before it left to remember.
 
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
@@ -100,7 +103,7 @@ def route(
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
         return Routing(group=RoutedGroup(gtid=group.gtid, events=events) if events else None)
-    return _Selection(group, definition, format_, prepared).routing()
+    return _Selection(group, definition, format_, prepared, memory).routing()
 
 
 def damaged_event(group: EventGroup) -> Event:
@@ -127,6 +130,7 @@ class _Selection:
         definition: Definition,
         format_: Format,
         prepared: frozenset[str],
+        memory: Memory,
     ) -> None:
         self._group = group
         self._scope = definition.scope
@@ -135,6 +139,7 @@ class _Selection:
         self._omissions: list[Omission] = []
         self._has_effect = False
         self._prepared = prepared
+        self._memory_before = self._memory = memory
         self._prepares: str | None = None
         self._finishes: str | None = None
 
@@ -147,14 +152,17 @@ class _Selection:
             return self._incident(error.message)
         omissions = tuple(self._omissions)
         if not self._has_effect:
-            return Routing(group=None, omissions=omissions)
+            return Routing(group=None, omissions=omissions, memory=self._new_memory())
         group = RoutedGroup(
             gtid=self._group.gtid,
             events=kept,
             prepares=self._prepares,
             finishes=self._finishes,
         )
-        return Routing(group=group, omissions=omissions)
+        return Routing(group=group, omissions=omissions, memory=self._new_memory())
+
+    def _new_memory(self) -> Memory | None:
+        return None if self._memory == self._memory_before else self._memory
 
     def _select(self, events: Iterable[Event]) -> Iterator[Event]:
         context: list[Event] = []
@@ -287,6 +295,7 @@ class _Selection:
             group=RoutedGroup(gtid=self._group.gtid, events=events),
             omissions=tuple(self._omissions),
             incident=reason,
+            memory=self._new_memory(),
         )
 
 

@@ -219,8 +219,10 @@ class Binlogs:
     def _route(self, name: str, binlog: Binlog, group: EventGroup) -> None:
         if group.mariadb_gtid is not None and binlog.position.covers(group.mariadb_gtid):
             return
-        routing = route(group, binlog.definition, binlog.format, binlog.prepared)
+        routing = route(group, binlog.definition, binlog.format, binlog.prepared, binlog.memory)
         self._count(name, group, routing)
+        if routing.memory is not None:
+            binlog.remember(routing.memory)
         if routing.group is not None:
             binlog.append(routing.group)
         elif group.mariadb_gtid is not None:

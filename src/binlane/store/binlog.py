@@ -24,6 +24,7 @@ from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
+from binlane.routing.memory import Memory
 from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
@@ -120,6 +121,9 @@ class Binlog:
         self._position = found.position
         self._clock = found.clock
         self._prepared = self._published_prepared = found.prepared
+        self._memory = self._published_memory = Memory.decode(found.memory)
+        self._next_memory: Memory | None = None
+        self._is_memory_due = False
         self._clock_base = found.clock if found.clock_base is None else found.clock_base
         self._groups_unsynced = 0
         self._has_unsynced = False
@@ -205,6 +209,11 @@ class Binlog:
         return self._prepared
 
     @property
+    def memory(self) -> Memory:
+        """What routing remembers of the groups in it and of those that it has no part of."""
+        return self._next_memory or self._memory
+
+    @property
     def clock_base(self) -> int:
         """What is added to the logical timestamps of a MySQL source."""
         return self._clock_base
@@ -212,6 +221,23 @@ class Binlog:
     def files(self) -> tuple[BinlogFile, ...]:
         """Its files, oldest first, with their published sizes."""
         return self._published.files
+
+    def remember(self, memory: Memory) -> None:
+        """Take what is to be remembered behind the group that is appended or passed next.
+
+        What stands behind the mark from here on is cut off by a recovery, until a `sync` has saved
+        both: so no group is ever there without what it left to remember.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if memory == self.memory:
+            return
+        if not self._is_memory_due:
+            self.sync(force=True)
+            self._is_memory_due = True
+            self._save()
+        self._next_memory = memory
 
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
@@ -247,6 +273,7 @@ class Binlog:
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
             self._prepared = prepared_with(self._prepared, group)
+            self._take_memory()
             if self._groups:
                 self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
@@ -284,10 +311,12 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
+        self._take_memory()
         self._position = self._position.union(position)
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
+        self._take_memory()
         if not self._position.covers(gtid):
             self._position = self._position.advance(gtid)
 
@@ -300,6 +329,8 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
+        self._take_memory()
+        force |= self._is_memory_due
         with self._failing():
             self._write()
             every = self._settings.sync_binlog
@@ -308,6 +339,7 @@ class Binlog:
         self._publish()
         is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
         if force or is_due:
+            self._is_memory_due = False
             self._save()
         if self._is_purge_due:
             self._is_purge_due = False
@@ -421,6 +453,10 @@ class Binlog:
         """Let go of the files as they are: the binlog is dropped, or the store did not open."""
         self._file.close()
 
+    def _take_memory(self) -> None:
+        """The group is there that the next memory is behind of."""
+        self._memory, self._next_memory = self._next_memory or self._memory, None
+
     @property
     def _holds_groups(self) -> bool:
         return self.size_bytes > self._head.size_bytes
@@ -462,6 +498,8 @@ class Binlog:
             clock=self._clock,
             clock_base=self._clock_base,
             prepared=self._published_prepared,
+            memory=self._published_memory.encode(),
+            is_cut=self._is_memory_due,
         )
         if mark != self._saved:
             with self._failing():
@@ -476,6 +514,7 @@ class Binlog:
     def _publish(self) -> None:
         """Make what is written known, if there is anything new."""
         before = self._published
+        self._published_memory = self._memory
         if self._written != before.last.size_bytes or self._position != before.position:
             last = replace(before.last, size_bytes=self._written)
             self._published = replace(before, last=last, position=self._position)
@@ -488,6 +527,7 @@ class Binlog:
         closed, last = self._published.closed, self._published.last
         following = self._following_name()
         self._published_prepared = self._prepared
+        self._published_memory = self._memory
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )
@@ -576,5 +616,6 @@ class Binlog:
             return False
         self._written, self._position = end.position, self.position
         self._prepared = self._published_prepared
+        self._memory, self._next_memory = self._published_memory, None
         self._has_unsynced = True
         return True

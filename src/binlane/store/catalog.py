@@ -54,6 +54,8 @@ class Mark:
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What was added to the source's to get it; None for what follows it.
         prepared: The XA transactions that the files prepare and do not finish.
+        memory: What routing remembers of the groups up to there, as its own text.
+        is_cut: What stands behind the mark was made with another memory, and must not stay.
     """
 
     end: FilePosition
@@ -61,6 +63,8 @@ class Mark:
     clock: int = 0
     clock_base: int | None = None
     prepared: frozenset[str] = frozenset()
+    memory: str = ""
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

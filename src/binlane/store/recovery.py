@@ -57,6 +57,7 @@ class RecoveredBinlog:
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What is added to the source's from here on; None for `clock`.
         prepared: The XA transactions that the files prepare and do not finish.
+        memory: What routing remembers of the groups in them.
     """
 
     files: tuple[str, ...]
@@ -66,6 +67,7 @@ class RecoveredBinlog:
     clock: int = 0
     clock_base: int | None = None
     prepared: frozenset[str] = frozenset()
+    memory: str = ""
 
 
 class _Reached(NamedTuple):
@@ -98,6 +100,8 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         CorruptStoreError: If anything is missing or damaged that was on disk for sure.
         OSError: If the disk fails.
     """
+    if mark.is_cut:
+        return cut_to(directory, mark, disk)
     # A rename that was never forced would let power take the index back, behind what we add now.
     disk.sync_directory(directory)
     names = read_index(directory)
@@ -118,7 +122,7 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         file.write_at(IN_USE, IN_USE_POSITION)
     finally:
         file.close()
-    return RecoveredBinlog(files=tuple(names), head=head, **reached._asdict())
+    return RecoveredBinlog(files=tuple(names), head=head, memory=mark.memory, **reached._asdict())
 
 
 def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
@@ -154,6 +158,7 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         clock=mark.clock,
         clock_base=mark.clock_base,
         prepared=mark.prepared,
+        memory=mark.memory,
     )
 
 
