@@ -25,6 +25,7 @@ from binlane.route.record import Reached
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile, look
 from binlane.route.target import Target
+from binlane.routing.memory import Memory
 from binlane.routing.routed_group import OmissionKind, Routing, prepared_with
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.store.binlog import Binlog
@@ -279,14 +280,16 @@ class _Job:
     ) -> tuple[dict[int, list[Routing]], tuple[int, CodecError] | None]:
         """What the reference makes of some groups, up to one that is damaged."""
         found: dict[int, list[Routing]] = {}
-        prepared = [output.binlog.prepared for output in self._outputs]
+        known = self._known()
         for number in numbers:
             try:
-                found[number] = self._routed(run.group(number), prepared)
+                found[number] = self._routed(run.group(number), known)
             except CodecError as error:
                 return found, (number, error)
             for index, routing in enumerate(found[number]):
-                prepared[index] = prepared_with(prepared[index], routing.group)
+                prepared, memory = known[index]
+                memory = memory if routing.memory is None else routing.memory
+                known[index] = prepared_with(prepared, routing.group), memory
         return found, None
 
     def _append_run(self, run: RawRun, routings: Mapping[int, Sequence[Routing]]) -> None:
@@ -297,7 +300,7 @@ class _Job:
                 known = routings.get(number)
                 group = run.group(number)
                 if known is None:
-                    known = self._routed(group, [o.binlog.prepared for o in self._outputs])
+                    known = self._routed(group, self._known())
                 self._add(group, output, known[index])
 
             append_run(output.binlog, router, index, run, after=after, by_reference=by_reference)
@@ -365,8 +368,7 @@ class _Job:
                 "rolled it back, and it is left out"
             )
         elif not (self._may_repeat and group.gtid and self._done.covers(group.gtid)):
-            prepared = [output.binlog.prepared for output in self._outputs]
-            routings = self._routed(group, prepared)
+            routings = self._routed(group, self._known())
             for output, routing in zip(self._outputs, routings, strict=True):
                 output.binlog.advance_to(self._done)
                 self._add(group, output, routing)
@@ -386,14 +388,20 @@ class _Job:
             self._left = self._left[1:]
             self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
 
-    def _routed(self, group: EventGroup, prepared: Sequence[frozenset[str]]) -> list[Routing]:
+    def _known(self) -> list[tuple[frozenset[str], Memory]]:
+        """What each binlog knows of the groups before."""
+        return [(output.binlog.prepared, output.binlog.memory) for output in self._outputs]
+
+    def _routed(
+        self, group: EventGroup, known: Sequence[tuple[frozenset[str], Memory]]
+    ) -> list[Routing]:
         """What the reference makes of a group for each binlog."""
         from binlane.routing.route import damaged_event, route  # noqa: PLC0415  # parses SQL
 
         try:
             return [
-                route(group, output.binlog.definition, output.binlog.format, xids)
-                for output, xids in zip(self._outputs, prepared, strict=True)
+                route(group, output.binlog.definition, output.binlog.format, *before)
+                for output, before in zip(self._outputs, known, strict=True)
             ]
         except CodecError as error:
             raise error.at(self._file.path, damaged_event(group).position) from None
@@ -407,6 +415,8 @@ class _Job:
             counts.incidents.append(
                 f"{self._file.path}:{group.position}: {group.gtid or 'no GTID'}: {routing.incident}"
             )
+        if routing.memory is not None:
+            binlog.remember(routing.memory)
         if routing.group is not None:
             events = routing.group.events
             counts.event_groups += 1

@@ -73,6 +73,7 @@ class Record:
                     "clock": mark.clock,
                     "clock_base": mark.clock_base,
                     "prepared": sorted(mark.prepared),
+                    "memory": mark.memory,
                 }
                 for name, mark in self.marks.items()
             },
@@ -120,6 +121,7 @@ def _record(fields: dict[str, Any]) -> Record:
                 clock=int(each["clock"]),
                 clock_base=each["clock_base"],
                 prepared=frozenset(each["prepared"]),
+                memory=each["memory"],
             )
             for name, each in fields["binlogs"].items()
         },

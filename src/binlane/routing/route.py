@@ -27,8 +27,10 @@ from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
+from binlane.routing.judging import Judgement, judge_statement
+from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import confined, dropped_if_there
+from binlane.routing.queries import confined, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.statements import (
@@ -37,7 +39,6 @@ from binlane.routing.statements import (
     KeepWithRows,
     LeaveOut,
     Rewrite,
-    judge,
 )
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
@@ -48,22 +49,11 @@ LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
 # They stand before the event that they are the context of.
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
-_CHANGES: Final = frozenset(
+_SAVEPOINTS: Final = frozenset(
     {
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-    }
-)
-_DROPS: Final = frozenset(
-    {
-        StatementKind.DROP_TRIGGER,
-        StatementKind.DROP_ROUTINE,
-        StatementKind.DROP_EVENT,
-        StatementKind.DROP_VIEW,
-        StatementKind.DROP_PACKAGE,
+        StatementKind.SAVEPOINT,
+        StatementKind.ROLLBACK_TO,
+        StatementKind.RELEASE_SAVEPOINT,
     }
 )
 _STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventType.INCIDENT}
@@ -83,6 +73,7 @@ def route(
     definition: Definition,
     format_: Format,
     prepared: frozenset[str] = frozenset(),
+    memory: Memory = NOTHING,
 ) -> Routing:
     """Select what one binlog gets of an event group.
 
@@ -91,6 +82,7 @@ def route(
         definition: Of the binlog.
         format_: Of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
+        memory: What the groups before it left to remember.
 
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
@@ -100,7 +92,7 @@ def route(
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
         return Routing(group=RoutedGroup(gtid=group.gtid, events=events) if events else None)
-    return _Selection(group, definition, format_, prepared).routing()
+    return _Selection(group, definition, format_, prepared, memory).routing()
 
 
 def damaged_event(group: EventGroup) -> Event:
@@ -127,6 +119,7 @@ class _Selection:
         definition: Definition,
         format_: Format,
         prepared: frozenset[str],
+        memory: Memory,
     ) -> None:
         self._group = group
         self._scope = definition.scope
@@ -135,8 +128,10 @@ class _Selection:
         self._omissions: list[Omission] = []
         self._has_effect = False
         self._prepared = prepared
+        self._memory_before = self._memory = memory
         self._prepares: str | None = None
         self._finishes: str | None = None
+        self._savepoints: dict[str, int] = {}
 
     def routing(self) -> Routing:
         try:
@@ -147,14 +142,17 @@ class _Selection:
             return self._incident(error.message)
         omissions = tuple(self._omissions)
         if not self._has_effect:
-            return Routing(group=None, omissions=omissions)
+            return Routing(group=None, omissions=omissions, memory=self._new_memory())
         group = RoutedGroup(
             gtid=self._group.gtid,
             events=kept,
             prepares=self._prepares,
             finishes=self._finishes,
         )
-        return Routing(group=group, omissions=omissions)
+        return Routing(group=group, omissions=omissions, memory=self._new_memory())
+
+    def _new_memory(self) -> Memory | None:
+        return None if self._memory == self._memory_before else self._memory
 
     def _select(self, events: Iterable[Event]) -> Iterator[Event]:
         context: list[Event] = []
@@ -196,7 +194,9 @@ class _Selection:
         if not kept:
             return ()
         self._has_effect = True
-        changed = {table_name(e.body).table for e in kept if isinstance(e.body, TableMapEvent)}
+        named = {table_name(e.body) for e in statement if isinstance(e.body, TableMapEvent)}
+        is_whole = all(map(self._scope.includes, named))
+        changed = {table.table for table in named} if is_whole else set[str]()
         return tuple(event for event in kept if self._may_stay(event, changed))
 
     def _may_stay(self, event: Event, changed: set[str]) -> bool:
@@ -205,7 +205,8 @@ class _Selection:
             return True
         if names_in(event.body.query).is_inside(self._scope, changed):
             return True
-        self._omit(OmissionKind.ANNOTATE, "its text may name objects outside of the scope")
+        reason = "its text may name objects outside of the scope"
+        self._omit(Omission(kind=OmissionKind.ANNOTATE, reason=reason))
         return False
 
     def _select_payload(self, event: Event, payload: TransactionPayloadEvent) -> tuple[Event, ...]:
@@ -232,41 +233,47 @@ class _Selection:
             return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         statement = logged_statement(query)
-        effects = statement.effects()
-        verdict = judge(effects, self._scope)
-        if (
-            effects.kind in _CHANGES
-            and isinstance(verdict, Keep)
-            and statement.calls_stored_functions()
-            and not self._scope.includes_database(statement.database)
-        ):
-            verdict = Incident("a statement calls a function that is not in the scope")
+        found = judge_statement(statement, self._scope, self._memory)
+        verdict, self._memory = found.verdict, found.memory
+        for omission in found.omissions:
+            self._omit(omission)
         if isinstance(verdict, Incident):
             raise _IncidentError(verdict.reason)
         if isinstance(verdict, LeaveOut):
-            self._omit(verdict.omission.kind, verdict.omission.reason)
+            self._omit(verdict.omission)
         elif isinstance(verdict, KeepWithRows):
+            query = with_text(query, self._control_text(found))
             yield self._confined(event, confined(query, self._scope, None))
         elif isinstance(verdict, Keep):
             self._has_effect = True
             yield from context
-            if effects.kind in _DROPS:
-                query = dropped_if_there(query)
-            yield self._confined(event, confined(query, self._scope, effects))
+            query = with_text(query, found.text)
+            yield self._confined(event, confined(query, self._scope, found.facts.effects))
         elif isinstance(verdict, Rewrite):
             self._has_effect = True
-            rewritten = replace(query, query=verdict.statement.encode("utf-8", "surrogateescape"))
+            if verdict.omission is not None:
+                self._omit(verdict.omission)
+            query = with_text(query, verdict.statement)
             yield self._confined(
-                event, confined(rewritten, self._scope, logged_statement(rewritten).effects())
+                event, confined(query, self._scope, logged_statement(query).effects())
             )
+
+    def _control_text(self, found: Judgement) -> str:
+        """BEGIN, COMMIT and their like without what a session calls its savepoints."""
+        facts = found.facts
+        if facts.effects.kind not in _SAVEPOINTS:
+            return found.text
+        name = facts.name.lower()
+        number = self._savepoints.setdefault(name, len(self._savepoints) + 1)
+        return f"{facts.verb} `s{number}`"
 
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):
             return replace(event, body=replace(event.body, statement=query))
         return event if event.body == query else replace(event, body=query)
 
-    def _omit(self, kind: OmissionKind, reason: str) -> None:
-        self._omissions.append(Omission(kind=kind, reason=reason))
+    def _omit(self, omission: Omission) -> None:
+        self._omissions.append(omission)
 
     def _incident(self, reason: str) -> Routing:
         first = self._group.events[0]
@@ -287,6 +294,7 @@ class _Selection:
             group=RoutedGroup(gtid=self._group.gtid, events=events),
             omissions=tuple(self._omissions),
             incident=reason,
+            memory=self._new_memory(),
         )
 
 

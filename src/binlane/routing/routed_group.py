@@ -7,6 +7,7 @@ from enum import Enum
 
 from binlane.codec.event import Event
 from binlane.positions import AnyGtid
+from binlane.routing.memory import Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class OmissionKind(Enum):
     VIEW = "view"
     ROUTINE = "routine or event"
     ADMIN = "admin statement"
+    GRANT = "grant"
+    COMMENT = "comment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class Omission:
 
     Attributes:
         kind: What it was.
-        reason: Why, naming the binlog but no outside object.
+        reason: Why, naming no outside object.
     """
 
     kind: OmissionKind
@@ -67,8 +70,10 @@ class Routing:
         group: What the binlog gets; None where nothing of the group is in its scope.
         omissions: What was left out and is worth a note.
         incident: Why an INCIDENT event stands in the place of the group, else None.
+        memory: What is to be remembered behind the group, if that is something else than before.
     """
 
     group: RoutedGroup | None
     omissions: tuple[Omission, ...] = ()
     incident: str | None = None
+    memory: Memory | None = None

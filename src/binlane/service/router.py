@@ -214,8 +214,10 @@ class Router:
         binlog = output.binlog
         if group.gtid is not None and binlog.reached.covers(group.gtid):
             return
-        routing = route(group, binlog.definition, binlog.format, binlog.prepared)
+        routing = route(group, binlog.definition, binlog.format, binlog.prepared, binlog.memory)
         self._count(output, group, routing)
+        if routing.memory is not None:
+            binlog.remember(routing.memory)
         if routing.group is not None:
             binlog.append(routing.group)
         elif group.gtid is not None:

@@ -24,6 +24,7 @@ from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
+from binlane.routing.memory import Memory
 from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
@@ -120,7 +121,9 @@ class Binlog:
         self._position = found.position
         self._clock = found.clock
         self._prepared = self._published_prepared = found.prepared
-        self._memory = self._published_memory = found.memory
+        self._memory = self._published_memory = Memory.decode(found.memory)
+        self._next_memory: Memory | None = None
+        self._is_memory_due = False
         self._clock_base = found.clock if found.clock_base is None else found.clock_base
         self._groups_unsynced = 0
         self._has_unsynced = False
@@ -211,9 +214,9 @@ class Binlog:
         return self._prepared
 
     @property
-    def memory(self) -> str:
-        """What routing remembers of what was left out; `remember` changes it."""
-        return self._memory
+    def memory(self) -> Memory:
+        """What routing remembers of the groups in it and of those that it has no part of."""
+        return self._next_memory or self._memory
 
     @property
     def failure(self) -> str:
@@ -228,6 +231,23 @@ class Binlog:
     def files(self) -> tuple[BinlogFile, ...]:
         """Its files, oldest first, with their published sizes."""
         return self._published.files
+
+    def remember(self, memory: Memory) -> None:
+        """Take what is to be remembered behind the group that is appended or passed next.
+
+        What stands behind the mark from here on is cut off by a recovery, until a `sync` has saved
+        both: so no group is ever there without what it left to remember.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if memory == self.memory:
+            return
+        if not self._is_memory_due:
+            self.sync(force=True)
+            self._is_memory_due = True
+            self._save()
+        self._next_memory = memory
 
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
@@ -263,6 +283,7 @@ class Binlog:
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
             self._prepared = prepared_with(self._prepared, group)
+            self._take_memory()
             if self._groups:
                 self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
@@ -300,25 +321,15 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
+        self._take_memory()
         is_ahead = position is self._position or position.includes(self._position)
         self._position = position if is_ahead else self._position.union(position)
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
+        self._take_memory()
         if not self._position.covers(gtid):
             self._position = self._position.advance(gtid)
-
-    def remember(self, memory: str) -> None:
-        """Note what was left out of what was appended last; it is on disk when this returns.
-
-        No file tells it, so that nothing may follow before a mark has it.
-
-        Raises:
-            StoreError: As `append`.
-        """
-        if memory != self._memory:
-            self._memory = memory
-            self.sync(force=True)
 
     def sync(self, *, force: bool = False) -> None:
         """Write what was appended, force it to disk as `sync_binlog` says, and publish it.
@@ -330,11 +341,13 @@ class Binlog:
             StoreError: As `append`.
         """
         self.write()
+        force |= self._is_memory_due
         if self.wants_force(always=force):
             self.force()
         self.publish()
         is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
         if force or is_due:
+            self._is_memory_due = False
             self._save()
         self.purge_if_due()
 
@@ -344,6 +357,7 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
+        self._take_memory()
         with self._failing():
             self._write()
 
@@ -354,7 +368,7 @@ class Binlog:
             always: Whatever the settings say.
         """
         every = self._settings.sync_binlog
-        is_due = always or (every > 0 and self._groups_unsynced >= every)
+        is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
         return is_due and self._has_unsynced
 
     def force(self) -> None:
@@ -369,6 +383,16 @@ class Binlog:
     def publish(self) -> bool:
         """Let readers know what was written; whether there is anything new."""
         return self._publish()
+
+    def save_memory(self) -> None:
+        """Save the mark where what is remembered has changed, as the step behind `publish`.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if self._is_memory_due:
+            self._is_memory_due = False
+            self._save()
 
     def purge_if_due(self) -> None:
         """Purge as the settings say, where a file ended since.
@@ -518,6 +542,10 @@ class Binlog:
         """Let go of the files as they are: the binlog is dropped, or the store did not open."""
         self._file.close()
 
+    def _take_memory(self) -> None:
+        """The group is there that the next memory is behind of."""
+        self._memory, self._next_memory = self._next_memory or self._memory, None
+
     @property
     def _holds_groups(self) -> bool:
         return self.size_bytes > self._head.size_bytes
@@ -571,7 +599,8 @@ class Binlog:
             clock=self._clock,
             clock_base=self._clock_base,
             prepared=self._published_prepared,
-            memory=self._published_memory,
+            memory=self._published_memory.encode(),
+            is_cut=self._is_memory_due,
         )
 
     def _publish(self) -> bool:
@@ -679,6 +708,7 @@ class Binlog:
         except (OSError, StoreError):
             return False
         self._written, self._position = end.position, self.position
-        self._prepared, self._memory = self._published_prepared, self._published_memory
+        self._prepared = self._published_prepared
+        self._memory, self._next_memory = self._published_memory, None
         self._has_unsynced = True
         return True

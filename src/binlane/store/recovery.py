@@ -57,7 +57,7 @@ class RecoveredBinlog:
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What is added to the source's from here on; None for `clock`.
         prepared: The XA transactions that the files prepare and do not finish.
-        memory: As in the mark.
+        memory: What routing remembers of the groups in them.
     """
 
     files: tuple[str, ...]
@@ -100,6 +100,8 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         CorruptStoreError: If anything is missing or damaged that was on disk for sure.
         OSError: If the disk fails.
     """
+    if mark.is_cut:
+        return cut_to(directory, mark, disk)
     # A rename that was never forced would let power take the index back, behind what we add now.
     disk.sync_directory(directory)
     names = read_index(directory)

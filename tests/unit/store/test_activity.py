@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import StoreError
+from binlane.names import TableName
 from binlane.positions import GtidPosition
+from binlane.routing.memory import Memory, ObjectKind, StoredObject
 from binlane.store.catalog import Activity
 from binlane.store.disk import DiskFile, LocalDisk
 from binlane.store.reading import StoreReader
@@ -50,16 +52,35 @@ def test_activity_and_reason_are_there_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_is_on_disk_before_anything_follows(tmp_path: Path) -> None:
+    view = StoredObject(ObjectKind.VIEW, TableName("shop", "v"))
+    memory = Memory().with_left_out(view)
     store = Store.open(tmp_path, NEVER)
     binlog = create(store)
     binlog.append(transaction(1))
+    binlog.remember(memory)
     binlog.advance(transaction(2).gtid)  # type: ignore[arg-type]  # it has one
-    binlog.remember("v: a view")
+    assert store.sync_each([binlog]) == {}
     binlog.append(transaction(3))
     store._release()  # as a process that dies: nothing is saved any more
     with Store.open(tmp_path, NEVER) as again:
         found = again.binlogs["orders"]
-        assert (found.memory, str(found.position)) == ("v: a view", "0-1-2")
+        assert (found.memory, str(found.position)) == (memory, "0-1-2")
+        assert sequences(stored(found)) == [1]
+
+
+def test_a_group_is_not_there_without_what_it_left_to_remember(tmp_path: Path) -> None:
+    view = StoredObject(ObjectKind.VIEW, TableName("shop", "v"))
+    store = Store.open(tmp_path, NEVER)
+    binlog = create(store)
+    binlog.append(transaction(1))
+    binlog.remember(Memory().with_left_out(view))
+    binlog.append(transaction(2))
+    binlog.write()
+    binlog.force()
+    store._release()  # as a process that dies before it has saved the mark
+    with Store.open(tmp_path, NEVER) as again:
+        found = again.binlogs["orders"]
+        assert (found.memory, str(found.position)) == (Memory(), "0-1-1")
         assert sequences(stored(found)) == [1]
 
 

@@ -1,0 +1,113 @@
+"""What routing of one binlog must know of the groups before: what a later group may bear on.
+
+A value of text, kept with the binlog's mark, so that it is never older or younger than the files.
+A part that is missing errs towards what stops a replica, never towards what it does not see: an
+object that nothing is known of counts as one that replicas have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Self
+
+from binlane.names import TableName
+
+_VERSION: Final = 1
+
+
+class ObjectKind(Enum):
+    """What has a name of its own beside tables; the values stand in marks."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    VIEW = "view"
+    TRIGGER = "trigger"
+    FUNCTION = "function"
+    PROCEDURE = "procedure"
+    EVENT = "event"
+    PACKAGE = "package"
+    PACKAGE_BODY = "package body"
+    SEQUENCE = "sequence"
+    LIBRARY = "library"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object of a database that is no table."""
+
+    kind: ObjectKind
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What is remembered of one binlog from group to group.
+
+    Attributes:
+        left_out: Objects in its databases whose CREATE it does not hold, so that replicas have none
+            of that name.
+        triggers: Triggers of which the table is known, which a DROP does not name, and that table;
+            in databases of which only a part is in scope.
+    """
+
+    left_out: frozenset[StoredObject] = frozenset()
+    triggers: frozenset[tuple[TableName, TableName]] = frozenset()
+
+    def encode(self) -> str:
+        """As a text that is equal for equal ones; empty if there is nothing to remember."""
+        fields: dict[str, object] = {}
+        if self.left_out:
+            fields["left_out"] = sorted(
+                (one.kind.value, one.name.database, one.name.table) for one in self.left_out
+            )
+        if self.triggers:
+            fields["triggers"] = sorted(
+                (name.database, name.table, table.database, table.table)
+                for name, table in self.triggers
+            )
+        return json.dumps({"v": _VERSION, **fields}, separators=(",", ":")) if fields else ""
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """The memory of a text.
+
+        Raises:
+            ValueError: If it is no such text, or of another version.
+        """
+        if not text:
+            return cls()
+        try:
+            fields = json.loads(text)
+            if fields["v"] != _VERSION:
+                raise ValueError(f"memory of version {fields['v']}")
+            return cls(
+                left_out=frozenset(
+                    StoredObject(ObjectKind(kind), TableName(database, name))
+                    for kind, database, name in fields.get("left_out", ())
+                ),
+                triggers=frozenset(
+                    (TableName(database, name), TableName(of, table))
+                    for database, name, of, table in fields.get("triggers", ())
+                ),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no memory: {text[:80]!r}") from error
+
+    def with_left_out(self, *objects: StoredObject) -> Self:
+        """With objects that replicas do not have."""
+        return replace(self, left_out=self.left_out | set(objects))
+
+    def without(self, *objects: StoredObject) -> Self:
+        """With objects that replicas have like the source, or that are gone there, too."""
+        return replace(self, left_out=self.left_out - set(objects))
+
+    def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
+        """Whether an object of one of these kinds was left out."""
+        return any(StoredObject(kind, name) in self.left_out for kind in kinds)
+
+
+NOTHING: Final = Memory()
+"""Of a binlog of which nothing is remembered."""
