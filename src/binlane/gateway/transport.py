@@ -55,12 +55,17 @@ class Gateway:
             ) from None
 
     async def stop(self) -> None:
-        """Accept no more clients, let statements under way end, then close all sessions."""
+        """Accept no more clients, let statements and dumps under way end, then close all sessions.
+
+        Whoever serves dumps has told them to end.
+        """
         assert self._server is not None, "start() comes first"
         self._server.close()
         for task, session in self._clients.items():
-            if session is None or not session.is_busy:
+            if session is None:
                 task.cancel()
+            else:
+                session.drain()
         if self._clients:
             await asyncio.wait(self._clients, timeout=self._settings.drain_timeout_s)
         for task in self._clients:
@@ -88,11 +93,11 @@ class Gateway:
             try:
                 await self._relay(client, source, peer)
             finally:
-                source.close()
+                await source.close()
         except OSError as error:
             logger.info("%s: connection lost: %s", peer, error)
         finally:
-            client.close()
+            await client.close()
 
     async def _connect(self) -> Side | None:
         settings = self._settings
