@@ -91,6 +91,15 @@ class ServeProcess:
 
     def start(self) -> Self:
         """Start it and wait until it takes logins."""
+        self.spawn()
+        ready = self.directory / "port"
+        wait_until(lambda: ready.exists() or not self.is_running)
+        assert ready.exists(), self.log
+        self.port = int(ready.read_text())
+        return self
+
+    def spawn(self) -> None:
+        """Start it and do not wait."""
         ready = self.directory / "port"
         ready.unlink(missing_ok=True)
         config = self._configure()
@@ -105,10 +114,6 @@ class ServeProcess:
                 stderr=log,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )
-        wait_until(lambda: ready.exists() or not self.is_running)
-        assert ready.exists(), self.log
-        self.port = int(ready.read_text())
-        return self
 
     @property
     def is_running(self) -> bool:

@@ -108,7 +108,7 @@ class Session:
         self._relay = relay
         self._logged_in = logged_in
         self._progress = asyncio.Event()
-        self._is_dumping = False
+        self._is_draining = False
 
     @property
     def user(self) -> str:
@@ -140,10 +140,10 @@ class Session:
         """How it introduced itself as a replica, if it did."""
         return self._relay.replica
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a statement is under way; a dump never ends by itself and does not count."""
-        return not self._relay.is_idle and not self._is_dumping
+    def drain(self) -> None:
+        """End once nothing is under way: no statement, and no dump, which is told elsewhere."""
+        self._is_draining = True
+        self._progress.set()
 
     async def run(self) -> None:
         """Relay until one side closes.
@@ -239,7 +239,7 @@ class Session:
             await self._flush()
 
     async def _answer_questions(self) -> None:
-        while True:
+        while not (self._is_draining and self._relay.is_idle):
             question = self._relay.question
             if question is None:
                 self._progress.clear()
@@ -308,15 +308,12 @@ class Session:
             await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
             logger.info("%s: user %s dumps %r", self.peer, self.user, command)
-            self._is_dumping = True
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
             logger.info("%s: dump refused: %s", self.peer, error)
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
-        finally:
-            self._is_dumping = False
 
 
 def _no_variable(statement: GetFact) -> Answer:

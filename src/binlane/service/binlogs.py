@@ -143,9 +143,9 @@ class Binlogs:
 
     @property
     def heard_s(self) -> float | None:
-        """How many seconds ago the source last said something; None before it has."""
+        """Seconds since the source last said something; None before it has."""
         heard_s = self._loop.main.heard_s
-        return time.monotonic() - heard_s if heard_s else None
+        return None if heard_s is None else time.monotonic() - heard_s
 
     @property
     def store_problem(self) -> str:

@@ -95,7 +95,7 @@ class Service:
 
     def status(self) -> Status:
         """The state of the moment."""
-        problems = [self.binlogs.source_problem, self.binlogs.store_problem]
+        problems = (self.binlogs.source_problem, self.binlogs.store_problem)
         return Status(
             problem="; ".join(filter(None, problems)) or None,
             binlogs=[self._binlog_status(name) for name in self.binlogs.names],
@@ -108,7 +108,7 @@ class Service:
         state = self.binlogs.state(name)
         return BinlogStatus(
             name=name,
-            state=BinlogState(state.activity.value.upper()),
+            state=BinlogState[state.activity.name],
             reason=state.reason,
             is_stopped_by_statement=self.binlogs.output(name).is_stopped,
             file=binlog.end.file,
