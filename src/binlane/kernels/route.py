@@ -217,6 +217,15 @@ def _is_bracket(data: Bytes, body: int, end: int) -> bool:
 
 
 @register_jitable
+def _is_xa(data: Bytes, body: int, end: int) -> bool:
+    """Whether a QUERY is about an XA transaction."""
+    if end - body < 14:
+        return False
+    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
+    return bool(end - at > 3 and load_u16(data, at) == 0x4158 and data[at + 2] == 32)
+
+
+@register_jitable
 def _is_wanted(events: Small, start: int, last: int, roles: Small, wanted: Bytes) -> bool:
     """Whether the statement of a text maps a table that is in any scope."""
     for event in range(start, last):
@@ -590,7 +599,11 @@ def copy_groups(
         if state[lay.KEEPS_ALL]:
             for event in range(first, end):
                 actions[event] = lay.COPY
-                if roles[events[EVENT_TYPE, event]] == lay.REFERENCE:
+                role = roles[events[EVENT_TYPE, event]]
+                at = events[EVENT_OFFSET, event] + _HEADER
+                if role == lay.REFERENCE or (
+                    role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event]))
+                ):
                     stays = -1
         else:
             stays = _plan(

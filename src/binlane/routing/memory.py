@@ -42,6 +42,19 @@ class StoredObject:
     name: TableName
 
 
+@dataclass(frozen=True, slots=True)
+class PassedXa:
+    """An XA transaction of which a binlog holds nothing.
+
+    Attributes:
+        xid: As statements name it.
+        tables: All that it changes.
+    """
+
+    xid: str
+    tables: frozenset[TableName]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What is remembered of one binlog from group to group.
@@ -51,10 +64,12 @@ class Memory:
             of that name.
         triggers: Triggers of which the table is known, which a DROP does not name, and that table;
             in databases of which only a part is in scope.
+        passed: XA transactions that were prepared with nothing in scope and are not finished.
     """
 
     left_out: frozenset[StoredObject] = frozenset()
     triggers: frozenset[tuple[TableName, TableName]] = frozenset()
+    passed: frozenset[PassedXa] = frozenset()
 
     def encode(self) -> str:
         """As a text that is equal for equal ones; empty if there is nothing to remember."""
@@ -67,6 +82,11 @@ class Memory:
             fields["triggers"] = sorted(
                 (name.database, name.table, table.database, table.table)
                 for name, table in self.triggers
+            )
+        if self.passed:
+            fields["passed"] = sorted(
+                (one.xid, sorted((table.database, table.table) for table in one.tables))
+                for one in self.passed
             )
         return json.dumps({"v": _VERSION, **fields}, separators=(",", ":")) if fields else ""
 
@@ -92,6 +112,10 @@ class Memory:
                     (TableName(database, name), TableName(of, table))
                     for database, name, of, table in fields.get("triggers", ())
                 ),
+                passed=frozenset(
+                    PassedXa(xid, frozenset(TableName(*table) for table in tables))
+                    for xid, tables in fields.get("passed", ())
+                ),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"no memory: {text[:80]!r}") from error
@@ -103,6 +127,10 @@ class Memory:
     def without(self, *objects: StoredObject) -> Self:
         """With objects that replicas have like the source, or that are gone there, too."""
         return replace(self, left_out=self.left_out - set(objects))
+
+    def may_be_lost_for(self, later: Self) -> bool:
+        """Whether this memory in the place of a later one errs towards what stops a replica."""
+        return replace(self, passed=later.passed) == later
 
     def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
         """Whether an object of one of these kinds was left out."""

@@ -27,6 +27,7 @@ from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
+from binlane.routing import xa
 from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, dropped_if_there
@@ -102,7 +103,16 @@ def route(
         # It says where in its file the transaction ends, which is another place now.
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
-        return Routing(group=RoutedGroup(gtid=group.gtid, events=events) if events else None)
+        if not events:
+            return Routing(group=None)
+        # A definition that follows may give it a scope, within which they must be finished.
+        routed = RoutedGroup(
+            gtid=group.gtid,
+            events=events,
+            prepares=xa.prepared_in(events),
+            finishes=xa.finished_in(events),
+        )
+        return Routing(group=routed)
     return _Selection(group, definition, format_, prepared, memory).routing()
 
 
@@ -151,6 +161,9 @@ class _Selection:
         except UnsupportedError as error:
             return self._incident(error.message)
         omissions = tuple(self._omissions)
+        self._memory = xa.remembered(
+            self._memory, self._group, self._format, is_held=self._has_effect
+        )
         if not self._has_effect:
             return Routing(group=None, omissions=omissions, memory=self._new_memory())
         group = RoutedGroup(
@@ -232,11 +245,8 @@ class _Selection:
     ) -> Iterator[Event]:
         xid = finished_by(event)
         if xid is not None:
-            # One that was prepared with nothing in scope was not prepared here.
-            if xid in self._prepared:
-                self._has_effect, self._finishes = True, xid
-                assert isinstance(body, QueryEvent), "it is a statement"
-                yield self._confined(event, confined(body, self._scope, None))
+            assert isinstance(body, QueryEvent), "it is a statement"
+            yield from self._finish_xa(event, body, xid)
             return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         statement = logged_statement(query)
@@ -268,6 +278,14 @@ class _Selection:
                 event, confined(rewritten, self._scope, logged_statement(rewritten).effects())
             )
 
+    def _finish_xa(self, event: Event, body: QueryEvent, xid: str) -> Iterator[Event]:
+        # One that was prepared with nothing in scope was not prepared here.
+        if xid in self._prepared:
+            self._has_effect, self._finishes = True, xid
+            yield self._confined(event, confined(body, self._scope, None))
+        elif xa.is_commit(event) and not xa.is_passed(self._memory, xid, self._scope):
+            raise _IncidentError(xa.UNKNOWN)
+
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):
             return replace(event, body=replace(event.body, statement=query))
@@ -278,6 +296,7 @@ class _Selection:
 
     def _incident(self, reason: str) -> Routing:
         first = self._group.events[0]
+        self._memory = xa.remembered(self._memory, self._group, self._format, is_held=None)
         # SHOW SLAVE STATUS cuts it after some 70 characters: what the operator needs comes first.
         place = self._group.gtid or f"{self._group.file}:{self._group.position}"
         message = (

@@ -64,6 +64,8 @@ _ROLES: Final = {
     EventType.XID: lay.XID,
     # What they say of their place is written in ways that only the codec knows.
     EventType.GTID_TAGGED_LOG: lay.REFERENCE,
+    # What is prepared must be known when it is finished, whatever the scope is by then.
+    EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
     **dict.fromkeys(_ROWS, lay.ROWS),
 }
