@@ -40,6 +40,8 @@ _CHECKSUM: Final = 4
 _STATEMENT_END: Final = 1
 _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
+_NOT_CASCADED: Final = 0x12
+"""Flags of rows: foreign keys are not looked at, or what they do is logged."""
 _CONTEXT_MAX: Final = 4096
 _QUOTE: Final = 39
 _BACKTICK: Final = 96
@@ -322,7 +324,7 @@ def _is_named(
         for event in range(start, end):
             if roles[events[EVENT_TYPE, event]] == lay.MAP:
                 table = events[EVENT_MAP, event]
-                if keep[table] and names[table] == needs[need]:
+                if keep[table] & lay.KEEP and names[table] == needs[need]:
                     is_there = True
                     break
         if not is_there:
@@ -367,6 +369,28 @@ def _end_statement(
 
 
 @register_jitable
+def _is_write(type_code: int) -> bool:
+    """Whether rows of a type are all new."""
+    return type_code in (23, 30, 166, 169)
+
+
+@register_jitable
+def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes) -> bool:
+    """Whether a statement maps a table of which too little is known, and has no rows of it."""
+    for event in range(start, end):
+        number = events[EVENT_MAP, event]
+        if roles[events[EVENT_TYPE, event]] != lay.MAP or not keep[number] & lay.UNKNOWN:
+            continue
+        is_lone = True
+        for other in range(event + 1, end):
+            if roles[events[EVENT_TYPE, other]] == lay.ROWS:
+                is_lone = is_lone and events[EVENT_MAP, other] != number
+        if is_lone:
+            return True
+    return False
+
+
+@register_jitable
 def _plan(
     data: Bytes,
     events: Small,
@@ -383,6 +407,7 @@ def _plan(
 ) -> int:
     """Decide what stays of a group: 1 if anything does, 0 if nothing, -1 if it is not for us."""
     has_effect = 0
+    outside = 0
     start = first
     last_rows = -1
     for event in range(first, last):
@@ -390,10 +415,22 @@ def _plan(
         number = events[EVENT_MAP, event]
         if role == lay.ROWS:
             actions[event] = lay.DROP
-            if number >= 0 and keep[number]:
-                actions[event] = lay.COPY
-                last_rows = event
-            if load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6) & _STATEMENT_END:
+            flags = load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6)
+            if number >= 0:
+                if keep[number] & lay.KEEP:
+                    actions[event] = lay.COPY
+                    last_rows = event
+                elif not flags & _NOT_CASCADED:
+                    outside = 1
+                if keep[number] & lay.MERGE:
+                    return -1
+                may_cascade = keep[number] & lay.PARENT and not flags & _NOT_CASCADED
+                if may_cascade and not _is_write(events[EVENT_TYPE, event]):
+                    return -1
+            if flags & _STATEMENT_END:
+                if outside and _has_lone_map(events, start, event + 1, roles, keep):
+                    return -1
+                outside = 0
                 is_decided = _end_statement(
                     events,
                     start,
@@ -415,7 +452,7 @@ def _plan(
                 start = event + 1
                 last_rows = -1
         elif role == lay.MAP:
-            actions[event] = lay.COPY if keep[number] else lay.DROP
+            actions[event] = lay.COPY if keep[number] & lay.KEEP else lay.DROP
         elif role == lay.QUERY:
             if number < 0:
                 return -1
@@ -578,7 +615,7 @@ def copy_groups(
         groups: The groups.
         last: How many groups there are.
         roles: What each event type is.
-        keep: Whether the binlog has each table.
+        keep: What the binlog makes of each table, as bits.
         verdicts: What it makes of each text.
         texts: The known texts.
         needs: Numbers of the names that texts have without a database.

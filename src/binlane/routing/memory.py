@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, Self
 
 from binlane.names import TableName
+from binlane.sql.table_links import NO_LINKS, TableLinks
 
 _VERSION: Final = 1
 
@@ -65,11 +66,13 @@ class Memory:
         triggers: Triggers of which the table is known, which a DROP does not name, and that table;
             in databases of which only a part is in scope.
         passed: XA transactions that were prepared with nothing in scope and are not finished.
+        links: Which tables' rows change with those of others; known tables are those in scope.
     """
 
     left_out: frozenset[StoredObject] = frozenset()
     triggers: frozenset[tuple[TableName, TableName]] = frozenset()
     passed: frozenset[PassedXa] = frozenset()
+    links: TableLinks = NO_LINKS
 
     def encode(self) -> str:
         """As a text that is equal for equal ones; empty if there is nothing to remember."""
@@ -88,6 +91,8 @@ class Memory:
                 (one.xid, sorted((table.database, table.table) for table in one.tables))
                 for one in self.passed
             )
+        if links := self.links.fields():
+            fields["links"] = links
         return json.dumps({"v": _VERSION, **fields}, separators=(",", ":")) if fields else ""
 
     @classmethod
@@ -116,6 +121,7 @@ class Memory:
                     PassedXa(xid, frozenset(TableName(*table) for table in tables))
                     for xid, tables in fields.get("passed", ())
                 ),
+                links=TableLinks.of_fields(fields.get("links", {})),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"no memory: {text[:80]!r}") from error
@@ -130,7 +136,10 @@ class Memory:
 
     def may_be_lost_for(self, later: Self) -> bool:
         """Whether this memory in the place of a later one errs towards what stops a replica."""
-        return replace(self, passed=later.passed) == later
+        links = self.links
+        if links.known < later.links.known:
+            links = replace(links, known=later.links.known)
+        return replace(self, passed=later.passed, links=links) == later
 
     def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
         """Whether an object of one of these kinds was left out."""

@@ -28,6 +28,7 @@ from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
 from binlane.routing import xa
+from binlane.routing.cascades import CASCADED, changes_unseen, unseen_changes
 from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, dropped_if_there
@@ -43,8 +44,8 @@ from binlane.routing.statements import (
 )
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
-from binlane.sql.effects import StatementKind
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.logged_statements import LoggedStatement, is_undone, logged_statement
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
@@ -69,6 +70,9 @@ _DROPS: Final = frozenset(
     }
 )
 _STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventType.INCIDENT}
+_TRANSACTIONAL_ENDS: Final = frozenset(
+    {EventType.XID, EventType.XA_PREPARE_LOG, EventType.TRANSACTION_PAYLOAD}
+)
 # They bear on no table: what a group member certified, a view of members, padding.
 _NOTHING: Final = frozenset(
     {
@@ -213,6 +217,16 @@ class _Selection:
         raise _IncidentError(f"event type {type_code} cannot be told to be in scope or not")
 
     def _select_rows(self, statement: list[Event]) -> tuple[Event, ...]:
+        unseen = unseen_changes(
+            statement,
+            self._memory.links,
+            self._scope,
+            self._format,
+            file=self._group.file,
+            is_transactional=self._group.events[-1].header.type_code in _TRANSACTIONAL_ENDS,
+        )
+        if unseen is not None:
+            raise _IncidentError(unseen)
         kept = select_rows(statement, self._scope, file=self._group.file, format_=self._format)
         if not kept:
             return ()
@@ -251,6 +265,9 @@ class _Selection:
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         statement = logged_statement(query)
         effects = statement.effects()
+        self._follow(statement, effects)
+        if changes_unseen(effects, self._memory.links, self._scope):
+            raise _IncidentError(CASCADED)
         verdict = judge(effects, self._scope)
         if (
             effects.kind in _CHANGES
@@ -277,6 +294,19 @@ class _Selection:
             yield self._confined(
                 event, confined(rewritten, self._scope, logged_statement(rewritten).effects())
             )
+
+    def _follow(self, statement: LoggedStatement, effects: StatementEffects) -> None:
+        """Remember what a statement does to the links between tables."""
+        before, first = self._memory.links, self._group.events[0].body
+        links = before.after(
+            statement.text,
+            effects,
+            quoting=statement.quoting,
+            has_failed=isinstance(first, GtidEvent) and is_undone(first),
+        )
+        if links != before:
+            known = frozenset(filter(self._scope.includes, links.known))
+            self._memory = replace(self._memory, links=replace(links, known=known))
 
     def _finish_xa(self, event: Event, body: QueryEvent, xid: str) -> Iterator[Event]:
         # One that was prepared with nothing in scope was not prepared here.

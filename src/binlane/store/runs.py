@@ -36,6 +36,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
     """
     following = first
     while following < run.count:
+        router.know(number, binlog.memory)
         kept = router.counts(number).groups
         spans = router.select(
             run,
