@@ -169,6 +169,16 @@ def collation_of(charset: str) -> int | None:
     return None if ranges is None else ranges[0][0]
 
 
+def text_table(charset: str) -> str | None:
+    """The 256 characters of a character set of one byte that Python has no codec for."""
+    return _TABLES.get(charset)
+
+
+def python_codec(charset: str) -> str | None:
+    """The name of Python's codec, which differs from the servers in a few characters."""
+    return _PYTHON_CODECS.get(charset)
+
+
 @cache
 def text_decoder(charset: str) -> TextDecoder | None:
     """How to decode text; None for `binary` and for what is no character set."""

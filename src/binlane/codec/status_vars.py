@@ -68,8 +68,8 @@ def query_text(event: QueryEvent) -> str:
     Where that fails, or none is written, it is read as UTF-8, and what is none becomes lone
     surrogates, so that nothing is lost.
     """
-    charsets: Any = _value(event, _CHARSET)
-    client = None if charsets is None else charset_of(charsets[0])
+    collation = client_collation(event)
+    client = None if collation is None else charset_of(collation)
     decode = None if client is None else text_decoder(client)
     if decode is not None:
         try:
@@ -77,6 +77,12 @@ def query_text(event: QueryEvent) -> str:
         except UnicodeDecodeError:
             pass
     return event.query.decode("utf-8", "surrogateescape")
+
+
+def client_collation(event: QueryEvent) -> int | None:
+    """The id of the client's character set; None if not written."""
+    charsets: Any = _value(event, _CHARSET)
+    return None if charsets is None else int(charsets[0])
 
 
 def sql_mode(event: QueryEvent) -> int | None:

@@ -317,16 +317,20 @@ def _is_named(
     names: Small,
     keep: Bytes,
 ) -> bool:
-    """Whether every name that a text has without a database is that of a table that stays."""
+    """Whether every name that a text has without a database is that of a table that stays.
+
+    Where a table goes, it may be the one that is meant.
+    """
     first = texts[lay.NEEDS_START, number]
     for need in range(first, first + texts[lay.NEEDS_COUNT, number]):
         is_there = False
         for event in range(start, end):
             if roles[events[EVENT_TYPE, event]] == lay.MAP:
                 table = events[EVENT_MAP, event]
-                if keep[table] & lay.KEEP and names[table] == needs[need]:
+                if not keep[table] & lay.KEEP:
+                    return False
+                if names[table] == needs[need]:
                     is_there = True
-                    break
         if not is_there:
             return False
     return True

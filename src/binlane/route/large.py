@@ -64,6 +64,7 @@ class LargePart:
         self._map_places: list[int] = []
         self._changed: set[str] = set()
         self._watch = StatementWatch(binlog.memory.links, self._scope)
+        self._has_outside = False
         self._last_rows = -1
         self._size = 0
         self.events = self.rows_events = self.texts_left_out = 0
@@ -106,6 +107,7 @@ class LargePart:
             self._changed.add(body.table)
         else:
             self._actions[at] = _DROP
+            self._has_outside = True
 
     def _see_rows(self, event: Event, body: RowsEvent, at: int) -> None:
         owner = self._maps.feed(event, file=self._file)
@@ -124,15 +126,16 @@ class LargePart:
         has_rows = self._last_rows >= 0
         for place_ in () if has_rows else self._map_places:
             self._actions[place_] = _DROP
+        changed = set[str]() if self._has_outside else self._changed
         for place_, names in self._texts:
-            if not (has_rows and names.is_inside(self._scope, self._changed)):
+            if not (has_rows and names.is_inside(self._scope, changed)):
                 self._actions[place_] = _DROP
                 self.texts_left_out += has_rows
         if has_rows and self._last_rows != at:
             self._actions[self._last_rows] = _END
         self.has_effect |= has_rows
         self._texts, self._map_places, self._last_rows = [], [], -1
-        self._changed = set()
+        self._changed, self._has_outside = set(), False
 
     def end(self) -> None:
         """The group has ended, the first time.

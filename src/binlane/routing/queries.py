@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from binlane.codec.compression import rewritten_record
 from binlane.codec.query import QueryEvent
+from binlane.codec.statement_text import statement_bytes, statement_text
 from binlane.codec.status_vars import (
     StatusVar,
     decode_status_vars,
@@ -16,13 +17,6 @@ from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
     from binlane.sql.effects import StatementEffects
-
-# What a comment before it says stays before it.
-_DROP: Final = re.compile(
-    rb"(?P<head>(?:\s|/\*(?!!|M!).*?\*/)*DROP\s+(?:TRIGGER|PROCEDURE|FUNCTION|EVENT|VIEW|PACKAGE(?:\s+BODY)?)\s+)"
-    rb"(?!IF\s)",
-    re.IGNORECASE | re.DOTALL,
-)
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
@@ -48,10 +42,18 @@ def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -
     )
 
 
-def dropped_if_there(body: QueryEvent) -> QueryEvent:
-    """A DROP of an object other than a table as one that may be missing: its CREATE may be left out."""
-    query = _DROP.sub(rb"\g<head>IF EXISTS ", body.query, count=1) if body.query else body.query
-    return body if query == body.query else replace(body, query=query)
+def with_text(body: QueryEvent, text: str) -> QueryEvent:
+    """The event with another text, in the same character set.
+
+    Raises:
+        UnsupportedError: If the character set has not all of its characters.
+    """
+    if text == statement_text(body):
+        return body
+    query = statement_bytes(body, text)
+    record = rewritten_record(query, body.record) if body.is_compressed else None
+    tables_info = None if body.tables_info is None else b""
+    return replace(body, query=query, record=record, tables_info=tables_info)
 
 
 def _confined_variables(data: bytes, scope: Scope) -> bytes:

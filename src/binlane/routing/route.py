@@ -29,9 +29,10 @@ from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
 from binlane.routing import xa
 from binlane.routing.cascades import CASCADED, changes_unseen, unseen_changes
+from binlane.routing.judging import Judgement, judge_statement
 from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import confined, dropped_if_there
+from binlane.routing.queries import confined, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.statements import (
@@ -40,33 +41,22 @@ from binlane.routing.statements import (
     KeepWithRows,
     LeaveOut,
     Rewrite,
-    judge,
 )
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.logged_statements import LoggedStatement, is_undone, logged_statement
+from binlane.sql.effects import StatementKind
+from binlane.sql.logged_statements import is_undone, logged_statement
+from binlane.sql.sql_mode import Quoting
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
 # They stand before the event that they are the context of.
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
-_CHANGES: Final = frozenset(
+_SAVEPOINTS: Final = frozenset(
     {
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-    }
-)
-_DROPS: Final = frozenset(
-    {
-        StatementKind.DROP_TRIGGER,
-        StatementKind.DROP_ROUTINE,
-        StatementKind.DROP_EVENT,
-        StatementKind.DROP_VIEW,
-        StatementKind.DROP_PACKAGE,
+        StatementKind.SAVEPOINT,
+        StatementKind.ROLLBACK_TO,
+        StatementKind.RELEASE_SAVEPOINT,
     }
 )
 _STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventType.INCIDENT}
@@ -156,6 +146,7 @@ class _Selection:
         self._memory_before = self._memory = memory
         self._prepares: str | None = None
         self._finishes: str | None = None
+        self._savepoints: dict[str, int] = {}
 
     def routing(self) -> Routing:
         try:
@@ -231,7 +222,9 @@ class _Selection:
         if not kept:
             return ()
         self._has_effect = True
-        changed = {table_name(e.body).table for e in kept if isinstance(e.body, TableMapEvent)}
+        named = {table_name(e.body) for e in statement if isinstance(e.body, TableMapEvent)}
+        is_whole = all(map(self._scope.includes, named))
+        changed = {table.table for table in named} if is_whole else set[str]()
         return tuple(event for event in kept if self._may_stay(event, changed))
 
     def _may_stay(self, event: Event, changed: set[str]) -> bool:
@@ -240,7 +233,8 @@ class _Selection:
             return True
         if names_in(event.body.query).is_inside(self._scope, changed):
             return True
-        self._omit(OmissionKind.ANNOTATE, "its text may name objects outside of the scope")
+        reason = "its text may name objects outside of the scope"
+        self._omit(Omission(kind=OmissionKind.ANNOTATE, reason=reason))
         return False
 
     def _select_payload(self, event: Event, payload: TransactionPayloadEvent) -> tuple[Event, ...]:
@@ -264,49 +258,50 @@ class _Selection:
             return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         statement = logged_statement(query)
-        effects = statement.effects()
-        self._follow(statement, effects)
-        if changes_unseen(effects, self._memory.links, self._scope):
-            raise _IncidentError(CASCADED)
-        verdict = judge(effects, self._scope)
-        if (
-            effects.kind in _CHANGES
-            and isinstance(verdict, Keep)
-            and statement.calls_stored_functions()
-            and not self._scope.includes_database(statement.database)
-        ):
-            verdict = Incident("a statement calls a function that is not in the scope")
+        found = judge_statement(statement, self._scope, self._memory)
+        verdict, self._memory = found.verdict, found.memory
+        self._follow(found, statement.quoting)
+        for omission in found.omissions:
+            self._omit(omission)
         if isinstance(verdict, Incident):
             raise _IncidentError(verdict.reason)
         if isinstance(verdict, LeaveOut):
-            self._omit(verdict.omission.kind, verdict.omission.reason)
+            self._omit(verdict.omission)
         elif isinstance(verdict, KeepWithRows):
+            query = with_text(query, self._control_text(found))
             yield self._confined(event, confined(query, self._scope, None))
         elif isinstance(verdict, Keep):
             self._has_effect = True
             yield from context
-            if effects.kind in _DROPS:
-                query = dropped_if_there(query)
-            yield self._confined(event, confined(query, self._scope, effects))
+            query = with_text(query, found.text)
+            yield self._confined(event, confined(query, self._scope, found.facts.effects))
         elif isinstance(verdict, Rewrite):
             self._has_effect = True
-            rewritten = replace(query, query=verdict.statement.encode("utf-8", "surrogateescape"))
+            if verdict.omission is not None:
+                self._omit(verdict.omission)
+            query = with_text(query, verdict.statement)
             yield self._confined(
-                event, confined(rewritten, self._scope, logged_statement(rewritten).effects())
+                event, confined(query, self._scope, logged_statement(query).effects())
             )
 
-    def _follow(self, statement: LoggedStatement, effects: StatementEffects) -> None:
-        """Remember what a statement does to the links between tables."""
+    def _follow(self, found: Judgement, quoting: Quoting) -> None:
+        """Remember what a statement does to the links between tables.
+
+        Raises:
+            _IncidentError: If it may have changed rows in scope by way of them.
+        """
         before, first = self._memory.links, self._group.events[0].body
         links = before.after(
-            statement.text,
-            effects,
-            quoting=statement.quoting,
+            found.text,
+            found.facts.effects,
+            quoting=quoting,
             has_failed=isinstance(first, GtidEvent) and is_undone(first),
         )
         if links != before:
             known = frozenset(filter(self._scope.includes, links.known))
             self._memory = replace(self._memory, links=replace(links, known=known))
+        if changes_unseen(found.facts.effects, before, self._scope):
+            raise _IncidentError(CASCADED)
 
     def _finish_xa(self, event: Event, body: QueryEvent, xid: str) -> Iterator[Event]:
         # One that was prepared with nothing in scope was not prepared here.
@@ -316,13 +311,22 @@ class _Selection:
         elif xa.is_commit(event) and not xa.is_passed(self._memory, xid, self._scope):
             raise _IncidentError(xa.UNKNOWN)
 
+    def _control_text(self, found: Judgement) -> str:
+        """BEGIN, COMMIT and their like without what a session calls its savepoints."""
+        facts = found.facts
+        if facts.effects.kind not in _SAVEPOINTS:
+            return found.text
+        name = facts.name.lower()
+        number = self._savepoints.setdefault(name, len(self._savepoints) + 1)
+        return f"{facts.verb} `s{number}`"
+
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):
             return replace(event, body=replace(event.body, statement=query))
         return event if event.body == query else replace(event, body=query)
 
-    def _omit(self, kind: OmissionKind, reason: str) -> None:
-        self._omissions.append(Omission(kind=kind, reason=reason))
+    def _omit(self, omission: Omission) -> None:
+        self._omissions.append(omission)
 
     def _incident(self, reason: str) -> Routing:
         first = self._group.events[0]

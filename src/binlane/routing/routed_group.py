@@ -45,6 +45,8 @@ class OmissionKind(Enum):
     VIEW = "view"
     ROUTINE = "routine or event"
     ADMIN = "admin statement"
+    GRANT = "grant"
+    COMMENT = "comment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class Omission:
 
     Attributes:
         kind: What it was.
-        reason: Why, naming the binlog but no outside object.
+        reason: Why, naming no outside object.
     """
 
     kind: OmissionKind

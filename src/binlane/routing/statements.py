@@ -1,4 +1,4 @@
-"""One statement of a Query event → what a scoped binlog makes of it.
+"""One statement on tables, databases or sessions → what a scoped binlog makes of it.
 
 In capture mode the source has already run the statement, so nothing can be refused any more: a
 statement is kept, rewritten to its in-scope part, left out, or, where none of these is exact,
@@ -7,15 +7,15 @@ replaced by an incident. No name of an outside object passes (invariant 6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
 from binlane.routing.routed_group import Omission, OmissionKind
 from binlane.scope.scope import Scope
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.system_schemas import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,10 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Another statement goes in, with fully qualified names."""
+    """Another statement goes in, with fully qualified names; what it does not say is noted."""
 
     statement: str
+    omission: Omission | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +92,6 @@ _OPEN_ENDED: Final = frozenset(
         StatementKind.BINLOG,
     }
 )
-_OBJECT_KINDS: Final[Mapping[StatementKind, OmissionKind]] = MappingProxyType(
-    {
-        StatementKind.CREATE_VIEW: OmissionKind.VIEW,
-        StatementKind.ALTER_VIEW: OmissionKind.VIEW,
-        StatementKind.DROP_VIEW: OmissionKind.VIEW,
-        StatementKind.CREATE_TRIGGER: OmissionKind.TRIGGER,
-        StatementKind.DROP_TRIGGER: OmissionKind.TRIGGER,
-        StatementKind.CREATE_ROUTINE: OmissionKind.ROUTINE,
-        StatementKind.ALTER_ROUTINE: OmissionKind.ROUTINE,
-        StatementKind.DROP_ROUTINE: OmissionKind.ROUTINE,
-        StatementKind.CREATE_EVENT: OmissionKind.ROUTINE,
-        StatementKind.ALTER_EVENT: OmissionKind.ROUTINE,
-        StatementKind.DROP_EVENT: OmissionKind.ROUTINE,
-        StatementKind.CREATE_PACKAGE: OmissionKind.ROUTINE,
-        StatementKind.DROP_PACKAGE: OmissionKind.ROUTINE,
-        StatementKind.CREATE_LIBRARY: OmissionKind.ROUTINE,
-        StatementKind.ALTER_LIBRARY: OmissionKind.ROUTINE,
-        StatementKind.DROP_LIBRARY: OmissionKind.ROUTINE,
-    }
-)
 # GRANT and REVOKE count as modifying the database of accounts, not the objects they name (seed 000).
 _DATABASE_KINDS: Final = frozenset(
     {
@@ -120,11 +101,12 @@ _DATABASE_KINDS: Final = frozenset(
         StatementKind.ACCOUNT,
     }
 )
+_EVERYWHERE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
 _DROPS: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
 
 
 def judge(effects: StatementEffects, scope: Scope) -> Verdict:
-    """Say what a binlog of `scope` makes of a statement that has run."""
+    """Say what a binlog of `scope` makes of a statement, by the objects that are no others' part."""
     if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN:
         return Incident("a statement could not be analysed, so its scope is not known")
     if effects.kind in _CONTROL:
@@ -133,8 +115,6 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
         return Drop()
     if effects.kind in _DATABASE_KINDS:
         return _judge_database(effects, scope)
-    if effects.kind in _OBJECT_KINDS:
-        return _judge_object(effects, scope, _OBJECT_KINDS[effects.kind])
     if effects.renames:
         return _judge_rename(effects, scope)
     if effects.kind in _DROPS:
@@ -144,11 +124,16 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
     return _judge_writes(effects, scope)
 
 
+def is_inside(name: TableName, scope: Scope) -> bool:
+    """Whether a text may name a table: one in scope, or one that every server has."""
+    return scope.includes(name) or name.database.lower() in _EVERYWHERE
+
+
 def names_only(effects: StatementEffects, scope: Scope) -> bool:
     """Whether every object that the statement names is in scope."""
     return (
         effects.stopped_at is None
-        and all(scope.includes(table) for table in (*effects.writes, *effects.reads))
+        and all(is_inside(table, scope) for table in (*effects.writes, *effects.reads))
         and all(scope.includes_database(name) for name in effects.databases)
         and all(scope.includes_database(called.database) for called in effects.calls)
     )
@@ -161,18 +146,6 @@ def _judge_database(effects: StatementEffects, scope: Scope) -> Verdict:
         return Drop()
     gone = [table for table in sorted(scope.tables_named()) if table.database in effects.databases]
     return _drop_tables(filter(scope.includes, gone), "TABLE")
-
-
-def _judge_object(effects: StatementEffects, scope: Scope, kind: OmissionKind) -> Verdict:
-    tables = (*effects.writes, *effects.reads)
-    bears = any(map(scope.includes_database, effects.databases)) or (
-        kind is OmissionKind.TRIGGER and any(map(scope.includes, tables))
-    )
-    if not bears:
-        return Drop()
-    if names_only(effects, scope):
-        return Keep()
-    return LeaveOut(Omission(kind=kind, reason="it names objects outside of the scope"))
 
 
 def _judge_rename(effects: StatementEffects, scope: Scope) -> Verdict:

@@ -40,10 +40,14 @@ _LITERAL: Final = re.compile(
 class TextNames:
     """What texts of a shape name.
 
+    The session's default database is not known, and a table of the same name may be in several. So
+    a name without one is known only if the statement changes that table and no other has a map:
+    then it is the table of the map.
+
     Attributes:
         is_known: Whether that could be found out; else the text must stay out of every scope.
         tables: With a database.
-        unqualified: Tables in the session's default database, which the text does not tell.
+        unqualified: Tables that it changes in the default database.
     """
 
     is_known: bool
@@ -55,7 +59,8 @@ class TextNames:
 
         Args:
             scope: Of the binlog.
-            changed: Names of the in-scope tables whose TABLE_MAPs its statement has there.
+            changed: Names of the tables whose TABLE_MAPs its statement has there, if all of them
+                are in scope; else nothing.
         """
         return (
             self.is_known
@@ -114,16 +119,22 @@ def names_in_shape(shape: bytes) -> TextNames:
 
 
 def _reading(shape: bytes, *, ansi_quotes: bool, no_backslash_escapes: bool) -> TextNames:
-    from binlane.sql.analysis import analyse  # noqa: PLC0415  # where all is logged, no text is read
+    from binlane.sql.analysis import read  # noqa: PLC0415  # where all is logged, no text is read
+    from binlane.sql.built_in_functions import is_built_in  # noqa: PLC0415  # as above
     from binlane.sql.effects import StatementKind  # noqa: PLC0415  # as above
 
-    effects = analyse(
+    facts = read(
         shape.decode("utf-8", "surrogateescape"),
         database="",
         ansi_quotes=ansi_quotes,
         no_backslash_escapes=no_backslash_escapes,
     )
+    effects = facts.effects
     if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN or effects.calls:
+        return _UNKNOWN
+    if any(use.is_quoted or not is_built_in(use.name) for use in facts.functions):
+        return _UNKNOWN
+    if not all(table.database for table in effects.reads):
         return _UNKNOWN
     named = (*effects.writes, *effects.reads)
     return TextNames(

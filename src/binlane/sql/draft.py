@@ -53,6 +53,7 @@ class Draft:
     verb: str = ""
     tables: list[TableUse] = field(default_factory=list)
     functions: list[FunctionUse] = field(default_factory=list)
+    body_functions: list[FunctionUse] = field(default_factory=list)
     system_variables: list[SystemVariableUse] = field(default_factory=list)
     user_variables: list[UserVariableUse] = field(default_factory=list)
     limits: list[Limit] = field(default_factory=list)
@@ -184,6 +185,7 @@ class Draft:
         """Note everything that the body of a view, routine, trigger or event names."""
         self.read(*body.writes, *body.reads)
         self.calls.update(body.calls)
+        self.body_functions += body.functions
         self.uses_default_database |= body.uses_default_database
 
     def effects(self, stopped_at: Token | None = None) -> StatementEffects:
@@ -211,6 +213,7 @@ class Draft:
             tables=tuple(self.tables),
             # A call is noted at its closing parenthesis.
             functions=tuple(sorted(self.functions, key=_offset)),
+            body_functions=tuple(self.body_functions),
             system_variables=tuple(self.system_variables),
             user_variables=tuple(self.user_variables),
             limits=tuple(self.limits),

@@ -171,6 +171,7 @@ class StatementFacts:
             `INSERT`, `CREATE TABLE`, `SHOW BINLOG EVENTS`, `XA PREPARE`, `LOCK TABLES`, …
         tables: Every table named, in the order of the text.
         functions: Every function called, in the order of the text, bodies of CREATE left out.
+        body_functions: Those called in the body of a view, routine, trigger or event.
         system_variables: Those read in expressions; not what SET assigns to.
         user_variables: Those read or assigned in expressions.
         limits: All LIMIT clauses.
@@ -215,6 +216,7 @@ class StatementFacts:
     verb: str = ""
     tables: tuple[TableUse, ...] = ()
     functions: tuple[FunctionUse, ...] = ()
+    body_functions: tuple[FunctionUse, ...] = ()
     system_variables: tuple[SystemVariableUse, ...] = ()
     user_variables: tuple[UserVariableUse, ...] = ()
     limits: tuple[Limit, ...] = ()

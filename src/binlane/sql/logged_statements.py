@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.codec.query import QueryEvent
-from binlane.codec.status_vars import query_text, sql_mode
+from binlane.codec.statement_text import statement_text
+from binlane.codec.status_vars import sql_mode
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import GtidExtraFlag
 from binlane.sql.analysis import read
@@ -61,7 +62,7 @@ def logged_statement(body: QueryEvent) -> LoggedStatement:
         CodecError: If its status variables are damaged.
     """
     return LoggedStatement(
-        text=query_text(body),
+        text=statement_text(body),
         database=body.database.decode("utf-8", "surrogateescape"),
         sql_mode=sql_mode(body) or 0,
     )

@@ -163,7 +163,9 @@ def _read_name(cursor: Cursor, draft: Draft) -> None:
 
 
 def _read_named_body(cursor: Cursor, draft: Draft) -> None:
-    body = Draft(draft.database, draft.text)
+    # It runs in the database of its program, whatever the default one is when that is made.
+    database = next(iter(draft.objects)).database
+    body = Draft(database, draft.text)
     draft.body_offset = cursor.token.offset
     try:
         read_body(cursor, body)

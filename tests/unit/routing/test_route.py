@@ -107,7 +107,7 @@ def test_what_is_routed_can_be_written_and_read(name: str) -> None:
             assert isinstance(routing.group.events[0].body, GtidEvent | MysqlGtidEvent)
             for event in routing.group.events:
                 data = encode_event(event, format_)
-                assert decode_event(data, format_).body == event.body
+                assert encode_event(decode_event(data, format_), format_) == data
             statements = [e.body for e in routing.group.events if isinstance(e.body, RowsEvent)]
             assert not statements or statements[-1].ends_statement
 

@@ -31,7 +31,7 @@ def test_literals_are_emptied(text: bytes, shape: bytes) -> None:
 
 
 def test_what_a_text_names() -> None:
-    names = names_in(b"INSERT INTO shop.a SELECT * FROM b WHERE c = 'crm.person'")
+    names = names_in(b"UPDATE b, shop.a SET b.x = 1, a.y = now() WHERE c = 'crm.person'")
     assert names.is_known
     assert {table.plain for table in names.tables} == {"shop.a"}
     assert names.unqualified == {"b"}
@@ -44,3 +44,18 @@ def test_what_a_text_names() -> None:
 def test_a_comment_sign_outside_of_strings_is_never_lost(before: bytes, after: bytes) -> None:
     plain = before.replace(b"'", b"").replace(b"`", b"")
     assert b"/*" in shape_of(plain + b"/*" + after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The default database may be one outside of the scope, with a table of that name.
+        b"INSERT INTO shop.a SELECT * FROM a WHERE c = 1",
+        b"INSERT INTO a SELECT * FROM b",
+        b"INSERT INTO shop.a VALUES (secret_of(1))",
+        b"INSERT INTO shop.a VALUES (`concat`(1))",
+        b"INSERT INTO shop.a VALUES (crm.secret_of(1))",
+    ],
+)
+def test_what_may_be_in_another_database_is_not_known(text: bytes) -> None:
+    assert not names_in(text).is_known

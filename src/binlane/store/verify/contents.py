@@ -31,7 +31,8 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import walk
 from binlane.names import TableName
 from binlane.positions import AnyGtid
-from binlane.routing.queries import UPDATED_DATABASES, dropped_if_there
+from binlane.routing.judging import text_in_scope
+from binlane.routing.queries import UPDATED_DATABASES
 from binlane.sql.effects import StatementEffects
 from binlane.sql.logged_statements import logged_statement
 from binlane.store.chunks import open_chunks
@@ -162,6 +163,7 @@ class _Reader:
         self._maps = TableMaps()
         self._context = blake2b(digest_size=16)
         self._changes: list[Change] = []
+        self._savepoints: dict[str, int] = {}
 
     def group(self, gtid: AnyGtid | None, start: int) -> Contents:
         """The group that has ended."""
@@ -224,14 +226,31 @@ class _Reader:
             return
         upper = body.query[:20].upper()
         if upper.startswith(_SHARED):
-            self._add(event, Kind.SHARED, body.query, _short(body.query))
+            shared = self._shared(body)
+            self._add(event, Kind.SHARED, shared, _short(shared))
             return
         digest, self._context = self._context, blake2b(digest_size=16)
-        # Routing makes a DROP of an object one that may be missing.
-        text = dropped_if_there(body).query
+        # Routing takes comments out, and makes a DROP of an object one that may be missing.
+        text = text_in_scope(logged_statement(body))
         told = (body.thread_id, body.error_code, _variables(body), body.tables_info, text)
         digest.update(repr(told).encode())
-        self._add(event, Kind.STATEMENT, digest.digest(), _short(text), query=body)
+        self._add(
+            event,
+            Kind.STATEMENT,
+            digest.digest(),
+            _short(text.encode("utf-8", "surrogateescape")),
+            query=body,
+        )
+
+    def _shared(self, body: QueryEvent) -> bytes:
+        """A statement on a savepoint, by its number: scoped binlogs do not tell its name."""
+        if body.query[:2].upper() == b"XA":
+            return body.query
+        facts = logged_statement(body).facts()
+        name = facts.name.lower()
+        if name not in self._savepoints:
+            self._savepoints[name] = len(self._savepoints) + 1
+        return f"{facts.verb} {self._savepoints[name]}".encode()
 
     def _add(
         self,

@@ -9,7 +9,16 @@ from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.store.verify.contents import Change, Contents
 
 _REWRITTEN: Final = frozenset(
-    {StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE, StatementKind.RENAME_TABLE}
+    {
+        StatementKind.DROP_TABLE,
+        StatementKind.DROP_SEQUENCE,
+        StatementKind.RENAME_TABLE,
+        StatementKind.DROP_VIEW,
+        StatementKind.DROP_ROUTINE,
+        StatementKind.DROP_EVENT,
+        StatementKind.DROP_TRIGGER,
+        StatementKind.DROP_PACKAGE,
+    }
 )
 
 
@@ -32,6 +41,6 @@ def is_part(part: Change, whole: Change) -> bool:
 
 
 def names_in(effects: StatementEffects) -> set[TableName]:
-    """The tables that a statement changes, drops or renames, by all their names."""
+    """What a statement changes, drops or renames, by all names."""
     renamed = {name for pair in effects.renames for name in pair}
-    return {*effects.writes, *effects.drops, *renamed}
+    return {*effects.writes, *effects.drops, *effects.objects, *renamed}

@@ -1,0 +1,319 @@
+"""A statement and what is remembered → what one binlog makes of it, with the text that may stand there.
+
+`statements` and `objects` say what becomes of the objects; here is looked at what the text names
+beside them: comments go, and what is left must be proven to be in scope, name by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from binlane.names import TableName
+from binlane.routing.memory import NOTHING, Memory, ObjectKind
+from binlane.routing.objects import (
+    OBJECT_KINDS,
+    after_tables,
+    judge_object,
+    routines_left_out,
+    stored_object,
+    views_left_out,
+)
+from binlane.routing.routed_group import Omission, OmissionKind
+from binlane.routing.statements import (
+    Drop,
+    Incident,
+    Keep,
+    LeaveOut,
+    Rewrite,
+    Verdict,
+    is_inside,
+    judge,
+    names_only,
+)
+from binlane.scope.scope import Scope
+from binlane.sql.analysis import read
+from binlane.sql.built_in_functions import is_built_in
+from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import FunctionUse, StatementFacts
+from binlane.sql.grants import grant_object
+from binlane.sql.logged_statements import LoggedStatement
+from binlane.sql.remarks import dotted_names, without_comments, without_remarks
+from binlane.sql.tokens import TokenKind, tokenise
+
+_VIEWS: Final = frozenset({StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW})
+_TABLES: Final = frozenset(
+    {
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.CREATE_TABLE_SELECT,
+        StatementKind.ALTER_TABLE,
+        StatementKind.CREATE_INDEX,
+        StatementKind.DROP_INDEX,
+        StatementKind.CREATE_SEQUENCE,
+        StatementKind.ALTER_SEQUENCE,
+    }
+)
+_WITH_REMARKS: Final = _TABLES | {
+    StatementKind.CREATE_ROUTINE,
+    StatementKind.ALTER_ROUTINE,
+    StatementKind.CREATE_EVENT,
+    StatementKind.ALTER_EVENT,
+    StatementKind.CREATE_DATABASE,
+    StatementKind.ALTER_DATABASE,
+    StatementKind.CREATE_LIBRARY,
+    StatementKind.ALTER_LIBRARY,
+    StatementKind.ACCOUNT,
+}
+_ROW_WORDS: Final = frozenset({"new", "old"})
+_COMMENT: Final = Omission(
+    kind=OmissionKind.COMMENT, reason="a COMMENT may name objects outside of the scope"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What becomes of a statement.
+
+    Attributes:
+        verdict: As `statements` has it. A Keep is of `text`.
+        text: The statement as it may stand in the binlog.
+        facts: Of that text.
+        memory: What is to be remembered behind it.
+        omissions: What of it stays out beside what the verdict tells.
+    """
+
+    verdict: Verdict
+    text: str
+    facts: StatementFacts
+    memory: Memory
+    omissions: tuple[Omission, ...] = ()
+
+
+def judge_statement(statement: LoggedStatement, scope: Scope, memory: Memory) -> Judgement:
+    """Say what a binlog of `scope` makes of a statement that has run."""
+    text = without_comments(statement.text, **statement.quoting)
+    facts = read(text, database=statement.database, **statement.quoting)
+    reader = _Reader(replace(statement, text=text), facts, scope, memory)
+    verdict, memory = reader.verdict()
+    omissions: tuple[Omission, ...] = ()
+    if isinstance(verdict, Keep):
+        text, verdict, omissions = reader.told()
+        if isinstance(verdict, LeaveOut | Incident):
+            memory = reader.memory_without
+    return Judgement(verdict=verdict, text=text, facts=facts, memory=memory, omissions=omissions)
+
+
+def text_in_scope(statement: LoggedStatement) -> str:
+    """The text that a binlog of a scope has of a statement all of which is in it."""
+    found = judge_statement(statement, Scope.everything(), NOTHING)
+    if isinstance(found.verdict, Rewrite):
+        return found.verdict.statement
+    return found.text if isinstance(found.verdict, Keep) else statement.text
+
+
+class _Reader:
+    """What one statement names, against one scope."""
+
+    def __init__(
+        self, statement: LoggedStatement, facts: StatementFacts, scope: Scope, memory: Memory
+    ) -> None:
+        self._statement = statement
+        self._facts = facts
+        self._scope = scope
+        self._memory = memory
+        self.memory_without = memory
+
+    def verdict(self) -> tuple[Verdict, Memory]:
+        effects, scope, memory = self._facts.effects, self._scope, self._memory
+        if effects.kind in OBJECT_KINDS and _is_named(effects):
+            text = self._statement.text
+            return judge_object(self._facts, text, scope, memory, is_clean=self._is_clean_object())
+        if effects.stopped_at is not None:
+            return judge(effects, scope), memory
+        if effects.kind is StatementKind.ACCOUNT:
+            return self._judge_account(), memory
+        after = after_tables(self._facts, scope, memory)
+        is_replaced = effects.kind is StatementKind.CREATE_DATABASE and self._facts.is_or_replace
+        views = views_left_out(memory)
+        if is_replaced and not all(map(scope.includes_database, effects.databases)):
+            return judge(replace(effects, kind=StatementKind.DROP_DATABASE), scope), after
+        if views and effects.renames:
+            return self._judge_renames(effects, views), after
+        verdict = judge(effects, scope)
+        if isinstance(verdict, Keep) and not views.isdisjoint({*effects.writes, *effects.reads}):
+            if effects.kind is StatementKind.MAINTENANCE:
+                reason = "it names a view that was left out"
+                return LeaveOut(Omission(kind=OmissionKind.ADMIN, reason=reason)), after
+            return Incident("a statement needs a view that was left out"), after
+        return verdict, after
+
+    def _judge_renames(self, effects: StatementEffects, views: frozenset[TableName]) -> Verdict:
+        """RENAME TABLE of views that were left out, and of what is beside them."""
+        names = set(views)
+        staying: list[tuple[TableName, TableName]] = []
+        for old, new in effects.renames:
+            if old in names:
+                names = names - {old} | {new}
+            else:
+                staying.append((old, new))
+        if not staying:
+            return Drop()
+        if len(staying) == len(effects.renames):
+            return judge(effects, self._scope)
+        rest = replace(effects, renames=tuple(staying))
+        verdict = judge(
+            replace(rest, writes=(*rest.renamed_tables, *(new for _, new in rest.net_renames))),
+            self._scope,
+        )
+        if not isinstance(verdict, Keep):
+            return verdict
+        return Rewrite("RENAME TABLE " + ", ".join(f"{old} TO {new}" for old, new in staying))
+
+    def _judge_account(self) -> Verdict:
+        verdict = judge(self._facts.effects, self._scope)
+        if not isinstance(verdict, Keep) or self._facts.verb not in ("GRANT", "REVOKE"):
+            return verdict
+        statement, scope = self._statement, self._scope
+        on = grant_object(statement.text, database=statement.database, **statement.quoting)
+        if on is None:
+            reason = "it cannot be told what it is about"
+            return LeaveOut(Omission(kind=OmissionKind.GRANT, reason=reason))
+        is_known = on.database is None or scope.touches_database(on.database)
+        if on.name is not None and on.what == "TABLE":
+            is_known = is_inside(on.name, scope) and on.name not in views_left_out(self._memory)
+        elif on.name is not None:
+            one = stored_object(ObjectKind(on.what.lower()), on.name)
+            is_known = (
+                scope.includes_database(on.name.database) and one not in self._memory.left_out
+            )
+        if is_known:
+            return Keep()
+        reason = "it is about an object outside of the scope, or one that was left out"
+        return LeaveOut(Omission(kind=OmissionKind.GRANT, reason=reason))
+
+    def _is_clean_object(self) -> bool:
+        """Whether all that a view, trigger, routine or event names is in scope and there."""
+        facts, effects = self._facts, self._facts.effects
+        if not names_only(effects, self._scope) or self._has_names_unknown():
+            return False
+        if not all(self._scope.touches_database(name.database) for name in effects.objects):
+            return False
+        is_view = effects.kind in _VIEWS
+        database = self._statement.database if is_view else effects.objects[0].database
+        if not self._are_inside(facts.body_functions, database, must_exist=is_view):
+            return False
+        if is_view:
+            return views_left_out(self._memory).isdisjoint(effects.reads)
+        return not self._is_opaque()
+
+    def _are_inside(
+        self, functions: Iterable[FunctionUse], database: str, *, must_exist: bool
+    ) -> bool:
+        """Whether the stored and loadable functions that are called are in scope."""
+        lacking = routines_left_out(self._memory) if must_exist else frozenset[TableName]()
+        for use in functions:
+            if use.database is None and not use.is_quoted and is_built_in(use.name):
+                continue
+            name = TableName(use.database or database, use.name.lower())
+            if not self._scope.includes_database(name.database) or name in lacking:
+                return False
+        return True
+
+    def _is_opaque(self) -> bool:
+        """Whether a body runs or is what its text does not tell."""
+        effects, start = self._facts.effects, self._facts.body_offset
+        if effects.kind in (StatementKind.CREATE_PACKAGE, StatementKind.CREATE_LIBRARY):
+            return True
+        if start is None:
+            return False
+        tokens = [
+            token
+            for token in tokenise(self._statement.text, **self._statement.quoting)
+            if token.offset >= start
+        ]
+        if tokens and tokens[0].word in ("AS", "IS"):
+            return True  # of sql_mode ORACLE or another language, which nobody reads
+        database = effects.objects[0].database
+        for index, token in enumerate(tokens):
+            if token.word == "PREPARE" and tokens[index - 1].word not in ("DEALLOCATE", "DROP"):
+                text = tokens[min(index + 3, len(tokens) - 1)]
+            elif token.word == "IMMEDIATE":
+                text = tokens[min(index + 1, len(tokens) - 1)]
+            else:
+                continue
+            following = tokens[min(tokens.index(text) + 1, len(tokens) - 1)]
+            is_whole = following.text in (";", "") or following.word in ("USING", "END")
+            if text.kind is not TokenKind.STRING or not is_whole:
+                return True
+            if not self._is_inside_text(text.value, database):
+                return True
+        return False
+
+    def _is_inside_text(self, text: str, database: str) -> bool:
+        """Whether a statement that another one prepares names only what is in scope."""
+        quoting = self._statement.quoting
+        facts = read(text, database=database, **quoting)
+        return (
+            without_comments(text, **quoting) == text
+            and facts.effects.kind is not StatementKind.ACCOUNT
+            and names_only(facts.effects, self._scope)
+            and self._are_inside(
+                (*facts.functions, *facts.body_functions), database, must_exist=False
+            )
+        )
+
+    def _has_names_unknown(self) -> bool:
+        """Whether a name with a dot is none of what the statement is known to name."""
+        effects = self._facts.effects
+        named = {*effects.writes, *effects.reads, *effects.objects, *effects.calls}
+        folded = {(name.database.lower(), name.table.lower()) for name in named}
+        chains, single = dotted_names(self._statement.text, **self._statement.quoting)
+        alone = {name.lower() for name in single} | _ROW_WORDS
+        for first, second, *rest in chains:
+            pair = (first.lower(), second.lower())
+            if pair in folded and len(rest) <= 1:
+                continue
+            if not rest and pair[0] in alone:
+                continue
+            return True
+        return False
+
+    def told(self) -> tuple[str, Verdict, tuple[Omission, ...]]:
+        """The text of a statement that is kept, or why it cannot stand there."""
+        statement, facts, kind = self._statement, self._facts, self._facts.effects.kind
+        text, omissions = statement.text, tuple[Omission, ...]()
+        if kind in _TABLES and self._has_names_unknown():
+            return text, Incident("a definition may name objects outside of the scope"), ()
+        if kind in _WITH_REMARKS:
+            end = facts.body_offset if facts.query_offset is None else facts.query_offset
+            remarks = without_remarks(text, end, **statement.quoting)
+            if kind in _TABLES and remarks.elsewhere:
+                reason = f"a table's definition has {remarks.elsewhere}, which may name others"
+                return text, Incident(reason), ()
+            text, omissions = remarks.text, (_COMMENT,) if remarks.has_comments else ()
+        if kind is StatementKind.CREATE_TRIGGER:
+            text = self._without_order(text)
+        if kind not in OBJECT_KINDS and not self._are_inside(
+            facts.functions, statement.database, must_exist=True
+        ):
+            return text, Incident("a statement calls a function that is not in the scope"), ()
+        return text, Keep(), omissions
+
+    def _without_order(self, text: str) -> str:
+        """CREATE TRIGGER without FOLLOWS or PRECEDES of one that replicas do not have."""
+        tokens = list(tokenise(text, **self._statement.quoting))
+        database = self._facts.effects.objects[0].database
+        for index, token in enumerate(tokens):
+            if token.word in ("FOLLOWS", "PRECEDES") and tokens[index - 1].word == "ROW":
+                other = TableName(database, tokens[index + 1].value)
+                if self._memory.has_left_out((ObjectKind.TRIGGER,), other):
+                    return text[: token.offset] + text[tokens[index + 1].end :].lstrip()
+        return text
+
+
+def _is_named(effects: StatementEffects) -> bool:
+    """Whether the analysis came as far as the object, and a trigger's table."""
+    is_trigger = effects.kind is StatementKind.CREATE_TRIGGER
+    return bool(effects.objects) and (bool(effects.writes) or not is_trigger)
