@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from binlane.kernels.load import is_compiled
 from binlane.route.job import Report
 from binlane.service.private_server import PrivateServer
+from tests.replay import binlane
 from tests.routed_files import outputs, routed
-from tests.servers import connect
+from tests.servers import connect, execute, mysql_program
 
 PATHS = (True, False) if is_compiled(("route", "scan")) else (False,)
 _INCIDENT = re.compile(r".*?:(?P<position>[0-9]+): \S+( GTID)?: (?P<reason>.*)")
@@ -80,6 +82,35 @@ class Recording:
                 number = next(n for n, end in enumerate(self.ends) if end > position)
                 found[number] = match["reason"]
         return found
+
+
+def replayed(report_directory: Path, binlog: str, server: PrivateServer) -> list[str]:
+    """Run what a scoped binlog holds on a server; the errors, in order."""
+    files = sorted(report_directory.glob(f"{binlog}/{binlog}.0*"))
+    text = binlane("cat", *map(str, files))
+    login = [f"--socket={server.socket_path}", "--user=root", "--no-defaults"]
+    client = ["mariadb"]
+    if "mysql" in server.name:
+        folder = mysql_program().folder
+        client = ["mysql"] if folder is None else [str(folder / "exec"), "/usr/bin/mysql"]
+    done = subprocess.run(
+        [*client, login[-1], *login[:-1], "--binary-mode", "--force"],
+        input=text,
+        capture_output=True,
+        check=False,
+    )
+    return [line for line in done.stderr.decode().splitlines() if line.startswith("ERROR")]
+
+
+def contents(server: PrivateServer, *databases: str) -> dict[str, object]:
+    """Definition and rows of each table of some databases."""
+    found: dict[str, object] = {}
+    for database in databases:
+        for (table,) in execute(server, f"SHOW TABLES FROM {database}"):
+            name = f"{database}.{table}"
+            rows = execute(server, f"SELECT * FROM {name}")
+            found[name] = execute(server, f"SHOW CREATE TABLE {name}")[0][1], sorted(rows)
+    return found
 
 
 def recorded(

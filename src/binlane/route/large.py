@@ -23,6 +23,7 @@ from binlane.grouping.placing import fitted, moved, place
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.xa import finished_by, prepared_by
+from binlane.names import TableName
 from binlane.routing.cascades import StatementWatch
 from binlane.routing.queries import confined
 from binlane.routing.rows import STATEMENT_TEXTS, table_name
@@ -64,6 +65,7 @@ class LargePart:
         self._map_places: list[int] = []
         self._changed: set[str] = set()
         self._watch = StatementWatch(binlog.memory.links, self._scope)
+        self._filled: set[TableName] = set()
         self._has_outside = False
         self._last_rows = -1
         self._size = 0
@@ -103,6 +105,7 @@ class LargePart:
 
     def _see_map(self, body: TableMapEvent, at: int) -> None:
         self._watch.see_map(body)
+        self._filled.add(table_name(body))
         if self._scope.includes(table_name(body)):
             self._changed.add(body.table)
         else:
@@ -147,6 +150,15 @@ class LargePart:
             raise UnexpectedError
         for place_ in (*self._map_places, *(place_ for place_, _ in self._texts)):
             self._actions[place_] = _DROP
+
+    def remember(self) -> None:
+        """Have the binlog know which tables have rows now.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+        """
+        memory = self._binlog.memory
+        self._binlog.remember(memory.with_rows(self._filled))
 
     def measure(self, events: Iterable[Event]) -> None:
         """Find out how long the part is, which MySQL's GTID event says."""
@@ -225,6 +237,7 @@ def route_large(
     for part in parts:
         part.end()
     for part in parts:
+        part.remember()
         if part.has_effect:
             if format_.flavor is Flavor.MYSQL:
                 part.measure(read())

@@ -31,6 +31,7 @@ from binlane.routing import xa
 from binlane.routing.cascades import CASCADED, changes_unseen, unseen_changes
 from binlane.routing.judging import Judgement, judge_statement
 from binlane.routing.memory import NOTHING, Memory
+from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
@@ -156,9 +157,7 @@ class _Selection:
         except UnsupportedError as error:
             return self._incident(error.message)
         omissions = tuple(self._omissions)
-        self._memory = xa.remembered(
-            self._memory, self._group, self._format, is_held=self._has_effect
-        )
+        self._remember_group(is_held=self._has_effect)
         if not self._has_effect:
             return Routing(group=None, omissions=omissions, memory=self._new_memory())
         group = RoutedGroup(
@@ -168,6 +167,12 @@ class _Selection:
             finishes=self._finishes,
         )
         return Routing(group=group, omissions=omissions, memory=self._new_memory())
+
+    def _remember_group(self, *, is_held: bool | None) -> None:
+        """Remember what is told by the group as a whole; None: an INCIDENT is in its place."""
+        group = self._group
+        self._memory = xa.remembered(self._memory, group, self._format, is_held=is_held)
+        self._memory = after_rows(self._memory, group.events, self._format, file=group.file)
 
     def _new_memory(self) -> Memory | None:
         return None if self._memory == self._memory_before else self._memory
@@ -258,9 +263,13 @@ class _Selection:
             return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         statement = logged_statement(query)
-        found = judge_statement(statement, self._scope, self._memory)
+        before = self._memory
+        found = judge_statement(statement, self._scope, before)
         verdict, self._memory = found.verdict, found.memory
-        self._follow(found, statement.quoting)
+        self._follow(found, query, statement.quoting)
+        if isinstance(verdict, Incident):
+            query, found = self._at_the_edge(query, found, statement.quoting, before)
+            verdict = found.verdict
         for omission in found.omissions:
             self._omit(omission)
         if isinstance(verdict, Incident):
@@ -284,23 +293,37 @@ class _Selection:
                 event, confined(query, self._scope, logged_statement(query).effects())
             )
 
-    def _follow(self, found: Judgement, quoting: Quoting) -> None:
-        """Remember what a statement does to the links between tables.
+    def _at_the_edge(
+        self, query: QueryEvent, found: Judgement, quoting: Quoting, before: Memory
+    ) -> tuple[QueryEvent, Judgement]:
+        """What stands for tables and partitions that move, if their rows are known, else the same."""
+        effects, scope = found.facts.effects, self._scope
+        partition = judge_partition(found.text, effects, scope, before, quoting)
+        if partition is not None:
+            return query, replace(found, verdict=partition)
+        if effects.renames:
+            made = came_in(query, effects, scope, before, self._format.flavor)
+            if made is not None:
+                self._follow(made[1], made[0], quoting)
+                return made
+        return query, found
+
+    def _follow(self, found: Judgement, query: QueryEvent, quoting: Quoting) -> None:
+        """Remember what a statement does to tables and the links between them.
 
         Raises:
             _IncidentError: If it may have changed rows in scope by way of them.
         """
-        before, first = self._memory.links, self._group.events[0].body
-        links = before.after(
-            found.text,
-            found.facts.effects,
-            quoting=quoting,
-            has_failed=isinstance(first, GtidEvent) and is_undone(first),
-        )
+        first, effects = self._group.events[0].body, found.facts.effects
+        if isinstance(first, GtidEvent) and is_undone(first):
+            return
+        before = self._memory.links
+        links = before.after(found.text, effects, quoting=quoting)
         if links != before:
             known = frozenset(filter(self._scope.includes, links.known))
             self._memory = replace(self._memory, links=replace(links, known=known))
-        if changes_unseen(found.facts.effects, before, self._scope):
+        self._memory = after_statement(self._memory, query, effects, self._scope)
+        if changes_unseen(effects, before, self._scope):
             raise _IncidentError(CASCADED)
 
     def _finish_xa(self, event: Event, body: QueryEvent, xid: str) -> Iterator[Event]:
@@ -330,7 +353,7 @@ class _Selection:
 
     def _incident(self, reason: str) -> Routing:
         first = self._group.events[0]
-        self._memory = xa.remembered(self._memory, self._group, self._format, is_held=None)
+        self._remember_group(is_held=None)
         # SHOW SLAVE STATUS cuts it after some 70 characters: what the operator needs comes first.
         place = self._group.gtid or f"{self._group.file}:{self._group.position}"
         message = (

@@ -7,7 +7,7 @@ and their brackets is decoded and given to that, unless all of it stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, TypeVar
@@ -274,6 +274,19 @@ class SpanRouter:
         for number, table in enumerate(self._tables[: self._tables_seen]):
             name = table_name(table.table_map)
             view.keep[number] = _table_bits(name, view.definition.scope, view.links)
+
+    def mapped(
+        self, run: RawRun, first: int, last: int, tables: Collection[TableName]
+    ) -> frozenset[TableName]:
+        """Which of some tables have maps in the groups of a run from `first` to before `last`."""
+        if not tables or first >= last:
+            return frozenset()
+        start = int(run.groups[layout.GROUP_FIRST, first])
+        stop = int(run.groups[layout.GROUP_END, last - 1])
+        is_map = self._roles[run.events[layout.EVENT_TYPE, start:stop]] == lay.MAP
+        numbers = np.unique(run.events[layout.EVENT_MAP, start:stop][is_map])
+        names = {table_name(self._tables[int(number)].table_map) for number in numbers}
+        return frozenset(names.intersection(tables))
 
     def _learn_text(self, key: bytes, kind: int) -> None:
         number = self._texts_seen

@@ -60,18 +60,15 @@ class TableLinks:
         """Whether a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known
 
-    def after(
-        self, text: str, effects: StatementEffects, *, quoting: Quoting, has_failed: bool = False
-    ) -> Self:
+    def after(self, text: str, effects: StatementEffects, *, quoting: Quoting) -> Self:
         """The links behind a statement.
 
         Args:
             text: Of the statement.
             effects: Of the same.
             quoting: Of the text.
-            has_failed: Whether it is known to have had no effect.
         """
-        if has_failed or effects.is_temporary:
+        if effects.is_temporary:
             return self
         kind = effects.kind
         if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
