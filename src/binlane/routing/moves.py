@@ -35,9 +35,9 @@ from binlane.sql.sql_mode import Quoting
 from binlane.sql.table_changes import created
 from binlane.sql.tokens import SqlSyntaxError
 
-CREATED_MAX: Final = 256
+CREATED_MAX: Final = 64
 """Tables that are remembered; of more that are made and stay empty nothing is known."""
-TEXT_MAX: Final = 64 << 10
+TEXT_MAX: Final = 16 << 10
 """Bytes of a CREATE TABLE that is remembered."""
 
 # Of a context, what belongs to the event and its group.
