@@ -19,6 +19,7 @@ from binlane.grouping.raw import HELD_BYTES_MAX, WINDOW_BYTES, Item, LargeGroup,
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
 from binlane.kernels.load import is_compiled
+from binlane.names import TableName
 from binlane.positions import AnyGtid
 from binlane.route.large import route_large, whole_group
 from binlane.route.record import Reached
@@ -280,8 +281,10 @@ class _Job:
     ) -> tuple[dict[int, list[Routing]], tuple[int, CodecError] | None]:
         """What the reference makes of some groups, up to one that is damaged."""
         found: dict[int, list[Routing]] = {}
-        known = self._known()
+        known, following = self._known(), 0
         for number in numbers:
+            known = self._with_rows(run, following, number, known)
+            following = number
             try:
                 found[number] = self._routed(run.group(number), known)
             except CodecError as error:
@@ -291,6 +294,18 @@ class _Job:
                 memory = memory if routing.memory is None else routing.memory
                 known[index] = prepared_with(prepared, routing.group), memory
         return found, None
+
+    def _with_rows(
+        self,
+        run: RawRun,
+        first: int,
+        last: int,
+        known: list[tuple[frozenset[str], Memory]],
+    ) -> list[tuple[frozenset[str], Memory]]:
+        """What each binlog knows behind groups of rows."""
+        empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
+        tables = self._outputs.router.mapped(run, first, last, empty)
+        return [(xids, memory.with_rows(tables)) for xids, memory in known]
 
     def _append_run(self, run: RawRun, routings: Mapping[int, Sequence[Routing]]) -> None:
         router, after = self._outputs.router, run.position_after(self._done)

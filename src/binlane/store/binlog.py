@@ -243,7 +243,7 @@ class Binlog:
         """
         if memory == self.memory:
             return
-        if not self._is_memory_due:
+        if not self._is_memory_due and not self.memory.may_be_lost_for(memory):
             self.sync(force=True)
             self._is_memory_due = True
             self._save()
