@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
@@ -136,7 +137,7 @@ def rows_of(server: PrivateServer, table: str) -> object:
             return error.args[0]
 
 
-def check(pair: Pair, seed: int, count: int, directory: Path, **options: bool) -> None:
+def check(pair: Pair, seed: int, count: int, directory: Path, **options: Any) -> None:
     workload = Workload(random.Random(seed), **options)
     with connect(pair.source) as connection:
         emptied(connection)

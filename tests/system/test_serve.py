@@ -172,9 +172,9 @@ def test_what_the_source_refuses_stops_binlogs_until_it_does_not(
         serve.start()
         wait_until(lambda: state(serve, "b").startswith("STOPPED: "))
         assert "Access denied" in state(serve, "b")
-        with pytest.raises(pymysql.MySQLError, match="is not complete up to .*Access denied"):
+        with pytest.raises(pymysql.MySQLError, match=r"is not complete up to .*Access denied"):
             serve.execute("SHOW MASTER STATUS 'b'")
-        with pytest.raises(pymysql.MySQLError, match="not been reached yet: .*Access denied"):
+        with pytest.raises(pymysql.MySQLError, match=r"not been reached yet: .*Access denied"):
             serve.execute("CREATE BINLOG 'c'")
         (serve.directory / "secret").write_text(PASSWORD)
         serve.execute("START BINLOG 'b'")
