@@ -126,7 +126,7 @@ def read_until(
                 continue
             if between is not None:
                 between(groups)
-            if capture.position is not None and capture.position.includes(end):  # type: ignore[arg-type]  # of one flavor
+            if capture.position is not None and capture.position.includes(end):
                 return groups
     raise AssertionError(f"{end} did not come, but {capture.position}")
 
@@ -316,7 +316,7 @@ def test_a_transaction_that_is_too_large_to_be_held(source: PrivateServer, tmp_p
     end = position_of(source)
     with closing(capture):
         capture.connect()
-        while capture.position is None or not capture.position.includes(end):  # type: ignore[arg-type]  # of one flavor
+        while capture.position is None or not capture.position.includes(end):
             for item in capture.receive():
                 if isinstance(item, LargeGroup):
                     (path,) = tmp_path.iterdir()
