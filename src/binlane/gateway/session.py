@@ -10,16 +10,21 @@ import asyncio
 import logging
 from typing import Final
 
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.codec.format import flavor_of
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import ResultSet
+from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, PeerError, StatementError
 from binlane.gateway.handler import Answer, Handler, OkAnswer, RowsAnswer
 from binlane.gateway.machine import Relay, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
+    MYSQL_FACTS,
+    UNKNOWN_TO_MYSQL,
+    Fact,
     GetFact,
     GetGtidPosition,
     GetVariable,
@@ -29,6 +34,7 @@ from binlane.gateway.replica_statements import (
 )
 
 _CHUNK: Final = 64 << 10
+_UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _WAITING_MAX: Final = 1 << 20
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
@@ -194,7 +200,7 @@ class Session:
             if question is None:
                 self._progress.clear()
                 await self._progress.wait()
-            elif isinstance(question, BinlogDump):
+            elif isinstance(question, BinlogDump | BinlogDumpGtid):
                 await self._dump(question)
             else:
                 await self._answer(question)
@@ -232,19 +238,28 @@ class Session:
         if isinstance(statement, GetGtidPosition):
             done = await self._handler.gtid_position_at(self, statement.file, statement.position)
             return RowsAnswer([statement.column], [[None if done is None else str(done)]])
-        value = await self._fact(statement)
+        is_mysql = flavor_of(self.server_version) is Flavor.MYSQL
+        if is_mysql and statement.fact in UNKNOWN_TO_MYSQL:
+            return _no_variable(statement)
+        value = await self._fact(statement.fact, is_mysql=is_mysql)
         if value is None:
             return None
         cells = [statement.fact.value, value][-len(statement.columns) :]
         return RowsAnswer(statement.columns, [cells])
 
-    async def _fact(self, statement: GetFact) -> str | None:
-        if statement.fact in CONSTANTS:
-            return CONSTANTS[statement.fact]
-        position = await self._handler.gtid_position(self)
+    async def _fact(self, fact: Fact, *, is_mysql: bool) -> str | None:
+        """What is asked; None where the source is to answer."""
+        if fact in CONSTANTS:
+            return CONSTANTS[fact]
+        if (fact in MYSQL_FACTS) != is_mysql:
+            return None
+        if fact is Fact.GTID_PURGED:
+            position = await self._handler.gtid_purged(self)
+        else:
+            position = await self._handler.gtid_position(self)
         return None if position is None else str(position)
 
-    async def _dump(self, command: BinlogDump) -> None:
+    async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
@@ -258,3 +273,13 @@ class Session:
             self._relay.end_dump(last_packet)
         finally:
             self._is_dumping = False
+
+
+def _no_variable(statement: GetFact) -> Answer:
+    if len(statement.columns) > 1:
+        return RowsAnswer(statement.columns, [])
+    raise StatementError(
+        f"Unknown system variable '{statement.fact.value}'",
+        errno=_UNKNOWN_SYSTEM_VARIABLE,
+        sqlstate="HY000",
+    )

@@ -180,6 +180,11 @@ class Binlog:
         return self._head.format_description.format
 
     @property
+    def server_id(self) -> int:
+        """In the headers of the events that binlane itself writes: the source's."""
+        return self._head.server_id
+
+    @property
     def size_bytes(self) -> int:
         """Where the next event group will stand in the last file."""
         return self._written + len(self._pending)
@@ -295,7 +300,8 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
-        self._position = self._position.union(position)
+        is_ahead = position is self._position or position.includes(self._position)
+        self._position = position if is_ahead else self._position.union(position)
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""

@@ -4,6 +4,7 @@ DATA/binlane.lock        who owns it
 DATA/binlane.sqlite3     definitions, scope history, watermarks
 DATA/binlogs/<name>/     <name>.000001 …, <name>.index
 DATA/groups/<name>/      <name>.000001.idx …, where in large files groups begin
+DATA/spill/              groups that are too large for memory while they come
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from binlane.store.marks import MarkKeeper
 from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.store.settings import StoreSettings
 
+SPILL_DIRECTORY: Final = "spill"
 _LOCAL_DISK: Final = LocalDisk()
 _DEFAULT_SETTINGS: Final = StoreSettings()
 
@@ -69,7 +71,7 @@ class Store:
         self._source_saved_at = time.monotonic()
         self._forcing = Forcing()
         self._marks = MarkKeeper(catalog)
-        self._marks_taken_at = time.monotonic()
+        self._marks_taken_s = time.monotonic()
 
     @classmethod
     def open(
@@ -108,6 +110,11 @@ class Store:
             store._release()
             raise
         return store
+
+    @property
+    def spill_folder(self) -> Path:
+        """Where groups may be put that are too large for memory."""
+        return self._directory.parent / SPILL_DIRECTORY
 
     @property
     def binlogs(self) -> Mapping[str, Binlog]:
@@ -249,8 +256,8 @@ class Store:
         """
         is_due = force or self.marks_are_due
         faults = list(self.sync_each(self._binlogs.values(), force=is_due).values())
-        if is_due:
-            self.take_marks()()
+        if is_due and (save := self.take_marks()) is not None:
+            save()
         faults.sort(key=lambda error: isinstance(error, StoreFullError))
         if faults:
             raise faults[0]
@@ -288,36 +295,40 @@ class Store:
         return faults
 
     @property
-    def marks_are_due(self) -> bool:
-        """Whether the marks were last saved `watermark_interval_s` ago."""
-        return time.monotonic() - self._marks_taken_at >= self._settings.watermark_interval_s
+    def marks_due_s(self) -> float:
+        """When the marks are to be taken again, as `time.monotonic`."""
+        return self._marks_taken_s + self._settings.watermark_interval_s
 
-    def take_marks(self, *, identity: str | None = None) -> Callable[[], None]:
+    @property
+    def marks_are_due(self) -> bool:
+        """Whether the marks were last taken `watermark_interval_s` ago."""
+        return time.monotonic() >= self.marks_due_s
+
+    def take_marks(self, *, identity: str | None = None) -> Callable[[], None] | None:
         """Take the marks of all binlogs, whose files were forced to disk.
 
         Args:
             identity: As `Catalog.save_marks`.
 
         Returns:
-            What saves them, to be called in any thread. It raises StoreError if it cannot; they
-            are taken again then.
+            What saves them, to be called in any thread; None if they were saved as they are. It
+            raises StoreError if it cannot; they are taken again then.
         """
-        self._marks_taken_at = time.monotonic()
+        self._marks_taken_s = time.monotonic()
         number = self._marks.number()
         taken = {log: log.take_mark() for log in self._binlogs.values() if not log.failure}
-        changed = {log: found for log, found in taken.items() if found[0] is not None}
-        position = self._source_position if not self._binlogs else None
+        marks = {log: mark for log, (mark, _) in taken.items() if mark is not None}
+        if not marks:
+            return None
 
         def save() -> None:
-            marks = {log.definition.log_id: mark for log, (mark, _) in changed.items() if mark}
             try:
-                for log, (_, files) in changed.items():
-                    log.note_closed(files)
-                self._marks.save(marks, number=number, identity=identity)
-                if position is not None:
-                    self._catalog.save_source_position(position)
+                for log in marks:
+                    log.note_closed(taken[log][1])
+                ids = {log.definition.log_id: mark for log, mark in marks.items()}
+                self._marks.save(ids, number=number, identity=identity)
             except StoreError:
-                for log in changed:
+                for log in marks:
                     log.lose_mark()
                 raise
 

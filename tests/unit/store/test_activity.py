@@ -69,6 +69,7 @@ def test_a_mark_that_is_saved_late_does_not_take_a_later_one_back(tmp_path: Path
         binlog.append(transaction(1))
         assert store.sync_each([binlog]) == {}
         save_late = store.take_marks(identity="one")
+        assert save_late is not None
         binlog.append(transaction(2))
         binlog.sync(force=True)
         save_late()
