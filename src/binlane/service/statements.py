@@ -43,6 +43,7 @@ from binlane.scope import (
     parse_binlog_statement,
 )
 from binlane.scope.definition import Definition, DuplicateBinlogError
+from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
@@ -51,6 +52,7 @@ from binlane.service.system_tables.schema import Snapshot
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import ScopeChange
+from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
 
 _NOT_SUPPORTED_YET: Final = 1235
@@ -265,9 +267,42 @@ class Statements:
         return OkAnswer()
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
-        del statement
         await session.require(Privilege.EVENTS)
-        raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
+        if statement.file is None:
+            name = self._only_binlog()
+            file: BinlogFile | None = self._binlogs.get(name).published.oldest
+        else:
+            name = statement.file.rpartition(".")[0]
+            file = self._file(name, statement.file)
+        if file is None:
+            raise wrong(
+                "Could not find target log", hint="SHOW BINARY LOGS lists the files of all binlogs"
+            )
+        if file.ended is None:
+            await self._binlogs.wait_until_complete(
+                name, await _source_position(session), timeout_s=COMPLETE_TIMEOUT_S
+            )
+            file = self._file(name, file.name) or file
+        return await show_events(file, statement)
+
+    def _only_binlog(self) -> str:
+        """The binlog that a statement means that names none."""
+        names = self._binlogs.names
+        if len(names) == 1:
+            return names[0]
+        listed = ", ".join(f"'{name}'" for name in names)
+        raise wrong(
+            f"which binlog is not said; the binlogs are {listed}"
+            if names
+            else "there are no binlogs",
+            hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
+        )
+
+    def _file(self, name: str, file: str) -> BinlogFile | None:
+        if name not in self._binlogs.names:
+            return None
+        files = self._binlogs.get(name).published.files
+        return next((each for each in files if each.name == file), None)
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
