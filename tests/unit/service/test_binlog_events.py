@@ -85,8 +85,10 @@ def test_mariadb_refuses_a_position_where_no_event_begins(tmp_path: Path) -> Non
         (file.size_bytes - 3, "Wrong offset or I/O error"),
         (
             9_999_999,
-            ("Invalid pos specified. Requested from pos:9999999 is greater than actual file size:"
-            f"{file.size_bytes}"),
+            (
+                "Invalid pos specified. Requested from pos:9999999 is greater than actual file size:"
+                f"{file.size_bytes}"
+            ),
         ),
     ):
         with pytest.raises(StatementError) as raised:
