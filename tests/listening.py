@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,12 +13,10 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.capture.settings import SourceSettings, StartAt
-from binlane.capture.transport import Capture
+from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
-from binlane.positions import mariadb_position
 from binlane.service.binlogs import Binlogs
 from binlane.service.private_server import PrivateServer
 from binlane.service.statements import Statements
@@ -53,7 +50,6 @@ class ListeningPort:
         self._settings = StoreSettings(max_binlog_size_bytes=max_binlog_size_bytes)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="listening port")
-        self._tasks: list[asyncio.Task[None]] = []
         self.port = 0
         self.binlogs: Binlogs
         self.statements: Statements
@@ -97,31 +93,23 @@ class ListeningPort:
 
     async def _start(self) -> None:
         self._store = Store.open(self._data_dir, self._settings)
-        self.binlogs = Binlogs(self._store)
+        source = SourceSettings(url=ServerUrl.parse(self._source.url))
+        self.binlogs = Binlogs(self._store, source)
+        self.binlogs.start()
         settings = GatewaySettings(
             port=0,
             source_host=self._source.host,
             source_port=self._source.port,
             source_socket=self._source_socket,
         )
-        self.statements = Statements(self.binlogs, self._store.next_log_id)
+        self.statements = Statements(self.binlogs)
         self._gateway = Gateway(settings, self.statements)
         await self._gateway.start()
         self.port = self._gateway.port
-        self._capture = asyncio.create_task(self._feed())
-
-    async def _feed(self) -> None:
-        source = SourceSettings(url=ServerUrl.parse(self._source.url))
-        done = self._store.source_position()
-        start = mariadb_position(done) if done else StartAt.NOW
-        async with aclosing(Capture(source, start).batches()) as batches:
-            async for groups in batches:
-                await self.binlogs.apply(groups)
 
     async def _stop(self) -> None:
-        self._capture.cancel()
-        await asyncio.gather(self._capture, return_exceptions=True)
         await self._gateway.stop()
+        await self.binlogs.stop()
         self._store.close()
 
 

@@ -78,6 +78,11 @@ def replicate(serve: ServeProcess, replica: PrivateServer, file: str) -> None:
     )
 
 
+def state(serve: ServeProcess, name: str) -> str:
+    """What SHOW BINLOGS says."""
+    return str(next(row[7] for row in serve.execute("SHOW BINLOGS") if row[0] == name))
+
+
 def slave_status(replica: PrivateServer) -> dict[str, object]:
     with connect(replica) as session, session.cursor(pymysql.cursors.DictCursor) as cursor:
         cursor.execute("SHOW SLAVE STATUS")
@@ -158,16 +163,26 @@ def test_without_binlogs_an_old_position_does_not_matter(
     assert serve.gtids("b") == ["0-1-1"]
 
 
-def test_what_another_attempt_cannot_mend_ends_it(source: PrivateServer, tmp_path: Path) -> None:
+def test_what_the_source_refuses_stops_binlogs_until_it_does_not(
+    source: PrivateServer, tmp_path: Path
+) -> None:
     with ServeProcess(tmp_path / "serve", source) as serve:
+        serve.execute("CREATE BINLOG 'b'")
         serve.stop()
+        create_tables(source)
         (serve.directory / "secret").write_text("wrong")
         serve.start()
-        assert serve.wait() == 3
-        last, hint = serve.log.splitlines()[-2:]
-        assert last.startswith("binlane: ")
-        assert "Access denied" in last
-        assert hint.startswith("hint: ")
+        wait_until(lambda: state(serve, "b").startswith("STOPPED: "))
+        assert "Access denied" in state(serve, "b")
+        with pytest.raises(pymysql.MySQLError, match="is not complete up to .*Access denied"):
+            serve.execute("SHOW MASTER STATUS 'b'")
+        with pytest.raises(pymysql.MySQLError, match="not been reached yet: .*Access denied"):
+            serve.execute("CREATE BINLOG 'c'")
+        (serve.directory / "secret").write_text(PASSWORD)
+        serve.execute("START BINLOG 'b'")
+        serve.wait_until_complete("b")
+        assert state(serve, "b") == "OPEN"
+        assert len(serve.gtids("b")) == 2
         assert "Traceback" not in serve.log
 
 

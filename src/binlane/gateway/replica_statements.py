@@ -24,7 +24,8 @@ _WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid
 _LEAD: Final = re.compile(
     rb"""(?six)
     (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
-    (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH )\b
+    (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|START|STOP|EXPLAIN|DESCRIBE|DESC|GRANT
+      | REVOKE|WITH )\b
     """
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,23 +27,25 @@ from binlane.scope import (
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
+    Scope,
     ScopeList,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
     alter,
     create,
     duplicate_binlog,
     parse_binlog_statement,
 )
+from binlane.scope.definition import Definition, DuplicateBinlogError
 from binlane.service.binlogs import Binlogs
+from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
 from binlane.store.binlog import Binlog
-
-COMPLETE_TIMEOUT_S: Final = 10.0
-"""How long what describes a binlog waits for it to be complete up to the source."""
 
 _NOT_SUPPORTED_YET: Final = 1235
 _BAD_DATABASE: Final = 1049
@@ -72,18 +73,18 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
-        next_log_id: Gives a fresh id for a new binlog.
     """
 
-    def __init__(self, binlogs: Binlogs, next_log_id: Callable[[], int]) -> None:
+    def __init__(self, binlogs: Binlogs) -> None:
         self._binlogs = binlogs
-        self._next_log_id = next_log_id
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
                     CreateBinlog: self._create,
                     DropBinlog: self._drop,
+                    StartBinlog: self._start,
+                    StopBinlog: self._stop,
                     ShowBinlogs: self._show_binlogs,
                     ShowBinlogStatus: self._show_status,
                     ShowBinaryLogs: self._show_binary_logs,
@@ -104,6 +105,7 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
+            await session.require(Privilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
@@ -195,47 +197,55 @@ class Statements:
             if statement.if_not_exists:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise duplicate_binlog(statement.name)
-        definition = create(statement, self._next_log_id())
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
-        start = await _source_position(session)
-        await self._binlogs.create(definition, start=start)
-        return OkAnswer()
+        ignores_case = await _ignores_case(session)
 
-    async def _check_databases(self, session: SessionContext, databases: set[str]) -> None:
-        """Table-scope binlogs must be created after their databases (seed 000)."""
-        if not databases:
-            return
-        found = await session.query_source("SHOW DATABASES")
-        there = {row[0] for row in found.texts()}
-        for database in sorted(databases - there):
-            raise DefinitionError(
-                f"Unknown database '{database}'",
-                errno=_BAD_DATABASE,
-                hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
-            )
+        def make(log_id: int) -> Definition:
+            return create(statement, log_id, ignores_case=ignores_case)
+
+        await _check_databases(session, make(1).scope)
+        done = await _source_position(session)
+        try:
+            begin = await self._binlogs.create(statement.name, make, done=done)
+        except DuplicateBinlogError:
+            if statement.if_not_exists:
+                return OkAnswer(info=f"binlog '{statement.name}' exists already")
+            raise
+        return OkAnswer(info=f"effective after GTID {begin}")
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        if statement.if_exists and statement.name not in self._binlogs.names:
+        if not await self._binlogs.drop(statement.name, if_exists=statement.if_exists):
             return OkAnswer(info=f"there is no binlog '{statement.name}'")
-        await self._binlogs.drop(statement.name)
         return OkAnswer()
 
-    async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
+    async def _start(self, session: SessionContext, statement: StartBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
+        begin = await self._binlogs.start_binlog(statement.name, statement.position)
+        return OkAnswer(info=f"goes on after GTID {begin}")
+
+    async def _stop(self, session: SessionContext, statement: StopBinlog) -> Answer:
+        await session.require(Privilege.DEFINE)
+        end = await self._binlogs.stop_binlog(statement.name)
+        return OkAnswer(info=f"stopped after GTID {end}")
+
+    async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
+        await session.require(Privilege.FLUSH)
         for name in self._chosen(statement.name):
-            await self._binlogs.rotate(name, timestamp=int(time.time()))
+            await self._binlogs.rotate(name)
         return OkAnswer()
 
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        binlog = self._binlogs.get(statement.name)
-        definition = alter(binlog.definition, statement)
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
+        if statement.if_exists and statement.name not in self._binlogs.names:
+            return OkAnswer(info=f"there is no binlog '{statement.name}'")
+        preview = alter(self._binlogs.get(statement.name).definition, statement)
+        await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
-        await self._wait_until_complete(session, statement.name)
-        await self._binlogs.alter(definition)
-        return OkAnswer()
+        done = await _source_position(session)
+        begin = await self._binlogs.alter(
+            statement.name, lambda definition: alter(definition, statement), done=done
+        )
+        return OkAnswer(info=f"effective after GTID {begin}")
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -247,12 +257,12 @@ class Statements:
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.EVENTS)
         raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         columns = (
             *("Name", "File", "Position", "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
@@ -271,11 +281,11 @@ class Statements:
             "ALL" if definition.scope.log_all else definition.scope.render(ScopeList.LOG),
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
-            "OPEN",
+            str(self._binlogs.state(binlog.name)),
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
@@ -289,7 +299,7 @@ class Statements:
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
@@ -301,7 +311,7 @@ class Statements:
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.REPLICAS)
         rows = [
             (str(replica.server_id), replica.peer, replica.user, replica.binlog)
             for replica in self._replicas.values()
@@ -321,12 +331,28 @@ class Statements:
         if not await self._binlogs.wait_until_complete(
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ):
-            raise StatementError(
-                f"binlog '{name}' is not complete up to {position} of the source after "
-                f"{COMPLETE_TIMEOUT_S:.0f} s",
-                errno=1205,
-                hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
-            )
+            raise incomplete(self._binlogs.output(name), position)
+
+
+async def _check_databases(session: SessionContext, scope: Scope) -> None:
+    """Table-scope binlogs must be created after their databases (seed 000)."""
+    databases = {table.database for table in scope.log_tables}
+    if not databases:
+        return
+    found = await session.query_source("SHOW DATABASES")
+    there = {scope.as_listed(row[0] or "") for row in found.texts()}
+    for database in sorted(databases - there):
+        raise DefinitionError(
+            f"Unknown database '{database}'",
+            errno=_BAD_DATABASE,
+            hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
+        )
+
+
+async def _ignores_case(session: SessionContext) -> bool:
+    """Whether the source takes names that differ in case alone for one."""
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    return found.texts()[0][0] != "0"
 
 
 async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:

@@ -39,8 +39,9 @@ class BinlogStatus:
         events: Likewise.
         omissions: Parts left out since they name outside objects.
         incidents: Event groups replaced by an INCIDENT event.
-        lag_s: Seconds between a change on the source and now, for the last change that was
-            routed; 0 when nothing more is to come.
+        lag_s: How far it is behind the source, in seconds; None where nobody can tell.
+        state: `open`, `catching up` or `stopped`.
+        reason: Why it is stopped; empty while it is not.
     """
 
     name: str
@@ -54,7 +55,24 @@ class BinlogStatus:
     events: int
     omissions: int
     incidents: int
-    lag_s: float
+    lag_s: float | None
+    state: str = "open"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """The source as operators see it.
+
+    Attributes:
+        is_connected: Whether its log comes.
+        failure: Why not; empty while it does.
+        since_s: Since when not, in seconds since 1970; None while it does.
+    """
+
+    is_connected: bool
+    failure: str
+    since_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +82,12 @@ class Status:
     Attributes:
         problem: Why it is not ready; None when it is.
         binlogs: All of them, by name.
+        source: The source.
     """
 
     problem: str | None
     binlogs: Sequence[BinlogStatus]
+    source: SourceStatus = SourceStatus(is_connected=True, failure="", since_s=None)
 
 
 def application(snapshot: Callable[[], Status]) -> web.Application:
@@ -108,8 +128,9 @@ def render_metrics(status: Status) -> str:
     for field, name, kind, text in METRICS:
         lines += [f"# HELP binlane_{name} {text}.", f"# TYPE binlane_{name} {kind}"]
         lines += [
-            f'binlane_{name}{{binlog="{_escaped(binlog.name)}"}} {getattr(binlog, field)}'
+            f'binlane_{name}{{binlog="{_escaped(binlog.name)}"}} {value}'
             for binlog in status.binlogs
+            if (value := getattr(binlog, field)) is not None
         ]
     ready = int(status.problem is None)
     lines += ["# HELP binlane_ready Whether binlane is ready.", "# TYPE binlane_ready gauge"]
