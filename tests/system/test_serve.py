@@ -7,8 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -349,20 +347,9 @@ def test_healthz_metrics_and_api(source: PrivateServer, tmp_path: Path) -> None:
     extra = "[http]\nport = 0\n"
     with ServeProcess(tmp_path / "http", source, extra=extra) as serve:
         serve.execute("CREATE BINLOG 'b'")
-        wait_until(lambda: "(HTTP)" in serve.log)
-        line = next(line for line in serve.log.splitlines() if "(HTTP)" in line)
-        port = int(line.split(" (HTTP)")[0].rpartition(":")[2])
-
-        def get(path: str) -> str:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
-                    return str(answer.read().decode())
-            except urllib.error.HTTPError as error:
-                return str(error)
-
-        wait_until(lambda: get("/healthz").strip() == "ok")
-        assert 'binlane_binlog_position_bytes{binlog="b"}' in get("/metrics")
-        assert '"name": "b"' in get("/api/binlogs")
+        wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+        assert 'binlane_binlog_position_bytes{binlog="b"}' in serve.get("/metrics")[1]
+        assert '"name": "b"' in serve.get("/api/binlogs")[1]
 
 
 @pytest.mark.rule("000:alter-log-all")

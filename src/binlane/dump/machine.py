@@ -50,6 +50,10 @@ _TYPES: Final[dict[type[Body], EventType]] = {
 }
 
 
+# They stand between event groups, or begin one.
+_BOUNDARIES: Final = GTID_TYPES | {EventType.ROTATE, EventType.STOP, EventType.FORMAT_DESCRIPTION}
+
+
 class Dump:
     """One dump: the packets of the reply to COM_BINLOG_DUMP.
 
@@ -57,6 +61,7 @@ class Dump:
         file: Base name of the file that it stands in.
         position: Where the next event begins, in bytes.
         wanted: Bytes from `position` on that the next `feed` needs at least.
+        has_ended: Whether `feed` came to where it was to end.
     """
 
     def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
@@ -70,6 +75,7 @@ class Dump:
         self.file = ""
         self.position = BEGINNING
         self.wanted = HEADER_LENGTH
+        self.has_ended = False
 
     def open_file(self, head: FileHead, *, position: int = BEGINNING) -> bytes:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
@@ -107,12 +113,14 @@ class Dump:
         self._skipper.skip_to(done)
         self.position, self.wanted = position, HEADER_LENGTH
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, *, ends: bool = False) -> bytes:
         """Forward the whole events that bytes of the file hold.
 
         Args:
             data: Bytes of the file from `position` on. What is left behind the last whole event is
                 not kept: the next call begins with it, and has `wanted` bytes at least.
+            ends: Forward what is left of the event group at hand, and no other: a replica that
+                is cut off inside of one may not be able to go on there.
 
         Returns:
             Packets; empty if nothing is to be sent.
@@ -133,6 +141,9 @@ class Dump:
                 raise CodecError(f"an event says it is {length} bytes long").at(
                     self.file, self.position
                 )
+            if ends and data[offset + _TYPE_OFFSET] in _BOUNDARIES:
+                self.has_ended = True
+                break
             if length > size - offset:
                 self.wanted = length
                 break

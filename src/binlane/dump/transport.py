@@ -59,6 +59,8 @@ async def serve_dump(
     dump = Dump(request)
     try:
         await _Stream(request, live, dump, send, source_id).run()
+    except _EndingError:
+        logger.info("dump of %s to replica %d ends", live.name, request.server_id)
     except StatementError as error:
         logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
         return dump.error(error)
@@ -66,6 +68,10 @@ async def serve_dump(
         logger.exception("dump of %s to replica %d", live.name, request.server_id)
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
     return dump.end()
+
+
+class _EndingError(Exception):
+    """Inside this module: dumps are to end, and this one is between two event groups."""
 
 
 class _Stream:
@@ -121,6 +127,8 @@ class _Stream:
             position = self._live.published.position
             if left_s <= 0 or not gtids_ahead(connect_state, position, self._source_id):
                 break
+            if self._live.is_ending:
+                raise _EndingError
             await self._live.wait_for_change(version, left_s)
         published = self._live.published
         check_connect_state(
@@ -165,6 +173,8 @@ class _Stream:
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
+            if live.is_ending and (dump.has_ended or dump.position >= limit):
+                raise _EndingError
             if dump.position < limit:
                 await self._forward(stream, limit)
             elif not is_last:
@@ -186,7 +196,7 @@ class _Stream:
             data = await asyncio.to_thread(_read, stream, before, size)
         if len(data) < size:
             raise CodecError("the file is shorter than what was published").at(dump.file, before)
-        await self._deliver(dump.feed(data))
+        await self._deliver(dump.feed(data, ends=self._live.is_ending))
 
     async def _wait(self, version: int) -> None:
         """Wait for more, and send a heartbeat when it is time."""

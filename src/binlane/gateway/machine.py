@@ -115,6 +115,15 @@ class Relay:
         return self._login.capabilities
 
     @property
+    def is_logged_in(self) -> bool:
+        """Whether the source has let the client in."""
+        return self._login.phase is LoginPhase.DONE
+
+    def farewell(self) -> bytes | None:
+        """What the source is sent where the client goes before its login; None before it greets."""
+        return self._login.farewell()
+
+    @property
     def is_closed(self) -> bool:
         """Whether the session is over once what there is for the client has been sent."""
         return self._is_closed

@@ -9,7 +9,7 @@ there on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from struct import Struct
 from typing import Final
@@ -28,7 +28,7 @@ from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import PADDING, PIECE_BYTES, Bytes, ByteSource, Window
+from binlane.grouping.window import PIECE_BYTES, Bytes, ByteSource, Window
 from binlane.kernels import layout
 from binlane.positions import (
     AnyGtid,
@@ -241,55 +241,6 @@ def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
     firsts = sequences[np.concatenate([[0], cuts + 1])]
     lasts = sequences[np.concatenate([cuts, [sequences.shape[0] - 1]])]
     return tuple(zip(map(int, firsts), map(int, lasts), strict=True))
-
-
-class RunMaker:
-    """Makes runs of groups that came decoded one by one, as those of a connection do.
-
-    Args:
-        format_: Of all of them.
-    """
-
-    def __init__(self, format_: Format) -> None:
-        self.format = format_
-        self._scanner = Scanner(format_, notes_all=True) if is_fast(format_) else None
-
-    def run(self, groups: Sequence[EventGroup]) -> RawRun | None:
-        """The run of some groups; None if it cannot be made, and the reference has to do.
-
-        Args:
-            groups: Whole ones, each of which begins in its file where the one before ends.
-        """
-        scanner = self._scanner
-        pieces = [event.raw for group in groups for event in group.events]
-        if scanner is None or None in pieces:
-            return None
-        joined = b"".join(filter(None, pieces))
-        data = np.frombuffer(joined + bytes(PADDING), np.uint8).copy()
-        base = groups[0].position
-        scanner.rewind(base)
-        try:
-            while (status := scanner.scan(data, len(joined))) != layout.MORE or scanner.is_full:
-                if status == layout.DAMAGED or scanner.group_count == scanner.groups.shape[1] - 1:
-                    return None
-                if status == layout.ASK:
-                    start = scanner.offset
-                    end = start + EventHeader.decode(data[start:].data).length
-                    scanner.look_at(data[start:end].tobytes(), base + start)
-                scanner.make_room()
-        except (CodecError, UnexpectedError):
-            return None
-        if scanner.group_count != len(groups) or scanner.offset != len(joined):
-            return None
-        return RawRun(
-            data=data,
-            base=base,
-            events=scanner.events,
-            groups=scanner.groups[:, : len(groups)].copy(),
-            format=self.format,
-            tables=scanner.tables,
-            file=groups[0].file,
-        )
 
 
 @dataclass(slots=True)

@@ -142,15 +142,10 @@ class Binlogs:
         )
 
     @property
-    def source_since_s(self) -> float | None:
-        """Since when nothing comes from the source, as `time.time`; None while it does."""
-        failure = self._loop.main.failure
-        return None if failure is None else failure.since_s
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether the main feed gets what the source has."""
-        return self._loop.main.is_streaming
+    def heard_s(self) -> float | None:
+        """Seconds since the source last said something; None before it has."""
+        heard_s = self._loop.main.heard_s
+        return None if heard_s is None else time.monotonic() - heard_s
 
     @property
     def store_problem(self) -> str:

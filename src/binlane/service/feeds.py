@@ -148,9 +148,9 @@ class Feed:
         return self.is_quiet or last is None or time.time() - last <= _LEVEL_LAG_S
 
     @property
-    def heard_s(self) -> float:
-        """When bytes last came, as `time.monotonic`; 0 before the first."""
-        return self._heard_s
+    def heard_s(self) -> float | None:
+        """When bytes last came, as `time.monotonic`; None before the first."""
+        return self._heard_s or None
 
     def connect(self) -> None:
         """Begin an attempt; `finish_connecting` is due when the loop is woken."""

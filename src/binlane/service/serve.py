@@ -19,11 +19,12 @@ from binlane.gateway.transport import Gateway
 from binlane.scope import ScopeList
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
+from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.statements import Statements
-from binlane.store.catalog import Activity
 from binlane.store.store import Store
+from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
-from binlane.web.status import BinlogStatus, SourceStatus, Status, application, serve_http
+from binlane.web.status import BinlogState, BinlogStatus, Status, application
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +42,11 @@ async def serve(settings: Settings, *, port_file: Path | None = None) -> None:
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    tell_once_in_a_while(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     with Store.open(settings.data_dir, settings.store) as store:
+        settings = settle(settings, binlogs=len(store.binlogs))
         service = Service(settings, store)
         async with AsyncExitStack() as stack:
             await service.start(stack, port_file)
@@ -64,7 +67,8 @@ class Service:
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
         self.binlogs = Binlogs(store, settings.source)
-        self._gateway = Gateway(settings.listen, Statements(self.binlogs))
+        self._statements = Statements(self.binlogs)
+        self._gateway = Gateway(settings.listen, self._statements)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
         """Start everything; `stack` stops it, in the other order."""
@@ -91,22 +95,12 @@ class Service:
 
     def status(self) -> Status:
         """The state of the moment."""
-        names = self.binlogs.names
-        stopped = [
-            f"binlog {name} is {state}"
-            for name in names
-            if (state := self.binlogs.state(name)).activity is Activity.STOPPED
-            and not self.binlogs.output(name).is_stopped
-        ]
-        problems = [self.binlogs.source_problem, self.binlogs.store_problem, *stopped]
+        problems = (self.binlogs.source_problem, self.binlogs.store_problem)
         return Status(
             problem="; ".join(filter(None, problems)) or None,
-            binlogs=[self._binlog_status(name) for name in names],
-            source=SourceStatus(
-                is_connected=self.binlogs.is_connected,
-                failure=self.binlogs.source_problem,
-                since_s=self.binlogs.source_since_s,
-            ),
+            binlogs=[self._binlog_status(name) for name in self.binlogs.names],
+            sessions=self._gateway.sessions,
+            heard_s=self.binlogs.heard_s,
         )
 
     def _binlog_status(self, name: str) -> BinlogStatus:
@@ -114,6 +108,9 @@ class Service:
         state = self.binlogs.state(name)
         return BinlogStatus(
             name=name,
+            state=BinlogState[state.activity.name],
+            reason=state.reason,
+            is_stopped_by_statement=self.binlogs.output(name).is_stopped,
             file=binlog.end.file,
             position_bytes=binlog.end.position,
             gtid_complete=str(binlog.position),
@@ -122,11 +119,10 @@ class Service:
             format=binlog.definition.logging_mode.value,
             event_groups=counts.event_groups,
             events=counts.events,
-            omissions=counts.omissions.total(),
+            omissions=dict(counts.omissions),
             incidents=counts.incidents,
+            dumps=self._statements.dumps(name),
             lag_s=self.binlogs.lag_s(name),
-            state=state.activity.value,
-            reason=state.reason,
         )
 
 

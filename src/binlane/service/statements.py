@@ -140,6 +140,10 @@ class Statements:
             return None
         return await asyncio.to_thread(gtid_position_in, found.path, position)
 
+    def dumps(self, binlog: str) -> int:
+        """How many replicas and tools read a binlog now."""
+        return sum(replica.binlog == binlog for replica in self._replicas.values())
+
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:

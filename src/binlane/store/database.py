@@ -121,6 +121,8 @@ class Database:
             StoreError: As `open`.
         """
         database = cls(_connect(f"file:{_uri(path)}?mode=ro", path), path)
+        if database._has_hot_journal():
+            _roll_back(path)
         database._check_version()
         return database
 
@@ -147,6 +149,14 @@ class Database:
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _has_hot_journal(self) -> bool:
+        """Whether a process that was killed left a transaction to be taken back before reading."""
+        try:
+            self._version()
+        except sqlite3.OperationalError as error:
+            return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
+        return False
 
     def _check_version(self) -> None:
         with self._errors():
@@ -183,6 +193,17 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
         )
     except sqlite3.Error as error:
         raise _store_error(error, path) from error
+
+
+def _roll_back(path: Path) -> None:
+    """Take back what a process that was killed left half done; a live one's is not touched."""
+    connection = _connect(f"file:{_uri(path)}?mode=rw", path)
+    try:
+        connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as error:
+        raise _store_error(error, path) from error
+    finally:
+        connection.close()
 
 
 def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
