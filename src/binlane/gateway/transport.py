@@ -76,13 +76,18 @@ class Gateway:
             ) from None
 
     async def stop(self) -> None:
-        """Accept no more clients, let statements under way end, then close all sessions."""
+        """Accept no more clients, let statements and dumps under way end, then close all sessions.
+
+        Whoever serves dumps has told them to end.
+        """
         assert self._server is not None, "start() comes first"
         self._server.close()
         self._lobby.close()
         for task, session in self._clients.items():
-            if session is None or not session.is_busy:
+            if session is None:
                 task.cancel()
+            else:
+                session.drain()
         if self._clients:
             await asyncio.wait(self._clients, timeout=self._settings.drain_timeout_s)
         for task in self._clients:

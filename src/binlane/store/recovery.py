@@ -57,6 +57,7 @@ class RecoveredBinlog:
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What is added to the source's from here on; None for `clock`.
         prepared: The XA transactions that the files prepare and do not finish.
+        memory: As in the mark.
     """
 
     files: tuple[str, ...]
@@ -66,6 +67,7 @@ class RecoveredBinlog:
     clock: int = 0
     clock_base: int | None = None
     prepared: frozenset[str] = frozenset()
+    memory: str = ""
 
 
 class _Reached(NamedTuple):
@@ -119,7 +121,7 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         file.write_at(IN_USE, IN_USE_POSITION)
     finally:
         file.close()
-    return RecoveredBinlog(files=tuple(names), head=head, **reached._asdict())
+    return RecoveredBinlog(files=tuple(names), head=head, memory=mark.memory, **reached._asdict())
 
 
 def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
@@ -155,6 +157,7 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         clock=mark.clock,
         clock_base=mark.clock_base,
         prepared=mark.prepared,
+        memory=mark.memory,
     )
 
 
