@@ -82,7 +82,7 @@ class Workload:
     def session(self, count: int) -> Iterator[str]:
         """So many statements of one session, some of which may fail."""
         for database in DATABASES:
-            yield f"CREATE DATABASE IF NOT EXISTS {database}"
+            yield f"CREATE DATABASE IF NOT EXISTS {database} CHARACTER SET latin1"
         yield from ("USE shop", *(f"CREATE USER IF NOT EXISTS {user}" for user in USERS))
         for database in DATABASES:
             for table in TABLES[database]:
@@ -170,8 +170,10 @@ class Workload:
                 f" COMMENT='{self._anything()}'",
                 f" ENGINE=InnoDB, COMMENT '{self._anything()}'",
                 " PARTITION BY HASH (a) PARTITIONS 2",
-                " PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10) COMMENT = "
-                f"'{self._anything()}', PARTITION p1 VALUES LESS THAN MAXVALUE)",
+                (
+                    " PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10) COMMENT = "
+                    f"'{self._anything()}', PARTITION p1 VALUES LESS THAN MAXVALUE)"
+                ),
             )
         )
         remark = self._maybe(f" COMMENT '{self._anything()}'")
@@ -189,8 +191,10 @@ class Workload:
             f"CREATE {replace}TABLE {name} {self._definition(table)}",
             f"CREATE TABLE IF NOT EXISTS {name} {self._definition(table)}",
             f"CREATE TABLE IF NOT EXISTS {name} {self._definition(table)}",
-            f"ALTER TABLE {name} COMMENT='{self._anything()}', ADD COLUMN e INT COMMENT "
-            f"'{self._anything()}'",
+            (
+                f"ALTER TABLE {name} COMMENT='{self._anything()}', ADD COLUMN e INT COMMENT "
+                f"'{self._anything()}'"
+            ),
             f"ALTER TABLE {name} DROP COLUMN e",
             f"ALTER TABLE {name} ADD INDEX i (c) COMMENT '{self._anything()}'",
             f"ALTER TABLE {name} MODIFY b VARCHAR(50) DEFAULT 'y'",
@@ -204,7 +208,10 @@ class Workload:
             f"CREATE TABLE {name} SELECT a, b, c FROM {beside} WHERE b <> 'w-{other.table}'",
         ]
         if self.edges:
-            texts += [f"CREATE TABLE {name} LIKE {beside}", f"ALTER TABLE {name} RENAME TO {beside}"]
+            texts += [
+                f"CREATE TABLE {name} LIKE {beside}",
+                f"ALTER TABLE {name} RENAME TO {beside}",
+            ]
         return (self.chance.choice(texts),)
 
     def _query(self, database: str | None = None) -> str:
@@ -250,8 +257,10 @@ class Workload:
             return (
                 choose(
                     (
-                        f"CREATE {replace}FUNCTION {name}() RETURNS INT READS SQL DATA "
-                        f"{remark}{result}",
+                        (
+                            f"CREATE {replace}FUNCTION {name}() RETURNS INT READS SQL DATA "
+                            f"{remark}{result}"
+                        ),
                         f"CREATE {replace}FUNCTION {name}() RETURNS INT READS SQL DATA {result}",
                         f"ALTER FUNCTION {name} COMMENT '{self._anything()}'",
                         f"DROP FUNCTION {self._maybe('IF EXISTS ')}{name}",
@@ -289,7 +298,7 @@ class Workload:
             (
                 "SET NEW.c = 1",
                 "SET NEW.c = 2",
-                f"INSERT INTO {self._named(other)} (b) VALUES ('w-{other.table}')",
+                f"INSERT INTO {self._named(other)} (b) VALUES ('t')",
                 f"SET NEW.c = (SELECT MAX(a) FROM {self._named(other)})",
             )
         )
@@ -340,7 +349,11 @@ class Workload:
 
     def _database(self) -> Sequence[str]:
         database = self._place()
-        drop = (f"DROP DATABASE {database}", f"CREATE DATABASE {database}", "USE shop")
+        drop = (
+            f"DROP DATABASE {database}",
+            f"CREATE DATABASE {database} CHARACTER SET latin1",
+            "USE shop",
+        )
         remark = "" if self.is_mysql else f" COMMENT '{self._anything()}'"
         alter = (f"ALTER DATABASE {database} CHARACTER SET utf8mb4{remark}",)
         return self.chance.choice((drop, alter, alter))
@@ -377,8 +390,10 @@ class Workload:
         return self.chance.choice(
             (
                 f"INSERT INTO {name} (b) VALUES ('r'), ('s')",
-                f"INSERT INTO {name} (b, c) SELECT b, 1 FROM {beside} WHERE b <> 'w-{other.table}'"
-                " LIMIT 2",
+                (
+                    f"INSERT INTO {name} (b, c) SELECT b, 1 FROM {beside} WHERE b <> 'w-{other.table}'"
+                    " LIMIT 2"
+                ),
                 f"INSERT INTO {name} (b) SELECT b FROM {other.table} LIMIT 1",
                 f"UPDATE {name} SET c = 3 WHERE {words}{call}",
                 f"DELETE FROM {name} WHERE {words} LIMIT 1",
