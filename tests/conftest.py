@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from tests.servers import ServerFactory
+from binlane.service.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from tests.servers import ServerFactory, mysql_program
 
 _serial = count(1)
 _MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
@@ -37,6 +41,18 @@ def server_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mariadb_server(server_directory: Path) -> Iterator[PrivateServer]:
     """A source with rows in full, shared by the run: tests use databases of their own."""
     with PrivateServer.start(server_directory, name="shared", options=SOURCE_OPTIONS) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql_server(server_directory: Path) -> Iterator[PrivateServer]:
+    """The same of MySQL; tests that ask for it are skipped where there is none."""
+    with PrivateServer.start(
+        server_directory,
+        name="shared-mysql",
+        options=MYSQL_SOURCE_OPTIONS,
+        program=mysql_program(),
+    ) as server:
         yield server
 
 

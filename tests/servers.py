@@ -1,17 +1,31 @@
-"""Private servers in tests: starting several, and talking to them as an ordinary client."""
+"""Private servers in tests: starting several, and talking to them as an ordinary client.
+
+MariaDB is this machine's. MySQL is of the folder that `BINLANE_MYSQL` names, as `tools/unpack-mysql`
+makes it, else of `.run/mysql`, which `./run test` fills where it can, else the machine's own; where
+there is none, tests that ask for one are skipped.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pymysql
+import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.service.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.service.server_programs import MARIADB, MysqlProgram, ServerProgram
+from tests.rules import ROOT
 
 
 class ServerFactory:
@@ -28,13 +42,43 @@ class ServerFactory:
         self._stack = stack
 
     def start(
-        self, name: str, options: Sequence[str] = SOURCE_OPTIONS, *, port: int | None = None
+        self,
+        name: str,
+        options: Sequence[str] = SOURCE_OPTIONS,
+        *,
+        port: int | None = None,
+        program: ServerProgram = MARIADB,
     ) -> PrivateServer:
         """Start a server on fresh data; `name` is unique within the test."""
         server = PrivateServer.start(
-            self.directory, name=f"{self.prefix}-{name}", options=options, port=port
+            self.directory,
+            name=f"{self.prefix}-{name}",
+            options=options,
+            port=port,
+            program=program,
         )
         return self._stack.enter_context(server)
+
+    def start_mysql(self, name: str, *options: str, port: int | None = None) -> PrivateServer:
+        """Start a MySQL that is a source; later options win. Skips the test where there is none."""
+        return self.start(
+            name, (*MYSQL_SOURCE_OPTIONS, *options), port=port, program=mysql_program()
+        )
+
+
+@cache
+def mysql_program() -> MysqlProgram:
+    """The MySQL to test with; skips the test where there is none."""
+    folder = os.environ.get("BINLANE_MYSQL")
+    places = [Path(folder)] if folder else [ROOT / ".run/mysql", None]
+    for program in map(MysqlProgram, places):
+        if program.is_there:
+            return program
+    pytest.skip(
+        f"BINLANE_MYSQL names {folder}, where no MySQL is unpacked"
+        if folder
+        else "there is no MySQL here: tools/unpack-mysql .run/mysql gets one"
+    )
 
 
 def connect(server: PrivateServer, **options: Any) -> Connection[Cursor]:

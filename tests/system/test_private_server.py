@@ -10,6 +10,7 @@ import pytest
 
 from binlane.errors import ConfigError, PeerError
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.service.server_programs import MysqlProgram
 from tests.servers import ServerFactory, connect, execute
 
 
@@ -74,7 +75,7 @@ def test_a_deep_directory_gets_its_socket_elsewhere(
     mariadb_server: PrivateServer, tmp_path: Path
 ) -> None:
     deep = tmp_path / "/".join(["directory"] * 12)
-    shutil.copytree(mariadb_server.directory.parent / "template", deep / "template")
+    shutil.copytree(mariadb_server.directory.parent / "template-mariadb", deep / "template-mariadb")
     with PrivateServer.start(deep, name="deep") as server:
         with connect(server, unix_socket=str(server.socket_path)) as connection:
             assert connection.open
@@ -100,7 +101,34 @@ def test_a_bad_option_shows_the_end_of_the_log(servers: ServerFactory) -> None:
 def test_a_missing_package_is_named(
     servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binlane.service.private_server.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("binlane.service.server_programs.shutil.which", lambda *_, **__: None)
     with pytest.raises(PeerError) as caught:
         servers.start("nothing")
     assert "mariadb-server-core" in caught.value.hint
+
+
+def test_mysql_logs_rows_in_full(mysql_server: PrivateServer) -> None:
+    assert execute(
+        mysql_server,
+        "SELECT @@log_bin, @@server_id, @@binlog_format, @@binlog_row_image,"
+        " @@binlog_row_metadata, @@gtid_mode, @@bind_address, @@port",
+    ) == ((1, 1, "ROW", "FULL", "FULL", "ON", "127.0.0.1", mysql_server.port),)
+    assert mysql_server.url == f"mysql://root@127.0.0.1:{mysql_server.port}"
+
+
+def test_mysql_servers_of_one_directory_are_different_servers(
+    mysql_server: PrivateServer, servers: ServerFactory
+) -> None:
+    other = servers.start_mysql("other", "--server-id=2")
+    asked = "SELECT @@server_uuid"
+    assert execute(other, asked) != execute(mysql_server, asked)
+    assert execute(other, "SELECT @@gtid_executed, @@server_id") == (("", 2),)
+    other.kill()
+    other.restart()
+    assert other.is_running
+
+
+def test_a_folder_without_mysql_is_named(servers: ServerFactory, tmp_path: Path) -> None:
+    with pytest.raises(PeerError, match="no MySQL is unpacked in") as caught:
+        servers.start("nothing", [], program=MysqlProgram(tmp_path))
+    assert "tools/unpack-mysql" in caught.value.hint

@@ -7,8 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +76,11 @@ def replicate(serve: ServeProcess, replica: PrivateServer, file: str) -> None:
     )
 
 
+def state(serve: ServeProcess, name: str) -> str:
+    """What SHOW BINLOGS says."""
+    return str(next(row[7] for row in serve.execute("SHOW BINLOGS") if row[0] == name))
+
+
 def slave_status(replica: PrivateServer) -> dict[str, object]:
     with connect(replica) as session, session.cursor(pymysql.cursors.DictCursor) as cursor:
         cursor.execute("SHOW SLAVE STATUS")
@@ -142,6 +145,51 @@ def test_sigterm_ends_it_with_status_0(serve: ServeProcess) -> None:
     assert "Traceback" not in serve.log
 
 
+def test_a_planned_end_cuts_no_replica_off_inside_of_a_statement(
+    source: PrivateServer, serve: ServeProcess, servers: ServerFactory
+) -> None:
+    execute(source, "CREATE TABLE shop.big (id INT AUTO_INCREMENT PRIMARY KEY, v BLOB)")
+    serve.execute("CREATE BINLOG 'orders' LOG(shop)")
+    replica = servers.start("replica", ("--server-id=34",))
+    replicate(serve, replica, "orders.000001")
+    execute(
+        replica,
+        "STOP SLAVE",
+        "CREATE TABLE shop.big (id INT AUTO_INCREMENT PRIMARY KEY, v BLOB)",
+        "START SLAVE",
+    )
+    is_stopping = threading.Event()
+
+    def write() -> None:
+        while not is_stopping.is_set():
+            # Some hundred rows events of one statement.
+            execute(
+                source, "INSERT INTO shop.big (v) SELECT REPEAT('x', 8000) FROM shop.seq_1_to_300"
+            )
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(5):
+            time.sleep(random.uniform(0.3, 0.8))
+            assert serve.stop() == 0
+            serve.start()
+    finally:
+        is_stopping.set()
+        writer.join()
+    serve.wait_until_complete("orders")
+    expected = checksum(source, "shop.big")
+
+    def is_equal() -> bool:
+        status = slave_status(replica)
+        assert not status["Last_SQL_Errno"], status["Last_SQL_Error"]
+        assert status["Last_IO_Errno"] in {0, 2003, 2013}, status["Last_IO_Error"]
+        return checksum(replica, "shop.big") == expected
+
+    wait_until(is_equal)
+    assert "Traceback" not in serve.log
+
+
 def test_without_binlogs_an_old_position_does_not_matter(
     source: PrivateServer, serve: ServeProcess
 ) -> None:
@@ -158,16 +206,26 @@ def test_without_binlogs_an_old_position_does_not_matter(
     assert serve.gtids("b") == ["0-1-1"]
 
 
-def test_what_another_attempt_cannot_mend_ends_it(source: PrivateServer, tmp_path: Path) -> None:
+def test_what_the_source_refuses_stops_binlogs_until_it_does_not(
+    source: PrivateServer, tmp_path: Path
+) -> None:
     with ServeProcess(tmp_path / "serve", source) as serve:
+        serve.execute("CREATE BINLOG 'b'")
         serve.stop()
+        create_tables(source)
         (serve.directory / "secret").write_text("wrong")
         serve.start()
-        assert serve.wait() == 3
-        last, hint = serve.log.splitlines()[-2:]
-        assert last.startswith("binlane: ")
-        assert "Access denied" in last
-        assert hint.startswith("hint: ")
+        wait_until(lambda: state(serve, "b").startswith("STOPPED: "))
+        assert "Access denied" in state(serve, "b")
+        with pytest.raises(pymysql.MySQLError, match=r"is not complete up to .*Access denied"):
+            serve.execute("SHOW MASTER STATUS 'b'")
+        with pytest.raises(pymysql.MySQLError, match=r"not been reached yet: .*Access denied"):
+            serve.execute("CREATE BINLOG 'c'")
+        (serve.directory / "secret").write_text(PASSWORD)
+        serve.execute("START BINLOG 'b'")
+        serve.wait_until_complete("b")
+        assert state(serve, "b") == "OPEN"
+        assert len(serve.gtids("b")) == 2
         assert "Traceback" not in serve.log
 
 
@@ -334,20 +392,9 @@ def test_healthz_metrics_and_api(source: PrivateServer, tmp_path: Path) -> None:
     extra = "[http]\nport = 0\n"
     with ServeProcess(tmp_path / "http", source, extra=extra) as serve:
         serve.execute("CREATE BINLOG 'b'")
-        wait_until(lambda: "(HTTP)" in serve.log)
-        line = next(line for line in serve.log.splitlines() if "(HTTP)" in line)
-        port = int(line.split(" (HTTP)")[0].rpartition(":")[2])
-
-        def get(path: str) -> str:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
-                    return str(answer.read().decode())
-            except urllib.error.HTTPError as error:
-                return str(error)
-
-        wait_until(lambda: get("/healthz").strip() == "ok")
-        assert 'binlane_binlog_position_bytes{binlog="b"}' in get("/metrics")
-        assert '"name": "b"' in get("/api/binlogs")
+        wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+        assert 'binlane_binlog_position_bytes{binlog="b"}' in serve.get("/metrics")[1]
+        assert '"name": "b"' in serve.get("/api/binlogs")[1]
 
 
 @pytest.mark.rule("000:alter-log-all")

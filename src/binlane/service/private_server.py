@@ -1,4 +1,4 @@
-"""A MariaDB server of one's own: for the demo, the tests and `serve --embedded`.
+"""A MariaDB or MySQL server of one's own: for the demo, the tests and `serve --embedded`.
 
 It lives in a directory that the caller gives, listens on 127.0.0.1 and a socket in that directory,
 reads no option file and leaves nothing behind but that directory. `root` has no password, so the
@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from binlane.errors import ConfigError, PeerError
+from binlane.service.server_programs import MARIADB, ServerProgram
 
 SOURCE_OPTIONS: Final = (
     "--log-bin=binlog",
@@ -28,9 +29,18 @@ SOURCE_OPTIONS: Final = (
     "--binlog-row-metadata=FULL",
     "--gtid-strict-mode=ON",
 )
-"""What makes a server a source whose log says everything: rows in full, with names and types."""
+"""What makes a MariaDB a source whose log says everything: rows in full, with names and types."""
 
-_SMALL: Final = ("--innodb-log-file-size=16M", "--innodb-buffer-pool-size=64M")
+MYSQL_SOURCE_OPTIONS: Final = (
+    "--log-bin=binlog",
+    "--server-id=1",
+    "--binlog-row-image=FULL",
+    "--binlog-row-metadata=FULL",
+    "--gtid-mode=ON",
+    "--enforce-gtid-consistency=ON",
+)
+"""The same for a MySQL, which logs rows unless it is told otherwise."""
+
 _START_TIMEOUT_S: Final = 60.0
 _STOP_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.05
@@ -42,19 +52,29 @@ _HOST: Final = "127.0.0.1"
 
 
 class PrivateServer:
-    """A running `mariadbd`, stopped at the end of its `with` block.
+    """A running `mariadbd` or `mysqld`, stopped at the end of its `with` block.
 
     Attributes:
         name: What its directory is called.
         directory: Holds `data/`, `error.log` and, where its path is short enough, `server.sock`.
-        options: Options given to `mariadbd` beyond those that make it private.
+        program: Which server it is.
+        options: Options given to it beyond those that make it private.
         port: Where it listens on 127.0.0.1.
         socket_path: Its Unix socket.
     """
 
-    def __init__(self, directory: Path, *, name: str, options: Sequence[str], port: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        name: str,
+        program: ServerProgram,
+        options: Sequence[str],
+        port: int,
+    ) -> None:
         self.name = name
         self.directory = directory
+        self.program = program
         self.options = tuple(options)
         self.port = port
         self.socket_path = _socket_path(directory)
@@ -68,26 +88,28 @@ class PrivateServer:
         name: str,
         options: Sequence[str] = (),
         port: int | None = None,
+        program: ServerProgram = MARIADB,
     ) -> Self:
         """Start a server on fresh data, or on the data that an earlier server of this name left.
 
         Args:
             directory: Where `name/` is made. Servers that share it are installed once and copied.
             name: Such as `source`.
-            options: As on the command line of `mariadbd`, such as `SOURCE_OPTIONS`.
+            options: As on its command line, such as `SOURCE_OPTIONS` of a MariaDB.
             port: TCP port on 127.0.0.1; any free one by default.
+            program: Which server.
 
         Raises:
             ConfigError: If `port` is taken.
-            PeerError: If MariaDB is not installed, or ends before it accepts connections.
+            PeerError: If it is not installed, or ends before it accepts connections.
         """
         directory = directory.resolve()
         home = directory / name
         if not (home / "data").exists():
-            template = _template(directory)
+            template = _template(directory, program)
             home.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copytree(template, home / "data")
-        server = cls(home, name=name, options=options, port=port or _free_port())
+        server = cls(home, name=name, program=program, options=options, port=port or _free_port())
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             try:
                 server._launch()
@@ -108,7 +130,7 @@ class PrivateServer:
     @property
     def url(self) -> str:
         """The server as binlane's commands take it."""
-        return f"mariadb://root@{_HOST}:{self.port}"
+        return f"{self.program.scheme}://root@{_HOST}:{self.port}"
 
     @property
     def data_directory(self) -> Path:
@@ -211,17 +233,13 @@ class PrivateServer:
         files = self.directory / "files"
         files.mkdir(exist_ok=True)
         return [
-            _program("mariadbd"),
-            "--no-defaults",
-            *_run_as(),
-            f"--datadir={self.data_directory}",
+            *self.program.command(data=self.data_directory),
             f"--socket={self.socket_path}",
             f"--pid-file={self.directory / 'server.pid'}",
             "--skip-networking=0",
             f"--bind-address={_HOST}",
             f"--port={self.port}",
             f"--secure-file-priv={files}",
-            *_SMALL,
             *self.options,
         ]
 
@@ -240,61 +258,19 @@ class PrivateServer:
         )
 
 
-def _template(directory: Path) -> Path:
-    """Return a data directory as `mariadb-install-db` makes it; made once, then copied."""
-    template = directory / "template"
+def _template(directory: Path, program: ServerProgram) -> Path:
+    """Return a data directory as its program makes it; made once, then copied."""
+    template = directory / f"template-{program.scheme}"
     if template.exists():
         return template
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix="template-", dir=directory))
-    done = subprocess.run(  # noqa: S603 - our own command line
-        [
-            _program("mariadb-install-db"),
-            "--no-defaults",
-            *_run_as(),
-            "--auth-root-authentication-method=normal",
-            # Nothing here needs this machine's name, and a lookup may hang without a network.
-            "--force",
-            "--skip-test-db",
-            f"--datadir={unfinished}",
-            *_SMALL,
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
+    try:
+        program.install(unfinished)
+    except PeerError:
         shutil.rmtree(unfinished)
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
-        raise PeerError(
-            f"mariadb-install-db failed with status {done.returncode}",
-            peer="mariadb-install-db",
-            phase="install",
-            hint=f"is there room in {directory}? It said:\n{tail}",
-        )
+        raise
     return unfinished.rename(template)
-
-
-def _program(name: str) -> str:
-    # mariadbd stands in /usr/sbin, which an ordinary user's PATH lacks.
-    found = shutil.which(
-        name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin"
-    )
-    if found is None:
-        raise PeerError(
-            f"{name} is not installed",
-            peer="mariadbd",
-            phase="start",
-            hint="as root: apt-get install --no-install-recommends"
-            " mariadb-server-core mariadb-client",
-        )
-    return found
-
-
-def _run_as() -> list[str]:
-    # mariadbd refuses to run as root unless told so by name.
-    return ["--user=root"] if os.geteuid() == 0 else []
 
 
 def _socket_path(home: Path) -> Path:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.memory import Memory
 from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.scope.definition import Definition
-from binlane.store.catalog import Mark
+from binlane.store.catalog import CUT, Mark
 from binlane.store.disk import NO_ROOM, Disk, DiskFile
 from binlane.store.file_facts import FileFacts, closed_files
 from binlane.store.files import (
@@ -183,6 +183,11 @@ class Binlog:
         return self._head.format_description.format
 
     @property
+    def server_id(self) -> int:
+        """In the headers of the events that binlane itself writes: the source's."""
+        return self._head.server_id
+
+    @property
     def size_bytes(self) -> int:
         """Where the next event group will stand in the last file."""
         return self._written + len(self._pending)
@@ -214,6 +219,11 @@ class Binlog:
         return self._next_memory or self._memory
 
     @property
+    def failure(self) -> str:
+        """Why it is closed to writing until it is opened anew; empty while it is not."""
+        return self._failure
+
+    @property
     def clock_base(self) -> int:
         """What is added to the logical timestamps of a MySQL source."""
         return self._clock_base
@@ -221,23 +231,6 @@ class Binlog:
     def files(self) -> tuple[BinlogFile, ...]:
         """Its files, oldest first, with their published sizes."""
         return self._published.files
-
-    def remember(self, memory: Memory) -> None:
-        """Take what is to be remembered behind the group that is appended or passed next.
-
-        What stands behind the mark from here on is cut off by a recovery, until a `sync` has saved
-        both: so no group is ever there without what it left to remember.
-
-        Raises:
-            StoreError: As `append`.
-        """
-        if memory == self.memory:
-            return
-        if not self._is_memory_due:
-            self.sync(force=True)
-            self._is_memory_due = True
-            self._save()
-        self._next_memory = memory
 
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
@@ -311,14 +304,41 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
-        self._take_memory()
-        self._position = self._position.union(position)
+        is_ahead = position is self._position or position.includes(self._position)
+        self._position = position if is_ahead else self._position.union(position)
+        self._settle_memory()
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
-        self._take_memory()
         if not self._position.covers(gtid):
             self._position = self._position.advance(gtid)
+        self._settle_memory()
+
+    def remember(self, memory: Memory) -> None:
+        """Take what is to be remembered behind the group that is appended or passed next.
+
+        No file tells it. So a recovery cuts off what stands behind the mark from here on, until
+        that group and a mark with its memory are on disk, which they are once it is passed.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if memory == self.memory:
+            return
+        if not self._is_memory_due:
+            self.sync(force=True)
+            self._is_memory_due = True
+            self._save()
+        self._next_memory = memory
+
+    def _take_memory(self) -> None:
+        """The group is there that the next memory is behind of."""
+        self._memory, self._next_memory = self._next_memory or self._memory, None
+
+    def _settle_memory(self) -> None:
+        """The group is passed whose memory is due."""
+        if self._is_memory_due:
+            self.sync(force=True)
 
     def sync(self, *, force: bool = False) -> None:
         """Write what was appended, force it to disk as `sync_binlog` says, and publish it.
@@ -330,20 +350,88 @@ class Binlog:
             StoreError: As `append`.
         """
         self._take_memory()
-        force |= self._is_memory_due
-        with self._failing():
-            self._write()
-            every = self._settings.sync_binlog
-            if force or (every and self._groups_unsynced >= every):
-                self._sync_file()
-        self._publish()
+        self.write()
+        if self.wants_force(always=force):
+            self.force()
+        self.publish()
         is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
         if force or is_due:
             self._is_memory_due = False
             self._save()
+        self.purge_if_due()
+
+    def write(self) -> None:
+        """Write what was appended, as the first step of a `sync` whose steps follow one by one.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        with self._failing():
+            self._write()
+
+    def wants_force(self, *, always: bool = False) -> bool:
+        """Whether what was written must be forced to disk before it is published.
+
+        Args:
+            always: Whatever the settings say.
+        """
+        every = self._settings.sync_binlog
+        is_due = always or (every > 0 and self._groups_unsynced >= every)
+        return is_due and self._has_unsynced
+
+    def force(self) -> None:
+        """Force what was written to disk; alone of all steps it may run beside others' in a thread.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        with self._failing():
+            self._sync_file()
+
+    def publish(self) -> bool:
+        """Let readers know what was written; whether there is anything new."""
+        return self._publish()
+
+    def purge_if_due(self) -> None:
+        """Purge as the settings say, where a file ended since.
+
+        Raises:
+            StoreError: As `append`.
+        """
         if self._is_purge_due:
             self._is_purge_due = False
             self._purge_as_set()
+
+    def take_mark(self) -> tuple[Mark | None, list[BinlogFile]]:
+        """What the catalog must be told that it was not told yet: the mark, and closed files.
+
+        What was published must have been forced to disk.
+        """
+        self._is_memory_due &= self._published_memory != self.memory
+        mark = self._mark()
+        if mark == self._saved:
+            return None, []
+        files, self._facts_unsaved = self._facts_unsaved, []
+        self._saved, self._saved_at = mark, time.monotonic()
+        return mark, files
+
+    @property
+    def mark(self) -> Mark:
+        """What is published, of which `sync` with `force` sees to it that it is on disk."""
+        return self._mark()
+
+    def note_closed(self, files: Sequence[BinlogFile]) -> None:
+        """Note in the catalog what `take_mark` gave; any thread may.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        if self._facts and files:
+            self._facts.save(files)
+
+    def lose_mark(self) -> None:
+        """What `take_mark` gave could not be saved: let it be given again."""
+        self._saved = None
 
     def rotate(self, timestamp: int) -> None:
         """Begin a new file.
@@ -453,10 +541,6 @@ class Binlog:
         """Let go of the files as they are: the binlog is dropped, or the store did not open."""
         self._file.close()
 
-    def _take_memory(self) -> None:
-        """The group is there that the next memory is behind of."""
-        self._memory, self._next_memory = self._next_memory or self._memory, None
-
     @property
     def _holds_groups(self) -> bool:
         return self.size_bytes > self._head.size_bytes
@@ -492,15 +576,7 @@ class Binlog:
 
     def _save(self) -> None:
         """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
-        mark = Mark(
-            end=self.end,
-            position=self.position,
-            clock=self._clock,
-            clock_base=self._clock_base,
-            prepared=self._published_prepared,
-            memory=self._published_memory.encode(),
-            is_cut=self._is_memory_due,
-        )
+        mark = self._mark()
         if mark != self._saved:
             with self._failing():
                 self._sync_file()
@@ -511,23 +587,34 @@ class Binlog:
             self._saved = mark
         self._saved_at = time.monotonic()
 
-    def _publish(self) -> None:
+    def _mark(self) -> Mark:
+        return Mark(
+            end=self.end,
+            position=self.position,
+            clock=self._clock,
+            clock_base=self._clock_base,
+            prepared=self._published_prepared,
+            memory=(CUT if self._is_memory_due else "") + self._published_memory.encode(),
+        )
+
+    def _publish(self) -> bool:
         """Make what is written known, if there is anything new."""
         before = self._published
         self._published_memory = self._memory
-        if self._written != before.last.size_bytes or self._position != before.position:
-            last = replace(before.last, size_bytes=self._written)
-            self._published = replace(before, last=last, position=self._position)
-            self._published_prepared = self._prepared
-            if self._groups and self._tail and self._groups.is_due(self._written):
-                self._groups.reach(self._written, self._position, self._tail)
+        if self._written == before.last.size_bytes and self._position == before.position:
+            return False
+        last = replace(before.last, size_bytes=self._written)
+        self._published = replace(before, last=last, position=self._position)
+        self._published_prepared = self._prepared
+        if self._groups and self._tail and self._groups.is_due(self._written):
+            self._groups.reach(self._written, self._position, self._tail)
+        return True
 
     def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
         """End this file and begin the next; only the index makes it so."""
         closed, last = self._published.closed, self._published.last
         following = self._following_name()
-        self._published_prepared = self._prepared
-        self._published_memory = self._memory
+        self._published_prepared, self._published_memory = self._prepared, self._memory
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )
@@ -615,7 +702,7 @@ class Binlog:
         except (OSError, StoreError):
             return False
         self._written, self._position = end.position, self.position
-        self._prepared = self._published_prepared
-        self._memory, self._next_memory = self._published_memory, None
+        self._prepared, self._memory = self._published_prepared, self._published_memory
+        self._next_memory = None
         self._has_unsynced = True
         return True

@@ -11,7 +11,7 @@ import pytest
 from tests.differential.logging import cases
 from tests.differential.logging.generator import Generator
 from tests.differential.logging.recorder import Recorder
-from tests.differential.logging.servers import mariadb, mysql, mysql_folder
+from tests.differential.logging.servers import mariadb, mysql
 from tests.differential.logging.sessions import first_difference
 from tests.differential.logging.shrinking import Found, run, shrunk
 
@@ -31,10 +31,7 @@ def recorder(
         if request.param == "mariadb":
             server = stack.enter_context(mariadb(directory))
         else:
-            folder = mysql_folder()
-            if folder is None:
-                pytest.skip("BINLANE_MYSQL names no folder with MySQL")
-            server = stack.enter_context(mysql(directory, folder))
+            server = stack.enter_context(mysql(directory))
         made = Recorder(server)
         stack.callback(made.close)
         yield made

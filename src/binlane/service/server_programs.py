@@ -1,0 +1,205 @@
+"""The programs that a private server can be: MariaDB as installed, MySQL as installed or unpacked.
+
+Here stands what differs between them: where the program is and how a data directory is made. How a
+server is run is `private_server`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from binlane.errors import PeerError
+
+_MYSQLD_IN_FOLDER: Final = "/usr/sbin/mysqld"
+_ASKING_TIMEOUT_S: Final = 30
+
+
+class ServerProgram(Protocol):
+    """One server's program."""
+
+    @property
+    def scheme(self) -> str:
+        """`mariadb` or `mysql`, as URLs of such a server begin."""
+        ...
+
+    def command(self, *, data: Path) -> list[str]:
+        """The command line that runs it on a data directory, without what the caller decides.
+
+        Raises:
+            PeerError: If it is not installed.
+        """
+        ...
+
+    def install(self, data: Path) -> None:
+        """Fill an empty data directory; `root` has no password.
+
+        Raises:
+            PeerError: If it is not installed, or fails.
+        """
+        ...
+
+
+class MariadbProgram:
+    """`mariadbd` as this machine has it."""
+
+    scheme = "mariadb"
+    _SMALL: Final = ("--innodb-log-file-size=16M", "--innodb-buffer-pool-size=64M")
+    _HINT: Final = (
+        "as root: apt-get install --no-install-recommends mariadb-server-core mariadb-client"
+    )
+
+    def command(self, *, data: Path) -> list[str]:
+        """As `ServerProgram`."""
+        return [
+            self._program("mariadbd"),
+            "--no-defaults",
+            *_run_as(),
+            f"--datadir={data}",
+            *self._SMALL,
+        ]
+
+    def install(self, data: Path) -> None:
+        """As `ServerProgram`."""
+        _install(
+            [
+                self._program("mariadb-install-db"),
+                "--no-defaults",
+                *_run_as(),
+                "--auth-root-authentication-method=normal",
+                # Nothing here needs this machine's name, and a lookup may hang without a network.
+                "--force",
+                "--skip-test-db",
+                f"--datadir={data}",
+                *self._SMALL,
+            ]
+        )
+
+    def _program(self, name: str) -> str:
+        found = _which(name)
+        if found is None:
+            raise PeerError(
+                f"{name} is not installed", peer="mariadbd", phase="start", hint=self._HINT
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class MysqlProgram:
+    """`mysqld` as this machine has it, or of a folder that `tools/unpack-mysql` filled.
+
+    Attributes:
+        folder: Holds `exec`, which runs a program of the folder; None takes the machine's `mysqld`.
+    """
+
+    folder: Path | None = None
+
+    @property
+    def scheme(self) -> str:
+        """As `ServerProgram`."""
+        return "mysql"
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it can be started."""
+        return self._mysqld() is not None
+
+    def command(self, *, data: Path) -> list[str]:
+        """As `ServerProgram`."""
+        mysqld = self._mysqld()
+        if mysqld is None:
+            raise PeerError(
+                "MySQL's mysqld is not installed"
+                if self.folder is None
+                else f"no MySQL is unpacked in {self.folder}",
+                peer="mysqld",
+                phase="start",
+                hint="./run demo --mysql and tools/unpack-mysql FOLDER get MySQL from Debian"
+                " into a folder; nothing is installed",
+            )
+        return [
+            *mysqld,
+            "--no-defaults",
+            *_run_as(),
+            *self._places(),
+            f"--datadir={data}",
+            "--innodb-redo-log-capacity=16M",
+            "--innodb-buffer-pool-size=64M",
+            "--mysqlx=OFF",
+        ]
+
+    def install(self, data: Path) -> None:
+        """As `ServerProgram`."""
+        # A log would be copied with the data, and its GTIDs with it.
+        _install([*self.command(data=data), "--initialize-insecure", "--skip-log-bin"])
+        # It holds the server's UUID; every copy of the data is a server of its own.
+        (data / "auto.cnf").unlink(missing_ok=True)
+
+    def _mysqld(self) -> list[str] | None:
+        if self.folder is not None:
+            program = self.folder / "exec"
+            return [os.fspath(program), _MYSQLD_IN_FOLDER] if program.exists() else None
+        found = _which("mysqld")
+        # MariaDB's packages have a program of this name, too.
+        return [found] if found is not None and _is_mysql(found) else None
+
+    def _places(self) -> list[str]:
+        """Where a server that stands in a folder finds what it was built to find in the root."""
+        if self.folder is None:
+            return []
+        usr = self.folder / "usr"
+        return [
+            f"--basedir={usr}",
+            f"--plugin-dir={usr}/lib/mysql/plugin",
+            f"--lc-messages-dir={usr}/share/mysql",
+            f"--character-sets-dir={usr}/share/mysql/charsets",
+        ]
+
+
+MARIADB: Final = MariadbProgram()
+"""The machine's own MariaDB."""
+
+
+def _install(command: Sequence[str]) -> None:
+    done = subprocess.run(  # noqa: S603 - our own command line
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        name = Path(command[0]).name
+        tail = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
+        raise PeerError(
+            f"making a data directory failed with status {done.returncode}",
+            peer=name,
+            phase="install",
+            hint=f"is there room for it? {name} said:\n{tail}",
+        )
+
+
+def _which(name: str) -> str | None:
+    # Servers stand in /usr/sbin, which an ordinary user's PATH lacks.
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/local/sbin"
+    return shutil.which(name, path=path)
+
+
+def _is_mysql(program: str) -> bool:
+    try:
+        said = subprocess.run(  # noqa: S603 - found on the PATH
+            [program, "--no-defaults", "--version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_ASKING_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return said.returncode == 0 and "MariaDB" not in said.stdout
+
+
+def _run_as() -> list[str]:
+    # Servers refuse to run as root unless told so by name.
+    return ["--user=root"] if os.geteuid() == 0 else []
