@@ -296,10 +296,11 @@ class Capture:
         while True:
             room = stream.room
             count = connection.read_into(room)
-            pending = connection.pending
             if count:
                 self.heard_at_s = time.monotonic()
-            has_more = bool(pending) or (count == len(room) and taken < _TURN_BYTES)
+            # TLS gives a record at a time, and may hold one that no selector tells of.
+            may_follow = count == len(room) or (connection.is_tls and count > 0)
+            has_more = (may_follow and taken < _TURN_BYTES) or connection.pending > 0
             for item in stream.feed(count, has_more=has_more):
                 if isinstance(item, EventGroup) and not item.is_complete:
                     logger.warning(
