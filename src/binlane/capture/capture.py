@@ -113,13 +113,13 @@ class Capture:
     def identity(self) -> SourceIdentity | None:
         """What to remember with `position`, to be given to the next capture of this source."""
         stream = self._stream
-        if stream is None or self.facts is None or not stream.created:
-            return self._identity
-        return SourceIdentity(
-            server=self.facts.identity,
-            file_position=stream.file_position,
-            created=stream.created,
-        )
+        if stream is not None and self.facts is not None and stream.created:
+            self._identity = SourceIdentity(
+                server=self.facts.identity,
+                file_position=stream.file_position,
+                created=stream.created,
+            )
+        return self._identity
 
     @property
     def is_connected(self) -> bool:

@@ -104,7 +104,7 @@ class RawStream:
         position: Every group up to here was given; None until the source says where it starts.
         first_position: Where that was.
         format_description: Of the source's current file; None before the first.
-        created: When that file was begun, in seconds since 1970; 0 before the first.
+        created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
         has_progressed: Whether a group or a heartbeat came: the dump works.
         has_ended: Whether the source ended the dump without an error.
     """
@@ -303,6 +303,8 @@ class RawStream:
             yield self._take_format(event, body)
         elif isinstance(body, RotateEvent):
             yield from self._cut_off()
+            if body.file != self._file:
+                self.created = 0
             self._file = body.file
             self._stand_at(body.position)
 

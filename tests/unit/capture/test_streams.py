@@ -343,6 +343,20 @@ def test_a_group_that_a_crash_cut_off_is_not_complete(make: Maker) -> None:
 
 
 @BOTH
+def test_a_file_is_of_no_time_until_it_says_so(make: Maker) -> None:
+    stream = make(CRC, GtidPosition())
+    list(received(stream, frames(head(1000), 1)))
+    created = stream.created
+    assert created
+    again = frames([rotate("binlog.000009", 1000)], 3)
+    assert not list(received(stream, again))
+    assert stream.created == created
+    assert not list(received(stream, frames([rotate("binlog.000010")], 4)))
+    assert stream.created == 0
+    assert stream.file_position == FilePosition("binlog.000010", 4)
+
+
+@BOTH
 def test_heartbeats_only_say_that_the_dump_works(make: Maker) -> None:
     stream = make(CRC, GtidPosition())
     beat = packet(HeartbeatEvent(file="binlog.000009"), EventType.HEARTBEAT, next_position=1000)
