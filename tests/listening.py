@@ -20,6 +20,7 @@ from binlane.gateway.transport import Gateway
 from binlane.service.binlogs import Binlogs
 from binlane.service.private_server import PrivateServer
 from binlane.service.statements import Statements
+from binlane.store.disk import Disk, LocalDisk
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 
@@ -43,10 +44,12 @@ class ListeningPort:
         *,
         max_binlog_size_bytes: int = 1 << 30,
         is_by_socket: bool = False,
+        disk: Disk | None = None,
     ) -> None:
         self._source = source
         self._source_socket = str(source.socket_path) if is_by_socket else None
         self._data_dir = data_dir
+        self._disk = disk or LocalDisk()
         self._settings = StoreSettings(max_binlog_size_bytes=max_binlog_size_bytes)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="listening port")
@@ -71,6 +74,17 @@ class ListeningPort:
                 cursor.execute(statement)
             return tuple(cursor.fetchall())
 
+    def info(self, statement: str) -> str:
+        """What the answer to a statement says for people."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            result: Any = connection._result  # type: ignore[attr-defined]  # nothing else has it
+            return bytes(result.message or b"").decode()
+
+    def state(self, name: str) -> str:
+        """What SHOW BINLOGS says of how a binlog fares."""
+        return str(next(row[7] for row in self.execute("SHOW BINLOGS") if row[0] == name))
+
     def file(self, name: str) -> Path:
         """Where a binlog file stands."""
         return self._data_dir / "binlogs" / name.rpartition(".")[0] / name
@@ -92,7 +106,7 @@ class ListeningPort:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._store = Store.open(self._data_dir, self._settings)
+        self._store = Store.open(self._data_dir, self._settings, disk=self._disk)
         source = SourceSettings(url=ServerUrl.parse(self._source.url))
         self.binlogs = Binlogs(self._store, source)
         self.binlogs.start()
