@@ -152,7 +152,6 @@ class Capture:
             PeerError: If the source cannot be reached, refuses, or is not the one that it was;
                 `is_transient` says whether another attempt may help by itself.
             ConfigError: If a setting is wrong, or the source's log cannot be the ground truth.
-            StoreError: If the folder for large transactions cannot be used.
         """
         self.close()
         self._spill.clean()
