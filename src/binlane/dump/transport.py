@@ -24,9 +24,10 @@ from binlane.dump.start import (
     gtids_ahead,
 )
 from binlane.errors import CodecError, StatementError
-from binlane.positions import FilePosition, Position
+from binlane.positions import FilePosition, GtidSet, Position
 from binlane.store.files import BinlogFile
 from binlane.store.group_points import group_index
+from binlane.store.held_gtids import first_lacking
 from binlane.store.live import LiveBinlog
 
 _CHUNK: Final = 512 << 10
@@ -139,6 +140,9 @@ class _Stream:
             source_id=self._source_id,
         )
         file = file_for(connect_state, published.files)
+        if isinstance(connect_state, GtidSet):
+            left = published.files[published.files.index(file) :]
+            file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
         return file, _read_head(file), BEGINNING
 
     async def _skip_done(self, file: BinlogFile, stream: BinaryIO, connect_state: Position) -> None:
