@@ -26,8 +26,27 @@ VARIABLES = {
     "binlog_format": "ROW",
     "binlog_row_image": "FULL",
     "binlog_row_metadata": "FULL",
+    "binlog_checksum": "CRC32",
     "gtid_binlog_pos": "0-1-4",
+    "gtid_binlog_state": "0-1-4",
+    "gtid_strict_mode": "ON",
 }
+MYSQL_VARIABLES = {
+    "version": "9.7.4",
+    "server_id": "1",
+    "server_uuid": "95e573e5-e685-11f1-9e4d-02fc00000001",
+    "log_bin": "ON",
+    "binlog_format": "ROW",
+    "binlog_row_image": "FULL",
+    "binlog_row_metadata": "FULL",
+    "binlog_checksum": "CRC32",
+    "log_replica_updates": "ON",
+    "gtid_mode": "ON",
+    "enforce_gtid_consistency": "ON",
+    "gtid_executed": "95e573e5-e685-11f1-9e4d-02fc00000001:1-9:tagx:1-2",
+    "gtid_purged": "95e573e5-e685-11f1-9e4d-02fc00000001:1-3",
+}
+GRANT = "GRANT REPLICATION SLAVE ON *.* TO `binlane`@`%`"
 
 
 def dump_packets(name: str) -> list[bytes]:
@@ -63,7 +82,8 @@ def preparation(
     """Answers to everything between the login and the dump.
 
     Args:
-        variables: The answer to SHOW GLOBAL VARIABLES.
+        variables: The answer to SHOW GLOBAL VARIABLES; the account and its grants follow.
         answers_at_start: To what is asked to find the start.
     """
-    return [rows(*variables.items()), *answers_at_start, [OK], rows(["CRC32"]), [OK]]
+    facts = [rows(*variables.items()), rows(["binlane@%"]), rows([GRANT])]
+    return [*facts, *answers_at_start, [OK], rows(["CRC32"]), [OK]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,15 +13,14 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.capture.settings import SourceSettings, StartAt
-from binlane.capture.transport import Capture
+from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
-from binlane.positions import mariadb_position
 from binlane.service.binlogs import Binlogs
 from binlane.service.private_server import PrivateServer
 from binlane.service.statements import Statements
+from binlane.store.disk import Disk, LocalDisk
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 
@@ -46,14 +44,15 @@ class ListeningPort:
         *,
         max_binlog_size_bytes: int = 1 << 30,
         is_by_socket: bool = False,
+        disk: Disk | None = None,
     ) -> None:
         self._source = source
         self._source_socket = str(source.socket_path) if is_by_socket else None
         self._data_dir = data_dir
+        self._disk = disk or LocalDisk()
         self._settings = StoreSettings(max_binlog_size_bytes=max_binlog_size_bytes)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="listening port")
-        self._tasks: list[asyncio.Task[None]] = []
         self.port = 0
         self.binlogs: Binlogs
         self.statements: Statements
@@ -74,6 +73,17 @@ class ListeningPort:
             for statement in statements:
                 cursor.execute(statement)
             return tuple(cursor.fetchall())
+
+    def info(self, statement: str) -> str:
+        """What the answer to a statement says for people."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            result: Any = connection._result  # type: ignore[attr-defined]  # nothing else has it
+            return bytes(result.message or b"").decode()
+
+    def state(self, name: str) -> str:
+        """What SHOW BINLOGS says of how a binlog fares."""
+        return str(next(row[7] for row in self.execute("SHOW BINLOGS") if row[0] == name))
 
     def file(self, name: str) -> Path:
         """Where a binlog file stands."""
@@ -96,32 +106,24 @@ class ListeningPort:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._store = Store.open(self._data_dir, self._settings)
-        self.binlogs = Binlogs(self._store)
+        self._store = Store.open(self._data_dir, self._settings, disk=self._disk)
+        source = SourceSettings(url=ServerUrl.parse(self._source.url))
+        self.binlogs = Binlogs(self._store, source)
+        self.binlogs.start()
         settings = GatewaySettings(
             port=0,
             source_host=self._source.host,
             source_port=self._source.port,
             source_socket=self._source_socket,
         )
-        self.statements = Statements(self.binlogs, self._store.next_log_id)
+        self.statements = Statements(self.binlogs, self._store.history)
         self._gateway = Gateway(settings, self.statements)
         await self._gateway.start()
         self.port = self._gateway.port
-        self._capture = asyncio.create_task(self._feed())
-
-    async def _feed(self) -> None:
-        source = SourceSettings(url=ServerUrl.parse(self._source.url))
-        done = self._store.source_position()
-        start = mariadb_position(done) if done else StartAt.NOW
-        async with aclosing(Capture(source, start).batches()) as batches:
-            async for groups in batches:
-                await self.binlogs.apply(groups)
 
     async def _stop(self) -> None:
-        self._capture.cancel()
-        await asyncio.gather(self._capture, return_exceptions=True)
         await self._gateway.stop()
+        await self.binlogs.stop()
         self._store.close()
 
 

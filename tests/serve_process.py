@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,7 +36,28 @@ class ServeProcess:
         port: Where it listens, the same after each start.
     """
 
-    def __init__(self, directory: Path, source: PrivateServer, *, extra: str = "") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        source: PrivateServer,
+        *,
+        extra: str = "",
+        capture: str = "",
+        listen: str = "",
+        source_host: str = "127.0.0.1",
+        prefix: Sequence[str] = (),
+    ) -> None:
+        """Prepare; `start` or `with` starts it.
+
+        Args:
+            directory: Is made.
+            source: The server to capture.
+            extra: Further sections of the configuration.
+            capture: Further lines of its section `[source]`.
+            listen: Further lines of its section `[listen]`.
+            source_host: By which address the source is reached.
+            prefix: A program with arguments that runs the command behind it.
+        """
         self.directory = directory
         self.source = source
         self.port = 0
@@ -42,13 +65,18 @@ class ServeProcess:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "secret").write_text(PASSWORD)
         self._extra = extra
+        self._capture = capture
+        self._listen = listen
+        self._source_host = source_host
+        self._prefix = tuple(prefix)
 
     def _configure(self) -> Path:
         path = self.directory / "binlane.toml"
         path.write_text(
             'data_dir = "data"\n[source]\n'
-            f'url = "mariadb://{ADMIN}@127.0.0.1:{self.source.port}"\n'
-            f'password_file = "secret"\n[listen]\nport = {self.port}\n' + self._extra
+            f'url = "mariadb://{ADMIN}@{self._source_host}:{self.source.port}"\n'
+            f'password_file = "secret"\n{self._capture}\n[listen]\nport = {self.port}\n{self._listen}\n'
+            + self._extra
         )
         return path
 
@@ -63,12 +91,22 @@ class ServeProcess:
 
     def start(self) -> Self:
         """Start it and wait until it takes logins."""
+        self.spawn()
+        ready = self.directory / "port"
+        wait_until(lambda: ready.exists() or not self.is_running)
+        assert ready.exists(), self.log
+        self.port = int(ready.read_text())
+        return self
+
+    def spawn(self) -> None:
+        """Start it and do not wait."""
         ready = self.directory / "port"
         ready.unlink(missing_ok=True)
         config = self._configure()
         with (self.directory / "serve.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
+                    *self._prefix,
                     *(sys.executable, "-m", "binlane", "serve"),
                     *("--config", str(config), "--port-file", str(ready)),
                 ],
@@ -76,13 +114,31 @@ class ServeProcess:
                 stderr=log,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )
-        wait_until(lambda: ready.exists() or self._process_has_ended())
-        assert ready.exists(), self.log
-        self.port = int(ready.read_text())
-        return self
 
-    def _process_has_ended(self) -> bool:
-        return self._process is not None and self._process.poll() is not None
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def process_id(self) -> int:
+        """Of the running process."""
+        assert self._process is not None, "it is not running"
+        return self._process.pid
+
+    @property
+    def http_port(self) -> int:
+        """Where it answers over HTTP, from its log."""
+        *_, line = (line for line in self.log.splitlines() if "(HTTP)" in line)
+        return int(line.split(" (HTTP)")[0].rpartition(":")[2])
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask over HTTP; status and text."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}") as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
 
     def kill(self) -> None:
         """SIGKILL."""

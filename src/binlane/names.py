@@ -14,11 +14,22 @@ def quote(identifier: str) -> str:
     return "`" + identifier.replace("`", "``") + "`"
 
 
+def folded(name: str) -> str:
+    """A name in lower case, a character at a time, as servers fold it that do not tell case apart.
+
+    Python's own `lower` also looks at what stands around a letter, and may give two for one.
+    """
+    if name.isascii():
+        return name.lower()
+    return "".join(character.lower()[0] for character in name)
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
     """A table (or view, or sequence) with its database.
 
-    Names are compared as they are, as servers do with `lower_case_table_names=0`.
+    Names are compared as they are, as servers do with `lower_case_table_names=0`; who does not tell
+    case apart compares what is `folded`.
     """
 
     database: str
@@ -31,3 +42,8 @@ class TableName:
     def plain(self) -> str:
         """The name without quotes, `shop.orders`, for paths and columns."""
         return f"{self.database}.{self.table}"
+
+    @property
+    def folded(self) -> TableName:
+        """The name in lower case."""
+        return TableName(folded(self.database), folded(self.table))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from binlane.store.reading import StoreReader
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify
@@ -49,4 +50,33 @@ def test_what_was_synced_before_sigkill_is_there_and_nothing_is_doubled(tmp_path
             held = sequences(stored(store.binlogs["orders"]))
         assert held == list(range(1, len(held) + 1))
         assert len(held) >= last > kill * 60
+    assert not list(verify([tmp_path]))
+
+
+_HALF_DONE = """
+import os
+import signal
+import sys
+from pathlib import Path
+from binlane.store.catalog import Catalog
+from binlane.store.database import Database
+
+database = Database.open(Catalog.path_in(Path(sys.argv[1])))
+with database.transaction() as connection:
+    connection.execute("PRAGMA cache_size = 1")  # so that pages reach the file before the end
+    connection.execute("UPDATE binlogs SET name = 'other'")
+    for number in range(500):
+        connection.execute("INSERT INTO source VALUES (?, 'mariadb')", ("x" * 500,))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_transaction_of_the_catalog_that_sigkill_cut_off_is_taken_back_by_who_reads(
+    tmp_path: Path,
+) -> None:
+    with Store.open(tmp_path, SETTINGS) as store:
+        create(store)
+    subprocess.run([sys.executable, "-c", _HALF_DONE, tmp_path], cwd=ROOT, check=False)
+    assert list(tmp_path.glob("*-journal")), "nothing was half done"
+    assert StoreReader(tmp_path).names() == ("orders",)
     assert not list(verify([tmp_path]))

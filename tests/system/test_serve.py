@@ -7,8 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +74,11 @@ def replicate(serve: ServeProcess, replica: PrivateServer, file: str) -> None:
         "MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1",
         "START SLAVE",
     )
+
+
+def state(serve: ServeProcess, name: str) -> str:
+    """What SHOW BINLOGS says."""
+    return str(next(row[7] for row in serve.execute("SHOW BINLOGS") if row[0] == name))
 
 
 def slave_status(replica: PrivateServer) -> dict[str, object]:
@@ -158,16 +161,26 @@ def test_without_binlogs_an_old_position_does_not_matter(
     assert serve.gtids("b") == ["0-1-1"]
 
 
-def test_what_another_attempt_cannot_mend_ends_it(source: PrivateServer, tmp_path: Path) -> None:
+def test_what_the_source_refuses_stops_binlogs_until_it_does_not(
+    source: PrivateServer, tmp_path: Path
+) -> None:
     with ServeProcess(tmp_path / "serve", source) as serve:
+        serve.execute("CREATE BINLOG 'b'")
         serve.stop()
+        create_tables(source)
         (serve.directory / "secret").write_text("wrong")
         serve.start()
-        assert serve.wait() == 3
-        last, hint = serve.log.splitlines()[-2:]
-        assert last.startswith("binlane: ")
-        assert "Access denied" in last
-        assert hint.startswith("hint: ")
+        wait_until(lambda: state(serve, "b").startswith("STOPPED: "))
+        assert "Access denied" in state(serve, "b")
+        with pytest.raises(pymysql.MySQLError, match=r"is not complete up to .*Access denied"):
+            serve.execute("SHOW MASTER STATUS 'b'")
+        with pytest.raises(pymysql.MySQLError, match=r"not been reached yet: .*Access denied"):
+            serve.execute("CREATE BINLOG 'c'")
+        (serve.directory / "secret").write_text(PASSWORD)
+        serve.execute("START BINLOG 'b'")
+        serve.wait_until_complete("b")
+        assert state(serve, "b") == "OPEN"
+        assert len(serve.gtids("b")) == 2
         assert "Traceback" not in serve.log
 
 
@@ -334,20 +347,9 @@ def test_healthz_metrics_and_api(source: PrivateServer, tmp_path: Path) -> None:
     extra = "[http]\nport = 0\n"
     with ServeProcess(tmp_path / "http", source, extra=extra) as serve:
         serve.execute("CREATE BINLOG 'b'")
-        wait_until(lambda: "(HTTP)" in serve.log)
-        line = next(line for line in serve.log.splitlines() if "(HTTP)" in line)
-        port = int(line.split(" (HTTP)")[0].rpartition(":")[2])
-
-        def get(path: str) -> str:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
-                    return str(answer.read().decode())
-            except urllib.error.HTTPError as error:
-                return str(error)
-
-        wait_until(lambda: get("/healthz").strip() == "ok")
-        assert 'binlane_binlog_position_bytes{binlog="b"}' in get("/metrics")
-        assert '"name": "b"' in get("/api/binlogs")
+        wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+        assert 'binlane_binlog_position_bytes{binlog="b"}' in serve.get("/metrics")[1]
+        assert '"name": "b"' in serve.get("/api/binlogs")[1]
 
 
 @pytest.mark.rule("000:alter-log-all")

@@ -1,4 +1,4 @@
-"""Packets of a dump → event groups.
+"""What a source sends → event groups, event by event: the reference, and the way without kernels.
 
 A group is held in memory until its last event has come, however large it is.
 """
@@ -6,14 +6,24 @@ A group is held in memory until its last event has come, however large it is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from binlane.capture.order import passed
+from binlane.client.dialogue import refusal
 from binlane.client.packet_events import PacketEvents, is_artificial
-from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.format import Format
-from binlane.codec.heartbeat import HeartbeatEvent
+from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.codec.packets.framing import PacketSplitter
+from binlane.codec.packets.replies import is_eof, is_error
 from binlane.codec.transaction import GtidListEvent
-from binlane.grouping.event_group import EventGroup, Grouper
-from binlane.positions import FilePosition, GtidPosition
+from binlane.errors import CodecError, PeerError
+from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, Grouper
+from binlane.grouping.fragments import Fragments
+from binlane.positions import FilePosition, Position
+
+_CAME_BYTES: Final = 1 << 19
 
 
 class EventStream:
@@ -22,21 +32,33 @@ class EventStream:
     Attributes:
         position: Every group up to here has been given; None until the source says where the
             dump starts.
+        first_position: Where that was.
+        created: When the current file was begun, in seconds since 1970; 0 before the first.
         has_progressed: Whether a group or a heartbeat came: the dump works.
+        has_ended: Whether the source ended the dump without an error.
     """
 
-    def __init__(self, format_: Format, position: GtidPosition | None) -> None:
-        """Start before the first packet.
+    def __init__(self, format_: Format, position: Position | None, *, peer: str) -> None:
+        """Start before the first packet that answers the command.
 
         Args:
             format_: As for `PacketEvents`.
-            position: Where the dump was asked to start; None for the beginning of a file, whose
-                GTID_LIST then says it.
+            position: Where the dump was asked to start; None for the beginning of a file, which
+                then says it.
+            peer: The source, for messages.
         """
-        self.position = position
+        self.position = self.first_position = position
+        self.created = 0
         self.has_progressed = False
+        self.has_ended = False
+        self._peer = peer
         self._events = PacketEvents(format_)
         self._grouper = Grouper()
+        self._fragments = Fragments()
+        self._splitter = PacketSplitter()
+        self._sequence = 1
+        self._came = bytearray(_CAME_BYTES)
+        self._next_position = 4
 
     @property
     def format_description(self) -> FormatDescriptionEvent | None:
@@ -45,28 +67,75 @@ class EventStream:
 
     @property
     def file_position(self) -> FilePosition:
-        """Where the next event stands in the source's files."""
-        return self._events.file_position
+        """Where the group behind those that were given begins in the source's files."""
+        return FilePosition(self._events.file, self._next_position)
 
-    def feed(self, payload: bytes) -> Iterator[EventGroup]:
+    @property
+    def room(self) -> memoryview:
+        """Where the next bytes of the source belong."""
+        return memoryview(self._came)
+
+    def feed(self, count: int, *, has_more: bool) -> Iterator[EventGroup]:
+        """As `RawStream.feed`."""
+        del has_more
+        try:
+            packets = self._splitter.feed(bytes(self._came[:count]))
+        except CodecError as error:
+            raise PeerError(error.message, peer=self._peer, phase="dump", hint=error.hint) from None
+        for packet in packets:
+            if packet.sequence != self._sequence:
+                raise PeerError(
+                    f"packet {packet.sequence} came where packet {self._sequence} is expected",
+                    peer=self._peer,
+                    phase="dump",
+                )
+            self._sequence = packet.next_sequence
+            yield from self.take(packet.payload)
+
+    def close(self) -> None:
+        """Nothing was put aside."""
+
+    def take(self, payload: bytes) -> Iterator[EventGroup]:
         """Take one packet; give the groups that it completes.
-
-        Control groups are those of the files: artificial events and heartbeats are not among them.
 
         Raises:
             CodecError: With file and position in the source, if the packet holds no event.
+            PeerError: If the source ends the dump with an error, or its GTIDs are out of order.
         """
+        if is_error(payload):
+            raise refusal(payload, peer=self._peer, phase="dump")
+        if is_eof(payload):
+            self.has_ended = True
+            return
         event = self._events.feed(payload)
-        if isinstance(event.body, HeartbeatEvent):
+        if isinstance(event.body, HeartbeatEvent | HeartbeatV2Event):
             self.has_progressed = True
             return
-        self._grouper.file = self._events.file
         if is_artificial(event):
+            if isinstance(event.body, RotateEvent):
+                yield from self._grouper.finish()
+                self._next_position = event.body.position
+            self._grouper.file = self._events.file
             return
-        if isinstance(event.body, GtidListEvent) and self.position is None:
-            self.position = event.body.position
+        if isinstance(event.body, FormatDescriptionEvent):
+            self.created = event.header.timestamp
+        if isinstance(event.body, GtidListEvent | PreviousGtidsEvent) and self.position is None:
+            self.position = self.first_position = event.body.position
+        try:
+            event = self._fragments.feed(event)
+        except CodecError as error:
+            raise error.at(self._events.file, event.position) from None
         for group in self._grouper.feed(event):
-            if group.mariadb_gtid is not None and group.is_complete:
-                self.position = (self.position or GtidPosition()).advance(group.mariadb_gtid)
+            yield from self._given(group)
+
+    def _given(self, group: EventGroup) -> Iterator[EventGroup]:
+        is_description = isinstance(group.events[0].body, FormatDescriptionEvent)
+        if group.is_complete:
+            if group.gtid is not None:
+                self.position = passed(
+                    self.position, group.gtid, at=self.file_position, peer=self._peer
+                )
                 self.has_progressed = True
+            self._next_position = self._events.file_position.position
+        if is_description or group.events[0].header.type_code not in CONTROL_TYPES:
             yield group

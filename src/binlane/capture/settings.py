@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Final
 
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
-from binlane.positions import SERVER_ID_MAX, FilePosition, GtidPosition
+from binlane.positions import SERVER_ID_MAX, FilePosition, GtidPosition, GtidSet
 
 _FIRST_POSITION: Final = 4
 _HEARTBEAT_PERIOD_MIN_S: Final = 0.001
@@ -23,7 +24,7 @@ class StartAt(Enum):
     OLDEST = "oldest"
 
 
-Start = StartAt | GtidPosition | FilePosition
+Start = StartAt | GtidPosition | GtidSet | FilePosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class SourceSettings:
 
 
 def parse_start(text: str, *, key: str = "source.start") -> Start:
-    """Read `now`, `oldest`, a GTID position or `file:position`.
+    """Read `now`, `oldest`, a GTID position or set, or `file:position`.
 
     Raises:
         ConfigError: If it is none of these.
@@ -76,6 +77,9 @@ def parse_start(text: str, *, key: str = "source.start") -> Start:
     words = {start.value: start for start in StartAt}
     if text.strip().lower() in words:
         return words[text.strip().lower()]
+    with suppress(ValueError):
+        if gtid_set := GtidSet.parse(text):
+            return gtid_set
     file, colon, position = text.strip().rpartition(":")
     if colon and file and position.isascii() and position.isdigit():
         return FilePosition(file, max(int(position), _FIRST_POSITION))

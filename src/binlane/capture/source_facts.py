@@ -1,25 +1,51 @@
-"""What a source says of itself, and whether its log can be the ground truth."""
+"""What a source says of itself, and whether its log can be the ground truth.
+
+Every fact that matters becomes a finding: fine, a warning, or what stops capture, with the SQL that
+mends it. Capture raises the first that stops it; `setup --check` prints them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, Self
 
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError
-from binlane.positions import GtidPosition
+from binlane.positions import Gtid, GtidPosition, GtidSet
 
 _VARIABLES: Final = (
     "version",
     "server_id",
-    "gtid_domain_id",
+    "server_uuid",
     "log_bin",
     "binlog_format",
     "binlog_row_image",
     "binlog_row_metadata",
+    "binlog_row_value_options",
+    "binlog_checksum",
+    "lower_case_table_names",
+    "log_slave_updates",
+    "log_replica_updates",
+    "expire_logs_days",
+    "binlog_expire_logs_seconds",
+    # MariaDB's.
+    "gtid_domain_id",
     "gtid_binlog_pos",
+    "gtid_binlog_state",
+    "gtid_slave_pos",
+    "gtid_strict_mode",
+    "encrypt_binlog",
+    "binlog_annotate_row_events",
+    # MySQL's.
+    "gtid_mode",
+    "enforce_gtid_consistency",
+    "gtid_executed",
+    "gtid_purged",
+    "binlog_encryption",
 )
 # SHOW gives those that the server has; a SELECT of @@variables fails at the first that it lacks.
 FACTS_STATEMENT: Final = (
@@ -27,6 +53,59 @@ FACTS_STATEMENT: Final = (
     + ", ".join(f"'{name}'" for name in _VARIABLES)
     + ")"
 )
+ACCOUNT_STATEMENT: Final = "SELECT CURRENT_USER()"
+GRANTS_STATEMENT: Final = "SHOW GRANTS"
+
+_GLOBAL_GRANT: Final = re.compile(r"GRANT (?P<privileges>[A-Z_, ]+) ON \*\.\* TO ")
+_REPLICATION: Final = "REPLICATION SLAVE"
+_OLDEST: Final = {Flavor.MARIADB: (10, 6), Flavor.MYSQL: (8, 0)}
+_NEWEST: Final = {Flavor.MARIADB: (11, 8), Flavor.MYSQL: (9, 7)}
+_SHORT_EXPIRY_S: Final = 86_400
+
+
+class Weight(Enum):
+    """What a finding means for capture."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    STOPS = "stops"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fact of a source, judged.
+
+    Attributes:
+        key: The server's variable, `privilege`, or binlane's setting.
+        value: What it is.
+        wanted: What it should be; empty where anything will do.
+        weight: What that means.
+        reason: What goes wrong as it is; empty where nothing does.
+        mend: Statements for the source, in order, that mend it; empty where none can.
+        note: What else is to be done, such as a restart with an option; mostly empty.
+    """
+
+    key: str
+    value: str
+    wanted: str = ""
+    weight: Weight = Weight.FINE
+    reason: str = ""
+    mend: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether something is to be done about it."""
+        return self.weight is Weight.STOPS or (
+            self.weight is Weight.WARNING and bool(self.mend or self.note)
+        )
+
+    @property
+    def hint(self) -> str:
+        """What to do, in one line."""
+        statements = "; ".join(self.mend)
+        told = f"on the source: {statements}" if statements else ""
+        return "; ".join(filter(None, (told, self.note)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,39 +116,80 @@ class SourceFacts:
         version: Such as `10.11.19-MariaDB-log`.
         flavor: Told by the version.
         server_id: Its own.
-        gtid_domain_id: The domain that it writes by default.
-        has_binlog: Whether it writes a binlog.
-        binlog_format: Default of its sessions: ROW, MIXED or STATEMENT.
-        binlog_row_image: Default of its sessions: FULL, NOBLOB, MINIMAL or FULL_NODUP.
-        binlog_row_metadata: FULL, MINIMAL or NO_LOG.
-        gtid_binlog_position: The last GTID of each domain in its log.
+        server_uuid: MySQL's name of the server; empty of MariaDB.
+        position: Every GTID in its log, and of MySQL also those purged from it.
+        purged: MySQL: the GTIDs that are no more in its log.
+        last_gtids: MariaDB: the last GTID of each domain and server in its log.
+        lower_case_table_names: 0, 1 or 2.
+        account: Who binlane is there, `user@host`; empty where it was not asked.
+        grants: The account's, a line each; empty where they were not asked for.
+        variables: All that was asked for, by name in lower case; those that it lacks are missing.
     """
 
     version: str
     flavor: Flavor
     server_id: int
-    gtid_domain_id: int
-    has_binlog: bool
-    binlog_format: str
-    binlog_row_image: str
-    binlog_row_metadata: str
-    gtid_binlog_position: GtidPosition
+    server_uuid: str
+    position: GtidPosition | GtidSet
+    purged: GtidSet
+    last_gtids: tuple[Gtid, ...]
+    lower_case_table_names: int
+    account: str
+    grants: tuple[str, ...]
+    variables: Mapping[str, str]
 
     @classmethod
-    def of(cls, variables: Mapping[str, str]) -> Self:
-        """Read the rows of `FACTS_STATEMENT`; what an older server lacks has its fixed value."""
+    def of(
+        cls, variables: Mapping[str, str], *, account: str = "", grants: Sequence[str] = ()
+    ) -> Self:
+        """Read the rows of `FACTS_STATEMENT`, and the answers to the two others."""
         version = variables.get("version", "")
+        flavor = flavor_of(version)
+        position: GtidPosition | GtidSet
+        if flavor is Flavor.MARIADB:
+            position = GtidPosition.parse(variables.get("gtid_binlog_pos", ""))
+        else:
+            position = GtidSet.parse(variables.get("gtid_executed", ""))
+        state = variables.get("gtid_binlog_state", "")
         return cls(
             version=version,
-            flavor=flavor_of(version),
+            flavor=flavor,
             server_id=int(variables.get("server_id", "0")),
-            gtid_domain_id=int(variables.get("gtid_domain_id", "0")),
-            has_binlog=variables.get("log_bin", "OFF") == "ON",
-            binlog_format=variables.get("binlog_format", "ROW"),
-            binlog_row_image=variables.get("binlog_row_image", "FULL"),
-            binlog_row_metadata=variables.get("binlog_row_metadata", "NO_LOG"),
-            gtid_binlog_position=GtidPosition.parse(variables.get("gtid_binlog_pos", "")),
+            server_uuid=variables.get("server_uuid", ""),
+            position=position,
+            purged=GtidSet.parse(variables.get("gtid_purged", "")),
+            last_gtids=tuple(Gtid.parse(part) for part in state.split(",") if part.strip()),
+            lower_case_table_names=int(variables.get("lower_case_table_names", "0")),
+            account=account,
+            grants=tuple(grants),
+            variables=variables,
         )
+
+    @property
+    def identity(self) -> str:
+        """What tells the server from others: MySQL's UUID, MariaDB's server id."""
+        return self.server_uuid or str(self.server_id)
+
+    def findings(self, *, server_id: int | None = None) -> list[Finding]:
+        """Everything that was looked at, judged.
+
+        Args:
+            server_id: The id that binlane uses there; None where it is not chosen yet.
+        """
+        return [
+            self._version(),
+            self._server_id(server_id),
+            self._log_bin(),
+            self._wants("binlog_format", "ROW", "its log does not hold whole rows"),
+            self._wants("binlog_row_image", "FULL", "its log does not hold whole rows"),
+            self._row_metadata(),
+            self._checksum(),
+            *self._gtids(),
+            self._replicated(),
+            self._privilege(),
+            self._expiry(),
+            *self._others(),
+        ]
 
     def check(self, *, server_id: int) -> None:
         """Refuse a source whose log does not say everything.
@@ -80,36 +200,221 @@ class SourceFacts:
         Raises:
             ConfigError: Its key is the source's variable, or binlane's setting, to change.
         """
-        if self.flavor is not Flavor.MARIADB:
-            raise ConfigError(
-                f"the source is MySQL {self.version}; only MariaDB can be captured",
-                key="source.url",
-                hint="files of MySQL can be read all the same: binlane cat FILE",
-            )
-        if not self.has_binlog:
-            raise ConfigError(
-                "the source writes no binlog",
-                key="log_bin",
-                hint="start it with --log-bin --binlog-format=ROW --binlog-row-metadata=FULL",
-            )
-        for key, value, wanted in (
-            ("binlog_format", self.binlog_format, "ROW"),
-            ("binlog_row_image", self.binlog_row_image, "FULL"),
-        ):
-            if value != wanted:
-                raise ConfigError(
-                    f"the source has {key} = {value}, so its log does not hold whole rows",
-                    key=key,
-                    hint=f"on the source: SET GLOBAL {key} = {wanted}, set it in its option file,"
-                    " and let clients connect anew",
-                )
-        if self.server_id == server_id:
-            raise ConfigError(f"server id {server_id} is the source's own", key="source.server_id")
+        for finding in self.findings(server_id=server_id):
+            if finding.weight is Weight.STOPS:
+                raise ConfigError(finding.reason, key=finding.key, hint=finding.hint)
 
-    def warnings(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[Finding]:
         """What is not wrong, but loses something."""
-        if self.binlog_row_metadata != "FULL":
-            yield (
-                f"the source has binlog_row_metadata = {self.binlog_row_metadata}: columns will be "
-                "@1, @2, ... without names; on the source: SET GLOBAL binlog_row_metadata = FULL"
+        return (found for found in self.findings() if found.weight is Weight.WARNING)
+
+    def _has(self, name: str, default: str = "") -> str:
+        return self.variables.get(name, default)
+
+    def _set(self, name: str, value: str) -> str:
+        """The statement that sets a variable for good, as far as the server can."""
+        return f"SET {'GLOBAL' if self.flavor is Flavor.MARIADB else 'PERSIST'} {name} = {value}"
+
+    def _option_note(self, name: str, value: str) -> str:
+        note = "let clients connect anew"
+        if self.flavor is Flavor.MARIADB:
+            note = f"write {name} = {value} into its option file, and {note}"
+        return note
+
+    def _version(self) -> Finding:
+        numbers = tuple(int(number) for number in re.findall(r"\d+", self.version)[:2])
+        oldest, newest = _OLDEST[self.flavor], _NEWEST[self.flavor]
+        wanted = f"{self.flavor.value} {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}"
+        if oldest <= numbers <= newest:
+            return Finding(key="version", value=self.version, wanted=wanted)
+        return Finding(
+            key="version",
+            value=self.version,
+            wanted=wanted,
+            weight=Weight.WARNING,
+            reason=f"the source is {self.version}, which nobody tried binlane with",
+        )
+
+    def _server_id(self, ours: int | None) -> Finding:
+        value = str(self.server_id)
+        if self.server_id != ours:
+            return Finding(key="server_id", value=value)
+        return Finding(
+            key="source.server_id",
+            value=value,
+            wanted="another one",
+            weight=Weight.STOPS,
+            reason=f"server id {ours} is the source's own",
+            note="give binlane another source.server_id",
+        )
+
+    def _log_bin(self) -> Finding:
+        value = self._has("log_bin", "OFF")
+        if value in {"ON", "1"}:
+            return Finding(key="log_bin", value=value, wanted="ON")
+        return Finding(
+            key="log_bin",
+            value=value,
+            wanted="ON",
+            weight=Weight.STOPS,
+            reason="the source writes no binlog",
+            note="start it with --log-bin --binlog-format=ROW --binlog-row-metadata=FULL",
+        )
+
+    def _wants(self, key: str, wanted: str, reason: str) -> Finding:
+        value = self._has(key, wanted)
+        if value == wanted:
+            return Finding(key=key, value=value, wanted=wanted)
+        return Finding(
+            key=key,
+            value=value,
+            wanted=wanted,
+            weight=Weight.STOPS,
+            reason=f"the source has {key} = {value}, so {reason}",
+            mend=(self._set(key, wanted),),
+            note=self._option_note(key, wanted),
+        )
+
+    def _row_metadata(self) -> Finding:
+        key, value = "binlog_row_metadata", self._has("binlog_row_metadata", "NO_LOG")
+        if value == "FULL":
+            return Finding(key=key, value=value, wanted="FULL")
+        return Finding(
+            key=key,
+            value=value,
+            wanted="FULL",
+            weight=Weight.WARNING,
+            reason=(
+                f"the source has binlog_row_metadata = {value}: columns will be @1, @2, ... "
+                "without names"
+            ),
+            mend=(self._set(key, "FULL"),),
+            note=self._option_note(key, "FULL"),
+        )
+
+    def _checksum(self) -> Finding:
+        key, value = "binlog_checksum", self._has("binlog_checksum", "NONE")
+        if value == "CRC32":
+            return Finding(key=key, value=value, wanted="CRC32")
+        return Finding(
+            key=key,
+            value=value,
+            wanted="CRC32",
+            weight=Weight.WARNING,
+            reason=f"the source has binlog_checksum = {value}: damage of its log goes unnoticed",
+            mend=(self._set(key, "CRC32"),),
+            note=self._option_note(key, "CRC32"),
+        )
+
+    def _gtids(self) -> Iterator[Finding]:
+        if self.flavor is Flavor.MARIADB:
+            yield self._strict_mode()
+            return
+        value = self._has("gtid_mode", "OFF")
+        if value == "ON":
+            yield Finding(key="gtid_mode", value=value, wanted="ON")
+        else:
+            steps = ("OFF_PERMISSIVE", "ON_PERMISSIVE", "ON")
+            left = steps[steps.index(value) + 1 :] if value in steps else steps
+            yield Finding(
+                key="gtid_mode",
+                value=value,
+                wanted="ON",
+                weight=Weight.STOPS,
+                reason=f"the source has gtid_mode = {value}: its transactions have no GTIDs",
+                mend=(
+                    "SET PERSIST enforce_gtid_consistency = ON",
+                    *(f"SET PERSIST gtid_mode = {step}" for step in left),
+                ),
+                note="replicas of it must have gtid_mode = ON_PERMISSIVE or ON before the last",
             )
+        consistency = self._has("enforce_gtid_consistency", "OFF")
+        yield Finding(key="enforce_gtid_consistency", value=consistency, wanted="ON")
+
+    def _strict_mode(self) -> Finding:
+        key, value = "gtid_strict_mode", self._has("gtid_strict_mode", "OFF")
+        if value in {"ON", "1"}:
+            return Finding(key=key, value=value, wanted="ON")
+        return Finding(
+            key=key,
+            value=value,
+            wanted="ON",
+            weight=Weight.WARNING,
+            reason=(
+                f"the source has gtid_strict_mode = {value}: it may write GTIDs that are out of "
+                "order, at which binlane stops"
+            ),
+            mend=(self._set(key, "ON"),),
+            note=self._option_note(key, "ON"),
+        )
+
+    def _replicated(self) -> Finding:
+        key = "log_replica_updates" if "log_replica_updates" in self.variables else ""
+        key = key or "log_slave_updates"
+        value = self._has(key, "ON")
+        is_replica = self.flavor is Flavor.MYSQL or bool(self._has("gtid_slave_pos"))
+        if value in {"ON", "1"} or not is_replica:
+            return Finding(key=key, value=value, wanted="ON" if is_replica else "")
+        return Finding(
+            key=key,
+            value=value,
+            wanted="ON",
+            weight=Weight.WARNING,
+            reason=f"the source has {key} = {value}: what it replicates is not in its own log",
+            note=f"start it with --{key.replace('_', '-')}=ON if it is a replica",
+        )
+
+    def _privilege(self) -> Finding:
+        key = "privilege"
+        privileges = set[str]()
+        for grant in self.grants:
+            match = _GLOBAL_GRANT.match(grant)
+            if match:
+                privileges |= {name.strip() for name in match["privileges"].split(",")}
+        # A role may bring it, which only the server knows.
+        has_role = any(" ON " not in grant for grant in self.grants)
+        if not self.grants or has_role or privileges & {_REPLICATION, "ALL PRIVILEGES"}:
+            return Finding(key=key, value=_REPLICATION, wanted=_REPLICATION)
+        return Finding(
+            key=key,
+            value=", ".join(sorted(privileges)),
+            wanted=_REPLICATION,
+            weight=Weight.STOPS,
+            reason=f"the account {self.account} lacks {_REPLICATION}",
+            mend=(f"GRANT {_REPLICATION} ON *.* TO {quoted_account(self.account)}",),
+        )
+
+    def _expiry(self) -> Finding:
+        key, value = "binlog_expire_logs_seconds", self._has("binlog_expire_logs_seconds")
+        days = self._has("expire_logs_days", "0")
+        # MariaDB before 10.6.1 has days only; a value may have a fraction.
+        seconds = float(value or 0) or float(days or 0) * 86_400
+        if not 0 < seconds < _SHORT_EXPIRY_S:
+            return Finding(key=key, value=value or days)
+        return Finding(
+            key=key,
+            value=value or days,
+            weight=Weight.WARNING,
+            reason=(
+                f"the source deletes its logs after {seconds:.0f} s: if binlane is away for longer, "
+                "it cannot go on where it was"
+            ),
+        )
+
+    def _others(self) -> Iterator[Finding]:
+        for name in (
+            "lower_case_table_names",
+            "binlog_row_value_options",
+            "binlog_annotate_row_events",
+            "encrypt_binlog",
+            "binlog_encryption",
+        ):
+            if name in self.variables:
+                yield Finding(key=name, value=self.variables[name])
+
+
+def quoted_account(account: str) -> str:
+    """`user@host` as statements have it."""
+    user, _, host = account.rpartition("@")
+    parts = (part.replace("\\", "\\\\").replace("'", "''") for part in (user, host))
+    return "@".join(f"'{part}'" for part in parts)

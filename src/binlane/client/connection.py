@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Callable
 from typing import Final
 
 from binlane.client.account import tls_context
@@ -16,18 +17,40 @@ _READ_BYTES: Final = 1 << 20
 _CONNECT_S: Final = 10.0
 # Two heartbeats may be late on a busy machine.
 _SILENT_S: Final = 2.5 * HEARTBEAT_PERIOD_S
+_HINT: Final = "check --host and --port, or --socket, and whether the server runs"
+_CA_HINT: Final = "name the certificate that signed it: --ssl-ca FILE"
 
 
 class ServerConnection:
-    """A socket whose failures are errors of the peer."""
+    """A socket whose failures are errors of the peer.
 
-    def __init__(self, url: ServerUrl, bind_address: str | None) -> None:
+    Args:
+        url: The server.
+        bind_address: Own address to connect from; any by default.
+        connect_s: Longest wait for the connection.
+        silent_s: Longest wait for the server's next bytes.
+        hint: What to do where the server cannot be reached.
+        ca_hint: What to do where its certificate is not trusted.
+    """
+
+    def __init__(  # whom, how long, and what to say
+        self,
+        url: ServerUrl,
+        bind_address: str | None,
+        *,
+        connect_s: float = _CONNECT_S,
+        silent_s: float = _SILENT_S,
+        hint: str = _HINT,
+        ca_hint: str = _CA_HINT,
+    ) -> None:
         self._url = url
+        self._hint, self._ca_hint = hint, ca_hint
         try:
-            self._socket = _connected(url, bind_address)
+            self._socket = _connected(url, bind_address, connect_s)
         except OSError as error:
             raise self._failure(error, "connect") from None
-        self._socket.settimeout(_SILENT_S)
+        self._socket.settimeout(silent_s)
+        self._pending: Callable[[], int] = _none_pending
 
     def read(self) -> bytes:
         """The bytes that came next, at least one."""
@@ -36,7 +59,7 @@ class ServerConnection:
         except OSError as error:
             raise self._failure(error, "read") from None
         if not data:
-            raise PeerError("the server closed the connection", peer=str(self._url), phase="dump")
+            raise self._closed()
         return data
 
     def do(self, step: Send | StartTls) -> None:
@@ -49,6 +72,35 @@ class ServerConnection:
         except OSError as error:
             raise self._failure(error, "write") from None
 
+    def fileno(self) -> int:
+        """Of the socket, for a selector."""
+        return self._socket.fileno()
+
+    def stop_waiting(self) -> None:
+        """From here on only take what has come: `read_into`."""
+        self._socket.setblocking(False)
+
+    def read_into(self, view: memoryview) -> int:
+        """Take what has come, as far as it fits; 0 if nothing has.
+
+        Raises:
+            PeerError: If the server is gone.
+        """
+        try:
+            count = self._socket.recv_into(view)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return 0
+        except OSError as error:
+            raise self._failure(error, "read") from None
+        if not count:
+            raise self._closed()
+        return count
+
+    @property
+    def pending(self) -> int:
+        """Bytes that have come and that no selector tells of, being inside of TLS."""
+        return self._pending()
+
     def close(self) -> None:
         """Go away."""
         self._socket.close()
@@ -56,34 +108,46 @@ class ServerConnection:
     def _start_tls(self) -> None:
         context = tls_context(self._url)
         try:
-            self._socket = context.wrap_socket(self._socket, server_hostname=self._url.host)
+            wrapped = context.wrap_socket(self._socket, server_hostname=self._url.host)
         except ssl.SSLCertVerificationError as error:
             raise PeerError(
                 f"the server's certificate is not trusted: {error.verify_message}",
                 peer=str(self._url),
                 phase="TLS",
-                hint="name the certificate that signed it: --ssl-ca FILE",
+                hint=self._ca_hint,
             ) from None
         except OSError as error:
             raise self._failure(error, "TLS") from None
+        self._socket, self._pending = wrapped, wrapped.pending
+
+    def _closed(self) -> PeerError:
+        return PeerError(
+            "the server closed the connection", peer=str(self._url), phase="read", hint=self._hint
+        )
 
     def _failure(self, error: OSError, phase: str) -> PeerError:
-        reason = "no answer in time" if isinstance(error, TimeoutError) else str(error.strerror)
+        reason = (
+            "no answer in time" if isinstance(error, TimeoutError) else str(error.strerror or error)
+        )
         return PeerError(
             f"the server cannot be reached: {reason}",
             peer=str(self._url),
             phase=phase,
-            hint="check --host and --port, or --socket, and whether the server runs",
+            hint=self._hint,
         )
 
 
-def _connected(url: ServerUrl, bind_address: str | None) -> socket.socket:
+def _none_pending() -> int:
+    return 0
+
+
+def _connected(url: ServerUrl, bind_address: str | None, connect_s: float) -> socket.socket:
     if url.socket is None:
         source = None if bind_address is None else (bind_address, 0)
-        return socket.create_connection((url.host, url.port), _CONNECT_S, source)
+        return socket.create_connection((url.host, url.port), connect_s, source)
     connection = socket.socket(socket.AF_UNIX)
     try:
-        connection.settimeout(_CONNECT_S)
+        connection.settimeout(connect_s)
         connection.connect(url.socket)
     except OSError:
         connection.close()

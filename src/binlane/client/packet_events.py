@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
-from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import MAGIC, Format
+from binlane.codec.event import Event, EventHeader, checksum, decode_event
+from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
 from binlane.codec.heartbeat import HeartbeatEvent
-from binlane.codec.types import EventType, HeaderFlag
+from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.errors import CodecError
 from binlane.positions import FilePosition
 
 _EVENT_MARK: Final = 0x00
+_TYPE: Final = 4
+_FORMAT_DESCRIPTION: Final = bytes((EventType.FORMAT_DESCRIPTION,))
 # A plain int: flags are looked at once an event, and IntFlag computes many times as slowly.
 _ARTIFICIAL: Final = int(HeaderFlag.ARTIFICIAL)
 _POSITION_MASK: Final = (1 << 32) - 1
@@ -62,9 +64,7 @@ class PacketEvents:
         return event
 
     def _event(self, payload: bytes) -> Event:
-        if payload[:1] != bytes((_EVENT_MARK,)):
-            raise CodecError(f"a packet of a dump begins with {payload[:1].hex() or 'nothing'}")
-        data = memoryview(payload)[1:]
+        data = marked_event(payload)
         header = EventHeader.decode(data)
         return decode_event(data, self._format, position=self._position_of(header))
 
@@ -96,6 +96,31 @@ class PacketEvents:
             self._next_position = body.position
         else:
             self._next_position = event.next_position
+
+
+def marked_event(payload: bytes) -> bytes:
+    """The event in a packet of a dump.
+
+    Raises:
+        CodecError: If there is none.
+    """
+    if payload[:1] != bytes((_EVENT_MARK,)):
+        raise CodecError(f"a packet of a dump begins with {payload[:1].hex() or 'nothing'}")
+    data = payload[1:]
+    return _mended(data) if data[_TYPE : _TYPE + 1] == _FORMAT_DESCRIPTION else data
+
+
+def _mended(data: bytes) -> bytes:
+    """A FORMAT_DESCRIPTION with a checksum that is right.
+
+    One that says that events have none has one all the same, which no server looks at: where
+    MariaDB zeroes the creation time for a dump, it leaves that checksum as it was.
+    """
+    body = FormatDescriptionEvent.decode_whole(memoryview(data)[HEADER_LENGTH:])
+    if body.checksum_algorithm != ChecksumAlgorithm.NONE:
+        return data
+    head = data[:-CHECKSUM_LENGTH]
+    return head + checksum(head).to_bytes(CHECKSUM_LENGTH, "little")
 
 
 def is_artificial(event: Event) -> bool:

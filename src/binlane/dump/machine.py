@@ -2,10 +2,11 @@
 
 Events of a file are forwarded as they are, only their headers are looked at. Made for the dump are
 the artificial ROTATE before each file, the FORMAT_DESCRIPTION of the first file (so that a replica
-that reconnects keeps its temporary tables), the artificial GTID_LIST behind groups that the replica
-has already, and heartbeats.
+that reconnects keeps its temporary tables), heartbeats, and what tells a replica where it stands
+behind groups that it has already: an artificial GTID_LIST for a MariaDB, a heartbeat for a MySQL.
 
-Source: MariaDB 10.11 sql/sql_repl.cc; packets of MariaDB 10.11.19 (tests/golden/dump).
+Source: MariaDB 10.11 sql/sql_repl.cc; packets of MariaDB 10.11.19 (tests/golden/dump). MySQL 9.7
+sql/rpl_binlog_sender.cc.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from binlane.codec.body import Body
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, encode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
-from binlane.codec.heartbeat import HeartbeatEvent
+from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
 from binlane.codec.packets.replies import EofPacket, error_packet
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, HeaderFlag
 from binlane.dump.request import DumpRequest
+from binlane.dump.skipping import skipper_for
 from binlane.dump.start import FileHead
 from binlane.errors import CodecError, StatementError
-from binlane.positions import Gtid, GtidPosition
+from binlane.grouping.event_group import GTID_TYPES
+from binlane.positions import GtidPosition, Position
 
 BEGINNING: Final = len(MAGIC)
 """Position of the first event of a file."""
@@ -38,65 +41,17 @@ _TYPE_OFFSET: Final = 4
 # The frame's length and sequence number make one word; the status byte of an event packet follows.
 _PACKET_HEAD: Final = Struct("<IB")
 _SEQUENCE_SHIFT: Final = 24
-_GTID: Final = Struct("<5xI10xQI")
 
 _TYPES: Final[dict[type[Body], EventType]] = {
     RotateEvent: EventType.ROTATE,
     HeartbeatEvent: EventType.HEARTBEAT,
+    HeartbeatV2Event: EventType.HEARTBEAT_V2,
     GtidListEvent: EventType.GTID_LIST,
 }
 
-# These stand between event groups: they are sent whatever is skipped.
-_BETWEEN_GROUPS: Final = frozenset(
-    {
-        EventType.STOP,
-        EventType.ROTATE,
-        EventType.FORMAT_DESCRIPTION,
-        EventType.GTID_LIST,
-        EventType.BINLOG_CHECKPOINT,
-        EventType.START_ENCRYPTION,
-    }
-)
 
-
-class GroupSkipper:
-    """Leaves out the event groups that a replica has already.
-
-    Attributes:
-        passed: Everything before the point in the log where the dump stands.
-        owes_position: Whether groups were left out since the replica was last told `passed`.
-    """
-
-    def __init__(self, connect_state: GtidPosition) -> None:
-        # Sequences grow within a domain, so the first one behind the replica's ends its part in this.
-        self._last_by_domain = {gtid.domain_id: gtid.sequence for gtid in connect_state}
-        self._is_skipping = False
-        self.passed = GtidPosition()
-        self.owes_position = False
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing will be left out any more."""
-        return not (self._last_by_domain or self._is_skipping or self.owes_position)
-
-    def enter(self, done: GtidPosition) -> None:
-        """Begin a file before which `done` was done."""
-        self.passed = done
-        self._is_skipping = False
-
-    def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
-        """Whether the event of `data` at `offset` belongs to a group that the replica has."""
-        if type_code == EventType.GTID:
-            server_id, sequence, domain_id = _GTID.unpack_from(data, offset)
-            self._is_skipping = sequence <= self._last_by_domain.get(domain_id, -1)
-            if self._is_skipping:
-                self.passed = self.passed.advance(Gtid(domain_id, server_id, sequence))
-                self.owes_position = True
-            else:
-                self._last_by_domain.pop(domain_id, None)
-        elif type_code in _BETWEEN_GROUPS:
-            self._is_skipping = False
-        return self._is_skipping
+# They stand between event groups, or begin one.
+_BOUNDARIES: Final = GTID_TYPES | {EventType.ROTATE, EventType.STOP, EventType.FORMAT_DESCRIPTION}
 
 
 class Dump:
@@ -106,20 +61,21 @@ class Dump:
         file: Base name of the file that it stands in.
         position: Where the next event begins, in bytes.
         wanted: Bytes from `position` on that the next `feed` needs at least.
+        has_ended: Whether `feed` came to where it was to end.
     """
 
     def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
         self._request = request
         self._sequence = sequence
-        self._skipper = (
-            None if request.connect_state is None else GroupSkipper(request.connect_state)
-        )
+        done = request.connect_state
+        self._skipper = None if done is None else skipper_for(done)
         self._format: Format | None = None
         self._server_id = 0
         self._is_first_file = True
         self.file = ""
         self.position = BEGINNING
         self.wanted = HEADER_LENGTH
+        self.has_ended = False
 
     def open_file(self, head: FileHead, *, position: int = BEGINNING) -> bytes:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
@@ -136,7 +92,7 @@ class Dump:
         self.position = first.next_position if position == BEGINNING else position
         self.wanted = HEADER_LENGTH
         if self._skipper is not None:
-            self._skipper.enter(head.done)
+            self._skipper.enter(head.done, head.format)
         if self._is_first_file:
             # What the replica asked for holds until it has a FORMAT_DESCRIPTION.
             self._format = replace(head.format, checksum=self._request.checksum)
@@ -146,7 +102,7 @@ class Dump:
         self._is_first_file = False
         return rotate + self._packet(format_description)
 
-    def skip_to(self, position: int, done: GtidPosition) -> None:
+    def skip_to(self, position: int, done: Position) -> None:
         """Go on at another position of the file; the replica has all groups before it.
 
         Args:
@@ -154,16 +110,17 @@ class Dump:
             done: Everything before it is done at this GTID position.
         """
         assert self._skipper is not None, "the replica asked by GTID"
-        self._skipper.passed = self._skipper.passed.union(done)
-        self._skipper.owes_position = True
+        self._skipper.skip_to(done)
         self.position, self.wanted = position, HEADER_LENGTH
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, *, ends: bool = False) -> bytes:
         """Forward the whole events that bytes of the file hold.
 
         Args:
             data: Bytes of the file from `position` on. What is left behind the last whole event is
                 not kept: the next call begins with it, and has `wanted` bytes at least.
+            ends: Forward what is left of the event group at hand, and no other: a replica that
+                is cut off inside of one may not be able to go on there.
 
         Returns:
             Packets; empty if nothing is to be sent.
@@ -184,6 +141,9 @@ class Dump:
                 raise CodecError(f"an event says it is {length} bytes long").at(
                     self.file, self.position
                 )
+            if ends and data[offset + _TYPE_OFFSET] in _BOUNDARIES:
+                self.has_ended = True
+                break
             if length > size - offset:
                 self.wanted = length
                 break
@@ -194,18 +154,23 @@ class Dump:
         return b"".join(parts)
 
     def position_after_skipped(self) -> bytes:
-        """Say where the replica stands, once after groups that were left out: an artificial GTID_LIST.
+        """Say where the replica stands, once after groups that were left out.
 
         Due before the next group, and before waiting at the end of the log.
         """
         if self._skipper is None or not self._skipper.owes_position:
             return b""
         self._skipper.owes_position = False
+        if not isinstance(self._skipper.passed, GtidPosition):
+            return self.heartbeat()
         body = GtidListEvent.of(self._skipper.passed)
         return self._made(body, next_position=self.position, is_artificial=True)
 
     def heartbeat(self) -> bytes:
         """Say that the source lives, and how far the replica is."""
+        if self._request.wants_heartbeat_v2:
+            body = HeartbeatV2Event(file=self.file, position=self.position)
+            return self._made(body, next_position=self.position)
         return self._made(HeartbeatEvent(file=self.file), next_position=self.position)
 
     def end(self) -> bytes:
@@ -221,7 +186,7 @@ class Dump:
         type_code = data[offset + _TYPE_OFFSET]
         if self._skipper is not None and self._skipper.leaves_out(type_code, data, offset):
             return False
-        if type_code == EventType.GTID:
+        if type_code in GTID_TYPES:
             parts.append(self.position_after_skipped())
         return type_code != EventType.ANNOTATE_ROWS or self._request.wants_annotate
 

@@ -6,17 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
-from binlane.codec.packets.commands import BinlogDump
+from binlane.codec.buffer import Reader
+from binlane.codec.format import Format
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.flags import DumpFlag
-from binlane.codec.types import ChecksumAlgorithm
-from binlane.errors import StatementError
-from binlane.positions import GtidPosition
+from binlane.codec.types import ChecksumAlgorithm, Flavor
+from binlane.errors import CodecError, StatementError
+from binlane.positions import GtidPosition, GtidSet, Position
 
 FATAL_ERRNO: Final = 1236
 """ER_MASTER_FATAL_ERROR_READING_BINLOG: replicas stop at it and show its text."""
 
 _CAPABILITY_GTID: Final = 4
 _NANOSECONDS: Final = 1_000_000_000
+# A set is written alike in all of them.
+_ANY_FORMAT: Final = Format(
+    server_version="",
+    flavor=Flavor.MYSQL,
+    checksum=ChecksumAlgorithm.NONE,
+    post_header_lengths=b"",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +34,11 @@ class DumpRequest:
     """One dump as a replica wants it.
 
     Attributes:
-        file: Base name of the file to start in; empty means the first one. Not read by GTID.
+        file: Base name of the file to start in; empty means the first one. By GTID it says no more
+            than which binlog.
         position: Byte position in `file`. Not read by GTID.
         flags: `DumpFlag` bits.
+        flavor: Whose protocol the replica speaks: the source's.
         server_id: The replica's own id.
         connect_state: What the replica has done; None where it asks by file and position.
         checksum: What it takes at the end of the ROTATE before the first FORMAT_DESCRIPTION, which
@@ -37,41 +49,44 @@ class DumpRequest:
     file: str = ""
     position: int = 4
     flags: int = 0
+    flavor: Flavor = Flavor.MARIADB
     server_id: int = 0
-    connect_state: GtidPosition | None = None
+    connect_state: Position | None = None
     checksum: ChecksumAlgorithm = ChecksumAlgorithm.CRC32
     heartbeat_period_s: float | None = None
 
     @classmethod
-    def of(cls, command: BinlogDump, variables: Mapping[str, str | None]) -> Self:
+    def of(
+        cls,
+        command: BinlogDump | BinlogDumpGtid,
+        variables: Mapping[str, str | None],
+        *,
+        flavor: Flavor = Flavor.MARIADB,
+    ) -> Self:
         """Put together the command and the session's user variables.
 
         Args:
-            command: The COM_BINLOG_DUMP.
+            command: The COM_BINLOG_DUMP, or MySQL's by GTID.
             variables: Values by lower-case name without `@`, such as `master_heartbeat_period`.
+            flavor: Of the source.
 
         Raises:
             StatementError: With `FATAL_ERRNO`, if the replica asks for what cannot be served to it.
         """
-        if _number(variables, "mariadb_slave_capability") < _CAPABILITY_GTID:
-            raise refusal(
-                "Slave is too old to understand the GTID events of this binlog",
-                hint="set @mariadb_slave_capability=4 before the dump",
-            )
-        if variables.get("slave_gtid_until"):
-            raise refusal(
-                "START SLAVE UNTIL master_gtid_pos is not served",
-                hint="use START SLAVE UNTIL MASTER_LOG_FILE, MASTER_LOG_POS",
-            )
-        period_s = _number(variables, "master_heartbeat_period") / _NANOSECONDS
+        if flavor is Flavor.MYSQL:
+            connect_state: Position | None = _gtid_set(command)
+        else:
+            connect_state = _connect_state(command, variables)
+        period_ns = _number(variables, "source_heartbeat_period", "master_heartbeat_period")
         return cls(
             file=command.file,
             position=command.position,
             flags=command.flags,
+            flavor=flavor,
             server_id=command.server_id,
-            connect_state=_connect_state(variables),
+            connect_state=connect_state,
             checksum=_checksum(variables),
-            heartbeat_period_s=period_s or None,
+            heartbeat_period_s=period_ns / _NANOSECONDS or None,
         )
 
     @property
@@ -81,8 +96,13 @@ class DumpRequest:
 
     @property
     def wants_annotate(self) -> bool:
-        """Whether ANNOTATE_ROWS events are sent."""
-        return bool(self.flags & DumpFlag.SEND_ANNOTATE_ROWS)
+        """Whether what says which statement changed rows is sent: to a MySQL always."""
+        return self.flavor is Flavor.MYSQL or bool(self.flags & DumpFlag.SEND_ANNOTATE_ROWS)
+
+    @property
+    def wants_heartbeat_v2(self) -> bool:
+        """Whether heartbeats are of MySQL's second version, which holds any position."""
+        return self.flavor is Flavor.MYSQL and bool(self.flags & DumpFlag.HEARTBEAT_V2)
 
 
 def refusal(text: str, *, hint: str = "") -> StatementError:
@@ -90,13 +110,14 @@ def refusal(text: str, *, hint: str = "") -> StatementError:
     return StatementError(text, errno=FATAL_ERRNO, hint=hint)
 
 
-def _number(variables: Mapping[str, str | None], name: str) -> int:
-    text = (variables.get(name) or "").strip()
+def _number(variables: Mapping[str, str | None], *names: str) -> int:
+    """The first of some variables that is set; 0 for none and for what is no number."""
+    text = next((value for name in names if (value := variables.get(name))), "").strip()
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _checksum(variables: Mapping[str, str | None]) -> ChecksumAlgorithm:
-    wanted = variables.get("master_binlog_checksum")
+    wanted = variables.get("source_binlog_checksum") or variables.get("master_binlog_checksum")
     if wanted is None:
         raise refusal(
             "Slave can not handle replication events with the checksum that master is configured "
@@ -106,7 +127,22 @@ def _checksum(variables: Mapping[str, str | None]) -> ChecksumAlgorithm:
     return ChecksumAlgorithm.NONE if wanted.upper() == "NONE" else ChecksumAlgorithm.CRC32
 
 
-def _connect_state(variables: Mapping[str, str | None]) -> GtidPosition | None:
+def _connect_state(
+    command: BinlogDump | BinlogDumpGtid, variables: Mapping[str, str | None]
+) -> GtidPosition | None:
+    """A MariaDB's: what its session said before the dump."""
+    if isinstance(command, BinlogDumpGtid):
+        raise refusal("COM_BINLOG_DUMP_GTID is not served: the source's GTIDs are MariaDB's")
+    if _number(variables, "mariadb_slave_capability") < _CAPABILITY_GTID:
+        raise refusal(
+            "Slave is too old to understand the GTID events of this binlog",
+            hint="set @mariadb_slave_capability=4 before the dump",
+        )
+    if variables.get("slave_gtid_until"):
+        raise refusal(
+            "START SLAVE UNTIL master_gtid_pos is not served",
+            hint="use START SLAVE UNTIL MASTER_LOG_FILE, MASTER_LOG_POS",
+        )
     text = variables.get("slave_connect_state")
     if text is None:
         return None
@@ -114,3 +150,16 @@ def _connect_state(variables: Mapping[str, str | None]) -> GtidPosition | None:
         return GtidPosition.parse(text)
     except ValueError as error:
         raise refusal(f"Could not parse GTID list: {error}") from None
+
+
+def _gtid_set(command: BinlogDump | BinlogDumpGtid) -> GtidSet | None:
+    """A MySQL's: what its command holds."""
+    if isinstance(command, BinlogDump):
+        return None
+    reader = Reader(command.done)
+    try:
+        done = PreviousGtidsEvent.decode(reader, _ANY_FORMAT)
+        reader.finish()
+    except CodecError as error:
+        raise refusal(f"the replica's GTID set cannot be read: {error.message}") from None
+    return done.position

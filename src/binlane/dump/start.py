@@ -3,6 +3,9 @@
 Pure: the heads of files are bytes that somebody else has read. Every GTID position of the source
 from where the binlog begins to its watermark is a valid start, in strict mode too and whether or
 not the binlog holds that group: what is out of scope for it is done as well.
+
+A MySQL replica says which GTIDs it has. Those of groups that are out of scope it never gets, and so
+misses them for good: whether it misses a group of a file is told by the groups that stand there.
 """
 
 from __future__ import annotations
@@ -15,14 +18,25 @@ from typing import Final, Protocol, Self, TypeVar
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType
 from binlane.dump.request import refusal
 from binlane.errors import CodecError
-from binlane.positions import FilePosition, Gtid, GtidPosition, Position, mariadb_position
+from binlane.positions import (
+    FilePosition,
+    GtidPosition,
+    GtidSet,
+    Position,
+    mariadb_position,
+    nothing_done,
+)
 
 HEAD_LENGTH_MAX: Final = 1 << 20
 """Bytes that hold FORMAT_DESCRIPTION and GTID_LIST of any file with up to 65 000 domains."""
+
+_TYPE_OFFSET: Final = 4
+_DONE_BEFORE: Final = frozenset({EventType.GTID_LIST, EventType.PREVIOUS_GTIDS_LOG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +46,12 @@ class FileHead:
     Attributes:
         file: Base name.
         format_description: Its first event.
-        done: What its GTID_LIST says was done before it; empty where it has none.
+        done: What its GTID_LIST or PREVIOUS_GTIDS says was done before it; empty where it has none.
     """
 
     file: str
     format_description: Event
-    done: GtidPosition
+    done: GtidPosition | GtidSet
 
     @classmethod
     def decode(cls, file: str, data: bytes) -> Self:
@@ -52,7 +66,7 @@ class FileHead:
         """
         try:
             first, format_ = _format_description(data)
-            done = _gtid_list_at(data, first.next_position, format_)
+            done = _done_before(data, first.next_position, format_)
         except CodecError as error:
             raise error.at(file, 0) from None
         return cls(file=file, format_description=first, done=done)
@@ -66,23 +80,41 @@ class FileHead:
 
 
 def check_connect_state(
-    connect_state: GtidPosition, *, begin: GtidPosition, watermark: GtidPosition, name: str
+    connect_state: Position, *, begin: Position, watermark: Position, name: str, source_id: str = ""
 ) -> None:
     """See that a replica's position lies between begin and watermark of the binlog `name`.
 
-    A domain that the source has nothing of is no obstacle: another source serves it.
+    A domain that the source has nothing of, or another server's GTIDs, are no obstacle: another
+    source serves them.
+
+    Args:
+        connect_state: What the replica has done.
+        begin: What was done before the first file that is there.
+        watermark: What the binlog is complete up to.
+        name: Of the binlog.
+        source_id: A MySQL source's UUID.
 
     Raises:
         StatementError: With the texts of the servers.
     """
+    if isinstance(connect_state, GtidSet):
+        _check_set(connect_state, _mysql(begin), _mysql(watermark), name, source_id)
+    else:
+        state, done = mariadb_position(connect_state), mariadb_position(watermark)
+        _check_position(state, mariadb_position(begin), done, name)
+
+
+def _check_position(
+    connect_state: GtidPosition, begin: GtidPosition, watermark: GtidPosition, name: str
+) -> None:
     if not connect_state.includes(begin):
         raise refusal(
             "Could not find GTID state requested by slave in any binlog files. Probably the slave "
             "state is too old and required binlog files have been purged.",
             hint=f"binlog {name} begins at {begin}: take a copy of the tables as of then",
         )
-    ahead = gtid_ahead(connect_state, watermark)
-    if ahead is not None:
+    ahead = gtids_ahead(connect_state, watermark)
+    if ahead:
         raise refusal(
             f"Error: connecting slave requested to start from GTID {ahead}, which is not in the "
             "master's binlog",
@@ -90,16 +122,48 @@ def check_connect_state(
         )
 
 
-def gtid_ahead(connect_state: GtidPosition, watermark: GtidPosition) -> Gtid | None:
-    """The first GTID of `connect_state` that lies behind `watermark` in a domain it knows."""
-    return next(
-        (
-            gtid
-            for gtid in connect_state
-            if watermark.last(gtid.domain_id) and not watermark.covers(gtid)
-        ),
-        None,
-    )
+def _check_set(
+    connect_state: GtidSet, begin: GtidSet, watermark: GtidSet, name: str, source_id: str
+) -> None:
+    missing = begin.subtract(connect_state)
+    # Who has something of this binlog from behind its first file had all that came before in scope.
+    if missing and not watermark.subtract(begin).intersection(connect_state):
+        raise refusal(
+            "Cannot replicate because the source purged required binary logs. Replicate the missing "
+            "transactions from elsewhere, or provision a new replica from backup. The GTID set sent "
+            f"by the replica is '{connect_state}', and the missing transactions are '{missing}'",
+            hint=f"binlog {name} begins behind these: on a replica with a copy of the tables as of "
+            f"then, SET GLOBAL gtid_purged = '+{missing}'",
+        )
+    ahead = gtids_ahead(connect_state, watermark, source_id)
+    if ahead:
+        raise refusal(
+            "Replica has more GTIDs than the source has, using the source's SERVER_UUID. This may "
+            "indicate that the end of the binary log was truncated or that the last binary log file "
+            f"was lost. The extra ones are '{ahead}'",
+            hint=f"binlog {name} is complete up to {watermark}",
+        )
+
+
+def gtids_ahead(connect_state: Position, watermark: Position, source_id: str = "") -> Position:
+    """What a replica has of this source that lies behind the watermark.
+
+    Args:
+        connect_state: What the replica has done.
+        watermark: Of the binlog; of a MariaDB only the domains that it knows count.
+        source_id: A MySQL source's UUID, whose GTIDs alone count.
+    """
+    if isinstance(connect_state, GtidSet):
+        own = GtidSet.of(run for run in connect_state.runs if run.source_id == source_id)
+        return own.subtract(_mysql(watermark))
+    done = mariadb_position(watermark)
+    ahead = mariadb_position(connect_state).subtract(done)
+    return GtidPosition.of([gtid for gtid in ahead if done.last(gtid.domain_id)][:1])
+
+
+def _mysql(position: Position) -> GtidSet:
+    assert isinstance(position, GtidSet), f"{position} is none of MySQL's"
+    return position
 
 
 class BeginningFile(Protocol):
@@ -114,8 +178,10 @@ class BeginningFile(Protocol):
 _File = TypeVar("_File", bound=BeginningFile)
 
 
-def file_for(connect_state: GtidPosition, files: Sequence[_File]) -> _File:
+def file_for(connect_state: Position, files: Sequence[_File]) -> _File:
     """The last file that begins at or before a replica's position.
+
+    Of a MySQL that misses something from before the first file it is the first one.
 
     Args:
         connect_state: What the replica has done.
@@ -125,11 +191,9 @@ def file_for(connect_state: GtidPosition, files: Sequence[_File]) -> _File:
     Raises:
         StatementError: If even the first file begins after it.
     """
-    behind = bisect_left(
-        files, True, key=lambda file: not connect_state.includes(mariadb_position(file.begin))
-    )
-    if behind:
-        return files[behind - 1]
+    behind = bisect_left(files, True, key=lambda file: not connect_state.includes(file.begin))
+    if behind or isinstance(connect_state, GtidSet):
+        return files[max(behind - 1, 0)]
     raise refusal(
         "Could not find GTID state requested by slave in any binlog files. Probably the slave "
         "state is too old and required binlog files have been purged."
@@ -176,10 +240,10 @@ def _event_at(data: bytes, position: int, format_: Format | None) -> Event:
     return decode_event(data[position : position + header.length], format_, position=position)
 
 
-def _gtid_list_at(data: bytes, position: int, format_: Format) -> GtidPosition:
+def _done_before(data: bytes, position: int, format_: Format) -> GtidPosition | GtidSet:
     has_event = len(data) >= position + HEADER_LENGTH
-    if not has_event or data[position + 4] != EventType.GTID_LIST:
-        return GtidPosition()
+    if not has_event or data[position + _TYPE_OFFSET] not in _DONE_BEFORE:
+        return nothing_done(format_.flavor.value)
     body = _event_at(data, position, format_).body
-    assert isinstance(body, GtidListEvent), "the registry maps GTID_LIST to it"
+    assert isinstance(body, GtidListEvent | PreviousGtidsEvent), "the registry maps them to it"
     return body.position

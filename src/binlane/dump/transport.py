@@ -21,10 +21,10 @@ from binlane.dump.start import (
     check_connect_state,
     check_position,
     file_for,
-    gtid_ahead,
+    gtids_ahead,
 )
 from binlane.errors import CodecError, StatementError
-from binlane.positions import FilePosition, GtidPosition, mariadb_position
+from binlane.positions import FilePosition, Position
 from binlane.store.files import BinlogFile
 from binlane.store.group_points import group_index
 from binlane.store.live import LiveBinlog
@@ -41,13 +41,16 @@ Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets; returns when the client takes more."""
 
 
-async def serve_dump(request: DumpRequest, live: LiveBinlog, send: Send) -> bytes:
+async def serve_dump(
+    request: DumpRequest, live: LiveBinlog, send: Send, *, source_id: str = ""
+) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
     Args:
         request: What the replica asks for.
         live: The binlog.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
+        source_id: A MySQL source's UUID.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -55,7 +58,9 @@ async def serve_dump(request: DumpRequest, live: LiveBinlog, send: Send) -> byte
     """
     dump = Dump(request)
     try:
-        await _Stream(request, live, dump, send).run()
+        await _Stream(request, live, dump, send, source_id).run()
+    except _EndingError:
+        logger.info("dump of %s to replica %d ends", live.name, request.server_id)
     except StatementError as error:
         logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
         return dump.error(error)
@@ -65,11 +70,18 @@ async def serve_dump(request: DumpRequest, live: LiveBinlog, send: Send) -> byte
     return dump.end()
 
 
+class _EndingError(Exception):
+    """Inside this module: dumps are to end, and this one is between two event groups."""
+
+
 class _Stream:
     """One dump at work."""
 
-    def __init__(self, request: DumpRequest, live: LiveBinlog, dump: Dump, send: Send) -> None:
+    def __init__(
+        self, request: DumpRequest, live: LiveBinlog, dump: Dump, send: Send, source_id: str
+    ) -> None:
         self._request = request
+        self._source_id = source_id
         self._live = live
         self._dump = dump
         self._send = send
@@ -108,27 +120,28 @@ class _Stream:
         check_position(FilePosition(file.name, position), data, end=size)
         return file, _read_head(file), position
 
-    async def _start_by_gtid(self, connect_state: GtidPosition) -> tuple[BinlogFile, FileHead, int]:
+    async def _start_by_gtid(self, connect_state: Position) -> tuple[BinlogFile, FileHead, int]:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
-            position = mariadb_position(self._live.published.position)
-            if left_s <= 0 or not gtid_ahead(connect_state, position):
+            position = self._live.published.position
+            if left_s <= 0 or not gtids_ahead(connect_state, position, self._source_id):
                 break
+            if self._live.is_ending:
+                raise _EndingError
             await self._live.wait_for_change(version, left_s)
         published = self._live.published
         check_connect_state(
             connect_state,
-            begin=mariadb_position(published.begin),
-            watermark=mariadb_position(published.position),
+            begin=published.begin,
+            watermark=published.position,
             name=self._live.name,
+            source_id=self._source_id,
         )
         file = file_for(connect_state, published.files)
         return file, _read_head(file), BEGINNING
 
-    async def _skip_done(
-        self, file: BinlogFile, stream: BinaryIO, connect_state: GtidPosition
-    ) -> None:
+    async def _skip_done(self, file: BinlogFile, stream: BinaryIO, connect_state: Position) -> None:
         """Leave out what the replica has as far as the file's index of groups tells where it ends."""
         end = self._live.published.end
         size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
@@ -138,8 +151,7 @@ class _Stream:
             return
         while self._dump.position < index.start:
             await self._forward(stream, index.start)
-        done = mariadb_position(index.position_of(point))
-        self._dump.skip_to(point.position, done)
+        self._dump.skip_to(point.position, index.position_of(point))
 
     def _check_unchanged(self, name: str, stream: BinaryIO) -> None:
         """See that a file that is written no more has the size with which it was closed."""
@@ -161,6 +173,8 @@ class _Stream:
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
+            if live.is_ending and (dump.has_ended or dump.position >= limit):
+                raise _EndingError
             if dump.position < limit:
                 await self._forward(stream, limit)
             elif not is_last:
@@ -182,7 +196,7 @@ class _Stream:
             data = await asyncio.to_thread(_read, stream, before, size)
         if len(data) < size:
             raise CodecError("the file is shorter than what was published").at(dump.file, before)
-        await self._deliver(dump.feed(data))
+        await self._deliver(dump.feed(data, ends=self._live.is_ending))
 
     async def _wait(self, version: int) -> None:
         """Wait for more, and send a heartbeat when it is time."""
@@ -213,7 +227,7 @@ def _read(stream: BinaryIO, position: int, size: int) -> bytes:
 def _read_head(file: BinlogFile) -> FileHead:
     with file.path.open("rb") as stream:
         head = FileHead.decode(file.name, stream.read(HEAD_LENGTH_MAX))
-    if head.done != (begin := mariadb_position(file.begin)):
+    if head.done != (begin := file.begin):
         raise CodecError(f"the file begins at {head.done}; {begin} was noted of it").at(
             file.name, head.format_description.next_position
         )

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
 from binlane.gateway.privileges import Privilege
-from binlane.positions import GtidPosition
+from binlane.positions import Position
 
 Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets to the client; returns when it takes more."""
@@ -122,8 +122,16 @@ class Handler(Protocol):
         """
         ...
 
-    async def gtid_position(self, session: SessionContext) -> GtidPosition | None:
+    async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the binlog that the session reads; None where it reads none.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def gtid_purged(self, session: SessionContext) -> Position | None:
+        """What was done before the first file of the binlog that the session reads; None as above.
 
         Raises:
             StatementError: To be told to the client.
@@ -132,7 +140,7 @@ class Handler(Protocol):
 
     async def gtid_position_at(
         self, session: SessionContext, file: str, position: int
-    ) -> GtidPosition | None:
+    ) -> Position | None:
         """What is done before a position in a binlog file; None if that is no such position.
 
         Raises:
@@ -140,12 +148,14 @@ class Handler(Protocol):
         """
         ...
 
-    async def dump(self, session: SessionContext, command: BinlogDump, send: Send) -> bytes:
+    async def dump(
+        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+    ) -> bytes:
         """Serve a dump to a session that may read; cancelled when the client has gone.
 
         Args:
             session: Its `variables` say how the replica wants it.
-            command: The COM_BINLOG_DUMP.
+            command: The COM_BINLOG_DUMP, or MySQL's by GTID.
             send: Takes packets numbered from 1.
 
         Returns:

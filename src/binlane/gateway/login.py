@@ -24,6 +24,10 @@ from binlane.errors import CodecError, StatementError
 
 _REFUSED: Final = Capability.COMPRESS | Capability.ZSTD_COMPRESSION | Capability.SSL
 _NOT_OFFERED: Final = _REFUSED | Capability.OPTIONAL_RESULTSET_METADATA
+_FAREWELL: Final = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION | Capability.LONG_PASSWORD
+_UTF8: Final = 33
+# Nobody's account, and what the source's log shows of it. Short enough for MySQL.
+_LEFT: Final = "client-left-before-login"
 # A login with the longest connection attributes that servers take.
 _LOGIN_MAX: Final = 1 << 17
 
@@ -55,6 +59,7 @@ class Login:
         self._source_packets = PacketSplitter(payload_max=_LOGIN_MAX)
         self._client_packets = PacketSplitter(payload_max=_LOGIN_MAX)
         self._offered = NO_CAPABILITIES
+        self._is_forwarded = False
         self._offered_extended: ExtendedCapability = NO_EXTENSIONS
         self.phase = LoginPhase.GREETING
         self.user = ""
@@ -99,7 +104,28 @@ class Login:
             self.phase = LoginPhase.REFUSED
             return b"", frame(error_packet(error), sequence + 1 & 0xFF)
         self.phase = LoginPhase.AUTHENTICATION
+        self._is_forwarded = True
         return frame(payload, sequence), b""
+
+    def farewell(self) -> bytes | None:
+        """What ends the source's part of a login that the client does not go on with.
+
+        Servers count connections that end while they wait for a login, and lock a host out that
+        has many of them (`max_connect_errors`): here all would be binlane's own. A login that they
+        refuse is not counted.
+
+        Returns:
+            A login of nobody; nothing where the source does not wait for one; None before it has
+            greeted.
+        """
+        if self.phase is LoginPhase.GREETING:
+            return None
+        if self._is_forwarded or not self._offered:
+            return b""
+        head = SslRequest(
+            capabilities=self._offered & _FAREWELL, payload_max=_LOGIN_MAX, character_set=_UTF8
+        )
+        return frame(HandshakeResponse(head=head, user=_LEFT, auth_response=b"").encode(), 1)
 
     def check_user(self, user: str) -> None:
         """See that an account may log in here.

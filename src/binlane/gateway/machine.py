@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.codec.buffer import Reader
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave, decode_query, encode_query
+from binlane.codec.packets.commands import (
+    BinlogDump,
+    BinlogDumpGtid,
+    RegisterSlave,
+    decode_query,
+    encode_query,
+)
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
@@ -57,7 +63,7 @@ class Statement:
     packet: bytes
 
 
-Question = Statement | RegisterSlave | BinlogDump
+Question = Statement | RegisterSlave | BinlogDump | BinlogDumpGtid
 """What binlane is asked: to answer a statement, to let a replica register, or to dump."""
 
 
@@ -109,6 +115,15 @@ class Relay:
         return self._login.capabilities
 
     @property
+    def is_logged_in(self) -> bool:
+        """Whether the source has let the client in."""
+        return self._login.phase is LoginPhase.DONE
+
+    def farewell(self) -> bytes | None:
+        """What the source is sent where the client goes before its login; None before it greets."""
+        return self._login.farewell()
+
+    @property
     def is_closed(self) -> bool:
         """Whether the session is over once what there is for the client has been sent."""
         return self._is_closed
@@ -146,7 +161,7 @@ class Relay:
         self._tracker.feed(data)
         if self._reply_packets is not None:
             self._read_reply(data)
-        elif not isinstance(self.question, BinlogDump):
+        elif not isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
             self._to_client.append(data)
         if self._tracker.is_idle:
@@ -158,7 +173,7 @@ class Relay:
         Raises:
             CodecError: If they are not what the protocol has at their place.
         """
-        if self._is_closed or isinstance(self.question, BinlogDump):
+        if self._is_closed or isinstance(self.question, BinlogDump | BinlogDumpGtid):
             return  # nothing that a client may say now
         if self._login.phase is not LoginPhase.DONE:
             to_source, to_client = self._login.from_client(data)
@@ -191,7 +206,7 @@ class Relay:
         Args:
             last_packet: EOF or ERR, numbered behind the packets sent before.
         """
-        assert isinstance(self.question, BinlogDump), "no dump is open"
+        assert isinstance(self.question, BinlogDump | BinlogDumpGtid), "no dump is open"
         self._to_client.append(last_packet)
         self._close_question()
 
@@ -291,10 +306,7 @@ class Relay:
         elif command == Command.REGISTER_SLAVE:
             self.question = self.replica = RegisterSlave.decode(payload)
         elif command == Command.BINLOG_DUMP_GTID:
-            error = StatementError(
-                "COM_BINLOG_DUMP_GTID is not served: the source's GTIDs are MariaDB's", errno=1236
-            )
-            self._reply_to_client([error_packet(error)])
+            self.question = BinlogDumpGtid.decode(payload)
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
@@ -319,7 +331,7 @@ class Relay:
         self._to_client.append(frames(payloads, 1))
 
     def _close_question(self) -> None:
-        if isinstance(self.question, BinlogDump):
+        if isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # One client says one byte less than it sends: that byte is no command.
             self._client_bytes.clear()
         self.question = None

@@ -1,26 +1,48 @@
-"""What an account may do to binlogs, as SHOW GRANTS on the source says."""
+"""What an account may do to binlogs, as SHOW GRANTS on the source says.
+
+Only a line that is understood to its `ON *.* TO` grants something: everything else, and every name
+that somebody has given to an object, a role or an account, stands behind a quote or a word that no
+list of global privileges has, and is denied.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
 from binlane.errors import StatementError
+from binlane.sql.cursor import Cursor
+from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
 
-_GRANT: Final = re.compile(r"GRANT (?P<privileges>.+?) ON \*\.\* TO ", re.IGNORECASE)
 _ALL: Final = "ALL PRIVILEGES"
+_WORDS_MAX: Final = 6
+"""The longest name of a privilege on `*.*`, CREATE TEMPORARY TABLES, has three words."""
 ACCESS_DENIED_ERRNO: Final = 1227
 
 
 class Privilege(Enum):
-    """What the source must have granted on `*.*`: any one of the names, or ALL PRIVILEGES."""
+    """What the source must have granted on `*.*`: any one of the names, or ALL PRIVILEGES.
+
+    MariaDB prints BINLOG MONITOR where MySQL prints REPLICATION CLIENT, and BINLOG ADMIN where MySQL
+    prints BINLOG_ADMIN.
+    """
 
     READ = ("REPLICATION SLAVE",)
-    """To dump binlogs and to see which there are."""
+    """To dump binlogs."""
+    MONITOR = (
+        *("REPLICATION SLAVE", "BINLOG MONITOR", "REPLICATION CLIENT"),
+        *("BINLOG ADMIN", "BINLOG_ADMIN", "SUPER"),
+    )
+    """To see which binlogs there are, with their scopes and files."""
+    EVENTS = ("REPLICATION SLAVE", "BINLOG MONITOR")
+    """To see what stands in them, which has texts of statements."""
+    REPLICAS = ("REPLICATION SLAVE", "REPLICATION MASTER ADMIN")
+    """To see who reads them."""
+    FLUSH = ("RELOAD", "BINLOG ADMIN", "BINLOG_ADMIN", "SUPER")
+    """To begin new files."""
     DEFINE = ("BINLOG ADMIN", "BINLOG_ADMIN", "SUPER")
-    """To create, alter, drop, rotate and purge binlogs; MySQL writes the name with an underscore."""
+    """To create, alter, drop and purge binlogs."""
 
 
 def global_privileges(grants: Iterable[str]) -> frozenset[str]:
@@ -29,12 +51,46 @@ def global_privileges(grants: Iterable[str]) -> frozenset[str]:
     Args:
         grants: The lines of SHOW GRANTS, those of active roles included.
     """
-    return frozenset(
-        name.strip().upper()
-        for line in grants
-        if (match := _GRANT.match(line))
-        for name in match["privileges"].split(",")
-    )
+    return frozenset(name for line in grants for name in _global_privileges(line))
+
+
+def _global_privileges(line: str) -> Iterable[str]:
+    """What one line grants on `*.*`; nothing if it is not wholly understood up to there."""
+    head = _head(line)
+    if head is None or not head.accept("GRANT"):
+        return ()
+    names = []
+    while words := _words(head):
+        names.append(" ".join(words))
+        if head.accept("ON"):
+            is_global = all(head.accept_operator(text) for text in "*.*") and head.accept("TO")
+            return names if is_global else ()
+        if not head.accept_operator(","):
+            return ()
+    return ()
+
+
+def _head(line: str) -> Cursor | None:
+    """The tokens up to the TO of a grant on `*.*`; None where another one stands among them."""
+    tokens: list[Token] = []
+    try:
+        for token in tokenise(line):
+            is_plain = token.kind is TokenKind.NAME or token.text in (",", "*", ".")
+            if not is_plain:
+                return None
+            tokens.append(token)
+            if token.word == "TO":
+                return Cursor(tokens)
+    except SqlSyntaxError:
+        return None
+    return None
+
+
+def _words(head: Cursor) -> list[str]:
+    words: list[str] = []
+    while head.word not in ("", "ON", "TO") and len(words) < _WORDS_MAX:
+        words.append(head.advance().word)
+    return words
 
 
 def check(privilege: Privilege, grants: Iterable[str]) -> None:
@@ -47,8 +103,8 @@ def check(privilege: Privilege, grants: Iterable[str]) -> None:
     if _ALL in held or held & set(privilege.value):
         return
     raise StatementError(
-        f"Access denied; you need (at least one of) the {privilege.value[0]} privilege(s) for this "
-        "operation",
+        f"Access denied; you need (at least one of) the {', '.join(privilege.value)} privilege(s) "
+        "for this operation",
         errno=ACCESS_DENIED_ERRNO,
         sqlstate="42000",
     )

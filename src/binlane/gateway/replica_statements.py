@@ -20,11 +20,12 @@ from binlane.sql.tokens import Token, TokenKind, tokenise
 INSPECTED_MAX: Final = 1 << 18
 """Bytes of the longest statement that is looked at; longer ones go to the source."""
 
-_WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid")
+_WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid|\bsystem\b")
 _LEAD: Final = re.compile(
     rb"""(?six)
     (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
-    (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH )\b
+    (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
+      | TABLE|START|STOP )\b
     """
 )
 
@@ -53,11 +54,21 @@ class Fact(Enum):
 
     CHECKSUM = "binlog_checksum"
     GTID_POSITION = "gtid_binlog_pos"
+    GTID_EXECUTED = "gtid_executed"
+    GTID_PURGED = "gtid_purged"
     SEMI_SYNC = "rpl_semi_sync_master_enabled"
+    SEMI_SYNC_SOURCE = "rpl_semi_sync_source_enabled"
 
 
 CONSTANTS: Final = {Fact.CHECKSUM: "CRC32", Fact.SEMI_SYNC: "OFF"}
 """Facts that are the same for every binlog."""
+
+MYSQL_FACTS: Final = frozenset({Fact.GTID_EXECUTED, Fact.GTID_PURGED})
+"""Facts of which only a MySQL source's sessions can ask; the source answers them to others."""
+
+UNKNOWN_TO_MYSQL: Final = frozenset({Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE})
+"""Variables that a MySQL source does not seem to have: a replica that is told a value, even OFF, waits
+for packets of semi-synchronous replication."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.codec.format import flavor_of
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import ResultSet
+from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, PeerError, StatementError
 from binlane.gateway.handler import Answer, Handler, OkAnswer, RowsAnswer
 from binlane.gateway.machine import Relay, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
+    MYSQL_FACTS,
+    UNKNOWN_TO_MYSQL,
+    Fact,
     GetFact,
     GetGtidPosition,
     GetVariable,
@@ -29,7 +35,9 @@ from binlane.gateway.replica_statements import (
 )
 
 _CHUNK: Final = 64 << 10
+_UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _WAITING_MAX: Final = 1 << 20
+_LINGER_S: Final = 5.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
@@ -50,6 +58,10 @@ class Side:
         except OSError:
             return b""
 
+    def has_gone(self) -> bool:
+        """Whether the peer has ended or lost the connection, as far as that is known."""
+        return self._reader.at_eof() or self._reader.exception() is not None
+
     async def send(self, data: bytes) -> None:
         """Send bytes, and wait while the peer takes none."""
         if data:
@@ -57,8 +69,9 @@ class Side:
             await self._writer.drain()
 
     def close(self) -> None:
-        """Close, once what was sent is on its way."""
+        """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
         self._writer.close()
+        asyncio.get_running_loop().call_later(_LINGER_S, self._writer.transport.abort)
 
 
 class Session:
@@ -69,15 +82,33 @@ class Session:
     """
 
     def __init__(
-        self, client: Side, source: Side, handler: Handler, *, peer: str, relay: Relay
+        self,
+        client: Side,
+        source: Side,
+        handler: Handler,
+        *,
+        peer: str,
+        relay: Relay,
+        logged_in: Callable[[], None],
     ) -> None:
+        """Prepare; `run` relays.
+
+        Args:
+            client: Who connected.
+            source: A fresh connection to the source.
+            handler: Answers what concerns binlogs.
+            peer: Address of the client.
+            relay: At its beginning.
+            logged_in: Called once the source has let the client in.
+        """
         self.peer = peer
         self._client = client
         self._source = source
         self._handler = handler
         self._relay = relay
+        self._logged_in = logged_in
         self._progress = asyncio.Event()
-        self._is_dumping = False
+        self._is_draining = False
 
     @property
     def user(self) -> str:
@@ -109,10 +140,10 @@ class Session:
         """How it introduced itself as a replica, if it did."""
         return self._relay.replica
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a statement is under way; a dump never ends by itself and does not count."""
-        return not self._relay.is_idle and not self._is_dumping
+    def drain(self) -> None:
+        """End once nothing is under way: no statement, and no dump, which is told elsewhere."""
+        self._is_draining = True
+        self._progress.set()
 
     async def run(self) -> None:
         """Relay until one side closes.
@@ -133,6 +164,22 @@ class Session:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def take_leave(self) -> None:
+        """End what the source takes for a login under way, once `run` has ended.
+
+        Raises:
+            CodecError: If the source breaks the protocol.
+            OSError: If it is lost.
+        """
+        while (farewell := self._relay.farewell()) is None:
+            data = await self._source.read()
+            if not data:
+                return
+            self._relay.from_source(data)
+        if farewell:
+            await self._source.send(farewell)
+            await self._source.read()
 
     async def query_source(self, statement: str) -> ResultSet:
         """Run a statement in this session on the source.
@@ -185,16 +232,19 @@ class Session:
     async def _read_source(self) -> None:
         relay = self._relay
         while not relay.is_closed and (data := await self._source.read()):
+            was_logged_in = relay.is_logged_in
             relay.from_source(data)
+            if relay.is_logged_in and not was_logged_in:
+                self._logged_in()
             await self._flush()
 
     async def _answer_questions(self) -> None:
-        while True:
+        while not (self._is_draining and self._relay.is_idle):
             question = self._relay.question
             if question is None:
                 self._progress.clear()
                 await self._progress.wait()
-            elif isinstance(question, BinlogDump):
+            elif isinstance(question, BinlogDump | BinlogDumpGtid):
                 await self._dump(question)
             else:
                 await self._answer(question)
@@ -232,29 +282,45 @@ class Session:
         if isinstance(statement, GetGtidPosition):
             done = await self._handler.gtid_position_at(self, statement.file, statement.position)
             return RowsAnswer([statement.column], [[None if done is None else str(done)]])
-        value = await self._fact(statement)
+        is_mysql = flavor_of(self.server_version) is Flavor.MYSQL
+        if is_mysql and statement.fact in UNKNOWN_TO_MYSQL:
+            return _no_variable(statement)
+        value = await self._fact(statement.fact, is_mysql=is_mysql)
         if value is None:
             return None
         cells = [statement.fact.value, value][-len(statement.columns) :]
         return RowsAnswer(statement.columns, [cells])
 
-    async def _fact(self, statement: GetFact) -> str | None:
-        if statement.fact in CONSTANTS:
-            return CONSTANTS[statement.fact]
-        position = await self._handler.gtid_position(self)
+    async def _fact(self, fact: Fact, *, is_mysql: bool) -> str | None:
+        """What is asked; None where the source is to answer."""
+        if fact in CONSTANTS:
+            return CONSTANTS[fact]
+        if (fact in MYSQL_FACTS) != is_mysql:
+            return None
+        if fact is Fact.GTID_PURGED:
+            position = await self._handler.gtid_purged(self)
+        else:
+            position = await self._handler.gtid_position(self)
         return None if position is None else str(position)
 
-    async def _dump(self, command: BinlogDump) -> None:
+    async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
             logger.info("%s: user %s dumps %r", self.peer, self.user, command)
-            self._is_dumping = True
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
             logger.info("%s: dump refused: %s", self.peer, error)
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
-        finally:
-            self._is_dumping = False
+
+
+def _no_variable(statement: GetFact) -> Answer:
+    if len(statement.columns) > 1:
+        return RowsAnswer(statement.columns, [])
+    raise StatementError(
+        f"Unknown system variable '{statement.fact.value}'",
+        errno=_UNKNOWN_SYSTEM_VARIABLE,
+        sqlstate="HY000",
+    )

@@ -20,6 +20,10 @@ class GatewaySettings:
         source_host: Where the source listens.
         source_port: Its TCP port.
         source_socket: Its Unix socket; in place of TCP where it is given.
+        max_connections: Clients that may be logged in at a time, replicas included; the next gets
+            the servers' error 1040.
+        logins_max: Clients that may be logging in at a time; each takes a connection of the source.
+        login_timeout_s: How long a client may take for its login, waiting for others included.
         connect_timeout_s: Longest wait for a connection to the source.
         drain_timeout_s: How long statements under way may take when the port closes.
     """
@@ -29,6 +33,9 @@ class GatewaySettings:
     source_host: str = "127.0.0.1"
     source_port: int = 3306
     source_socket: str | None = None
+    max_connections: int = 100
+    logins_max: int = 20
+    login_timeout_s: float = 10.0
     connect_timeout_s: float = 10.0
     drain_timeout_s: float = 5.0
 
@@ -46,7 +53,14 @@ class GatewaySettings:
                 raise ConfigError(
                     f"{port} is no TCP port", key=key, hint=f"use {first} to {_PORT_MAX}"
                 )
+        for key, count in (
+            ("listen.max_connections", self.max_connections),
+            ("logins_max", self.logins_max),
+        ):
+            if count < 1:
+                raise ConfigError(f"{count} lets nobody in", key=key, hint="use 1 or more")
         for key, seconds in (
+            ("listen.connect_timeout", self.login_timeout_s),
             ("connect_timeout_s", self.connect_timeout_s),
             ("drain_timeout_s", self.drain_timeout_s),
         ):

@@ -6,17 +6,25 @@ import asyncio
 import logging
 import os
 import pwd
+import socket
+from collections import Counter
 from typing import Final
 
 from binlane.codec.packets.framing import frame
 from binlane.codec.packets.replies import ErrPacket
 from binlane.errors import BinlaneError, ConfigError
 from binlane.gateway.handler import Handler
+from binlane.gateway.lobby import Guest, Lobby
 from binlane.gateway.machine import Relay
 from binlane.gateway.session import Session, Side
 from binlane.gateway.settings import GatewaySettings
 
 _CANNOT_CONNECT_ERRNO: Final = 2003
+_TOO_MANY_ERRNO: Final = 1040
+# How often strangers may make us say something.
+_TOLD_EVERY_S: Final = 60.0
+# The source's answer to a login that a client did not begin.
+_LEAVE_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +37,12 @@ class Gateway:
         self._handler = handler
         self._server: asyncio.Server | None = None
         self._clients: dict[asyncio.Task[None], Session | None] = {}
+        self._lobby = Lobby(
+            sessions_max=settings.max_connections,
+            places=min(settings.logins_max, settings.max_connections),
+            waiting_max=settings.max_connections,
+        )
+        self._told = _Told()
         self._refused_users = _refused_users(settings)
 
     @property
@@ -38,6 +52,11 @@ class Gateway:
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
+    @property
+    def sessions(self) -> int:
+        """Clients that are logged in."""
+        return self._lobby.sessions
+
     async def start(self) -> None:
         """Begin to listen.
 
@@ -46,7 +65,9 @@ class Gateway:
         """
         settings = self._settings
         try:
-            self._server = await asyncio.start_server(self._accept, settings.address, settings.port)
+            self._server = await asyncio.start_server(
+                self._accept, settings.address, settings.port, backlog=settings.max_connections
+            )
         except OSError as error:
             raise ConfigError(
                 f"cannot listen on {settings.address}:{settings.port}: {error.strerror or error}",
@@ -55,12 +76,18 @@ class Gateway:
             ) from None
 
     async def stop(self) -> None:
-        """Accept no more clients, let statements under way end, then close all sessions."""
+        """Accept no more clients, let statements and dumps under way end, then close all sessions.
+
+        Whoever serves dumps has told them to end.
+        """
         assert self._server is not None, "start() comes first"
         self._server.close()
+        self._lobby.close()
         for task, session in self._clients.items():
-            if session is None or not session.is_busy:
+            if session is None:
                 task.cancel()
+            else:
+                session.drain()
         if self._clients:
             await asyncio.wait(self._clients, timeout=self._settings.drain_timeout_s)
         for task in self._clients:
@@ -69,8 +96,14 @@ class Gateway:
         await self._server.wait_closed()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        host, port = writer.get_extra_info("peername")[:2]
-        task = asyncio.create_task(self._serve(Side(reader, writer), f"{host}:{port}"))
+        address = writer.get_extra_info("peername")
+        if address is None:  # gone already
+            writer.close()
+            return
+        # A replica that lost its power sends nothing more, and no end either.
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        host, port = address[:2]
+        task = asyncio.create_task(self._serve(Side(reader, writer), host, f"{host}:{port}"))
         self._clients[task] = None
         task.add_done_callback(self._forget)
 
@@ -79,20 +112,38 @@ class Gateway:
         if not task.cancelled() and task.exception() is not None:
             logger.error("a session failed", exc_info=task.exception())
 
-    async def _serve(self, client: Side, peer: str) -> None:
+    async def _serve(self, client: Side, host: str, peer: str) -> None:
+        seconds = self._settings.login_timeout_s
+        deadline: asyncio.Timeout | None = None
         try:
+            async with asyncio.timeout(seconds) as deadline:
+                await self._let_in(client, Guest(host, deadline, client.has_gone), peer)
+        except OSError as error:  # TimeoutError is one
+            if deadline is None or not deadline.expired():
+                logger.info("%s: connection lost: %s", peer, error)
+            elif not client.has_gone():
+                self._told.warn("%s: no login in %g s, or others waited", peer, seconds)
+        finally:
+            client.close()
+
+    async def _let_in(self, client: Side, guest: Guest, peer: str) -> None:
+        """Relay for a client, once it is its turn and while it is there."""
+        lobby = self._lobby
+        try:
+            if not await lobby.enter(guest):
+                self._told.warn("%s: refused: all %d sessions are taken", peer, lobby.sessions)
+                await client.send(frame(_too_many(), 0))
+                return
             source = await self._connect()
             if source is None:
                 await client.send(frame(_cannot_connect(self._settings), 0))
                 return
             try:
-                await self._relay(client, source, peer)
+                await self._relay(client, source, guest, peer)
             finally:
                 source.close()
-        except OSError as error:
-            logger.info("%s: connection lost: %s", peer, error)
         finally:
-            client.close()
+            lobby.leave(guest)
 
     async def _connect(self) -> Side | None:
         settings = self._settings
@@ -107,16 +158,60 @@ class Gateway:
             logger.warning("source %s cannot be reached: %s", _source(settings), error)
             return None
 
-    async def _relay(self, client: Side, source: Side, peer: str) -> None:
+    async def _relay(self, client: Side, source: Side, guest: Guest, peer: str) -> None:
+        lobby = self._lobby
+
+        def logged_in() -> None:
+            guest.deadline.reschedule(None)
+            lobby.log_in(guest)
+
         relay = Relay(refused_users=self._refused_users)
-        session = Session(client, source, self._handler, peer=peer, relay=relay)
+        session = Session(
+            client, source, self._handler, peer=peer, relay=relay, logged_in=logged_in
+        )
         task = asyncio.current_task()
         assert task is not None, "sessions run in tasks"
         self._clients[task] = session
         try:
             await session.run()
         except BinlaneError as error:
-            logger.warning("%s: session of user %r ends: %s", peer, session.user, error)
+            warn = logger.warning if relay.is_logged_in else self._told.warn
+            warn("%s: session of user %r ends: %s", peer, session.user, error)
+        finally:
+            if relay.is_logged_in:
+                lobby.end_session()
+            elif self._is_open:
+                await self._take_leave(session)
+
+    @property
+    def _is_open(self) -> bool:
+        return self._server is not None and self._server.is_serving()
+
+    async def _take_leave(self, session: Session) -> None:
+        try:
+            async with asyncio.timeout(_LEAVE_TIMEOUT_S):
+                await session.take_leave()
+        except (OSError, TimeoutError, BinlaneError):
+            pass  # the client has gone; nobody is left to be told
+
+
+class _Told:
+    """Warnings that strangers can cause as often as they like: each kind is told once a minute."""
+
+    def __init__(self) -> None:
+        self._untold: Counter[str] = Counter()
+        self._next_s: dict[str, float] = {}
+
+    def warn(self, text: str, *values: object) -> None:
+        """Warn, unless the same was said a moment ago; then it is only counted."""
+        now = asyncio.get_running_loop().time()
+        if now < self._next_s.get(text, now):
+            self._untold[text] += 1
+            return
+        count = self._untold.pop(text, 0)
+        more = f" ({count} more since the last time)" if count else ""
+        logger.warning("%s%s", text % values, more)
+        self._next_s[text] = now + _TOLD_EVERY_S
 
 
 def _refused_users(settings: GatewaySettings) -> frozenset[str]:
@@ -133,3 +228,7 @@ def _source(settings: GatewaySettings) -> str:
 def _cannot_connect(settings: GatewaySettings) -> bytes:
     text = f"Can't connect to the source server {_source(settings)}: try again later"
     return ErrPacket(errno=_CANNOT_CONNECT_ERRNO, message=text, sqlstate=None).encode()
+
+
+def _too_many() -> bytes:
+    return ErrPacket(errno=_TOO_MANY_ERRNO, message="Too many connections", sqlstate=None).encode()

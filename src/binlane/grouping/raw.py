@@ -9,8 +9,9 @@ there on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from struct import Struct
 from typing import Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import PADDING, Bytes, ByteSource, Window
+from binlane.grouping.window import PIECE_BYTES, Bytes, ByteSource, Window
 from binlane.kernels import layout
 from binlane.positions import (
     AnyGtid,
@@ -35,6 +36,7 @@ from binlane.positions import (
     GtidPosition,
     GtidRun,
     GtidSet,
+    MysqlGtid,
     Position,
     uuid_text,
 )
@@ -42,6 +44,10 @@ from binlane.positions import (
 WINDOW_BYTES: Final = 4 << 20
 HELD_BYTES_MAX: Final = 64 << 20
 _SEQUENCE: Final = 17
+_FEW: Final = 8
+_GTID: Final = Struct("<QI")
+_SERVER_ID: Final = Struct("<I")
+_MYSQL_GTID: Final = Struct("<x16sq")
 
 _Offsets = npt.NDArray[np.int64]
 
@@ -112,7 +118,62 @@ class RawRun:
 
     def gtid(self, number: int) -> AnyGtid | None:
         """The GTID of a group."""
+        first = self.groups[layout.GROUP_FIRST, number]
+        kind, start = (
+            self.events[layout.EVENT_TYPE, first],
+            int(self.events[layout.EVENT_OFFSET, first]),
+        )
+        if kind == EventType.GTID:
+            sequence, domain_id = _GTID.unpack_from(self.data.data, start + HEADER_LENGTH)
+            (server_id,) = _SERVER_ID.unpack_from(self.data.data, start + 5)
+            return Gtid(domain_id, server_id, sequence)
+        if kind == EventType.GTID_LOG:
+            source, sequence = _MYSQL_GTID.unpack_from(self.data.data, start + HEADER_LENGTH)
+            return MysqlGtid(uuid_text(source.hex()), sequence)
         return gtid_of(self._first_event(number))
+
+    def follow(self, position: Position) -> tuple[Position, int]:
+        """A position with the groups of the run done, as long as their GTIDs are new and in order.
+
+        Returns:
+            The position, and how many groups these are: all of them, or those before the first
+            that is done already.
+        """
+        if self.count > _FEW:
+            after = self.position_after(position)
+            if self._are_in_order(position):
+                return after, self.count
+        for number in range(self.count):
+            gtid = self.gtid(number)
+            if gtid is not None:
+                if position.covers(gtid):
+                    return position, number
+                position = position.advance(gtid)
+        return position, self.count
+
+    def _are_in_order(self, position: Position) -> bool:
+        """Whether all GTIDs come as they should; False also where that is not seen at once."""
+        first = self.groups[layout.GROUP_FIRST]
+        types = self.events[layout.EVENT_TYPE, first]
+        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
+        if (types == EventType.GTID).all() and isinstance(position, GtidPosition):
+            bodies = offsets + HEADER_LENGTH
+            domains, sequences = self._numbers(bodies + 8, 4), self._numbers(bodies, 8)
+            order = np.argsort(domains, kind="stable")
+            domains, sequences = domains[order], sequences[order]
+            is_same = domains[1:] == domains[:-1]
+            if (is_same & (sequences[1:] <= sequences[:-1])).any():
+                return False
+            begins = np.append(True, ~is_same)
+            return not any(
+                position.covers(Gtid(int(domain), 0, int(sequence)))
+                for domain, sequence in zip(domains[begins], sequences[begins], strict=True)
+            )
+        if (types == EventType.GTID_LOG).all() and isinstance(position, GtidSet):
+            given = GtidSet.of(self._mysql_gtids(offsets))
+            size = sum(last - first + 1 for run in given.runs for first, last in run.intervals)
+            return size == self.count and not position.intersection(given)
+        return False
 
     def position_after(self, position: Position, count: int | None = None) -> Position:
         """A position with the first groups of the run done, with all of them by default."""
@@ -182,68 +243,38 @@ def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
     return tuple(zip(map(int, firsts), map(int, lasts), strict=True))
 
 
-class RunMaker:
-    """Makes runs of groups that came decoded one by one, as those of a connection do.
-
-    Args:
-        format_: Of all of them.
-    """
-
-    def __init__(self, format_: Format) -> None:
-        self.format = format_
-        self._scanner = Scanner(format_, notes_all=True) if is_fast(format_) else None
-
-    def run(self, groups: Sequence[EventGroup]) -> RawRun | None:
-        """The run of some groups; None if it cannot be made, and the reference has to do.
-
-        Args:
-            groups: Whole ones, each of which begins in its file where the one before ends.
-        """
-        scanner = self._scanner
-        pieces = [event.raw for group in groups for event in group.events]
-        if scanner is None or None in pieces:
-            return None
-        joined = b"".join(filter(None, pieces))
-        data = np.frombuffer(joined + bytes(PADDING), np.uint8).copy()
-        base = groups[0].position
-        scanner.rewind(base)
-        try:
-            while (status := scanner.scan(data, len(joined))) != layout.MORE or scanner.is_full:
-                if status == layout.DAMAGED or scanner.group_count == scanner.groups.shape[1] - 1:
-                    return None
-                if status == layout.ASK:
-                    start = scanner.offset
-                    end = start + EventHeader.decode(data[start:].data).length
-                    scanner.look_at(data[start:end].tobytes(), base + start)
-                scanner.make_room()
-        except (CodecError, UnexpectedError):
-            return None
-        if scanner.group_count != len(groups) or scanner.offset != len(joined):
-            return None
-        return RawRun(
-            data=data,
-            base=base,
-            events=scanner.events,
-            groups=scanner.groups[:, : len(groups)].copy(),
-            format=self.format,
-            tables=scanner.tables,
-            file=groups[0].file,
-        )
-
-
 @dataclass(slots=True)
 class LargeGroup:
-    """A group that is too large to be held: whoever takes it reads it from its file.
+    """A group that is too large to be held: whoever takes it reads it as often as need be.
 
     Attributes:
         position: Where it begins in the file.
         format: Of the FORMAT_DESCRIPTION before it.
-        end: Where it ends: set by whoever took it, before the next item is asked for.
+        file: As messages shall name it.
+        chunks: Gives its bytes, and maybe those behind it, each time anew.
+        gtid: Of the group; None also where it is not known before the group is read.
+        end: Where it ends; where the file is read, set by whoever took the group, before the next
+            item is asked for.
+        timestamp: Of its last event, in seconds since 1970, where the end is known.
     """
 
     position: int
     format: Format
+    file: str
+    chunks: Callable[[], Iterable[bytes]]
+    gtid: AnyGtid | None = None
     end: int | None = None
+    timestamp: int = 0
+
+    def events(self) -> Iterator[Event]:
+        """Its events, and maybe those behind it, from the first on.
+
+        Raises:
+            CodecError: With file and position, if one cannot be decoded.
+            StoreError: If the bytes cannot be read again.
+        """
+        walker = Walker(self.chunks(), file=self.file, position=self.position, format_=self.format)
+        return walker.events()
 
 
 Item = RawRun | EventGroup | LargeGroup
@@ -390,7 +421,12 @@ class _Reader:
 
     def _large(self) -> Iterator[LargeGroup]:
         """Let somebody else read the open group, and go on behind it."""
-        group = LargeGroup(self._scanner.group_position, self._scanner.format)
+        start = self._scanner.group_position
+
+        def chunks() -> Iterator[bytes]:
+            return Window(self._source.reread(start), size_bytes=PIECE_BYTES).rest(0)
+
+        group = LargeGroup(start, self._scanner.format, file=self._file, chunks=chunks)
         yield group
         assert group.end is not None, "whoever takes a large group says where it ends"
         self._source = self._source.reread(group.end)

@@ -44,12 +44,11 @@ def padded(length: int) -> Bytes:
     return np.zeros(length + PADDING, np.uint8)
 
 
-class Window:
-    """A run of bytes of a file.
+class Buffer:
+    """A run of bytes of a file, filled at its end and cut at its front.
 
     Args:
-        source: Of the bytes.
-        size_bytes: How many are read at once.
+        size_bytes: How many are looked at at once.
         base: The position in the file of the first byte.
 
     Attributes:
@@ -58,31 +57,22 @@ class Window:
         base: The position in the file of the first one.
     """
 
-    def __init__(self, source: ByteReader, *, size_bytes: int, base: int = 0) -> None:
-        self._source = source
+    def __init__(self, *, size_bytes: int, base: int = 0) -> None:
         self._size = size_bytes
         self.data = padded(size_bytes + min(size_bytes, PIECE_BYTES))
         self.end = 0
         self.base = base
 
-    def fill(self) -> bool:
-        """Read a piece more behind what is there; False at the end of the file."""
-        room = self.data.shape[0] - PADDING - self.end
-        piece = min(self._size, PIECE_BYTES)
-        if room < piece:
-            larger = padded(max(2 * self.end, self._size + piece))
-            larger[: self.end] = self.data[: self.end]
-            self.data = larger
-        length = self._source.read_into(self.data.data[self.end : self.end + piece])
-        self.end += length
-        return length > 0
+    @property
+    def room(self) -> int:
+        """How many bytes fit, those that are there included."""
+        return int(self.data.shape[0]) - PADDING
 
-    def reserve(self, count: int) -> None:
-        """Have room for so many bytes in all, so that one large event is not copied as it comes."""
-        if count + PIECE_BYTES > self.data.shape[0] - PADDING:
-            larger = padded(count + PIECE_BYTES)
-            larger[: self.end] = self.data[: self.end]
-            self.data = larger
+    def grow(self, room: int) -> None:
+        """Have room for so many bytes in all."""
+        larger = padded(room)
+        larger[: self.end] = self.data[: self.end]
+        self.data = larger
 
     @property
     def is_full(self) -> bool:
@@ -98,7 +88,7 @@ class Window:
             smaller = padded(2 * self._size)
             smaller[:left] = self.data[count : self.end]
             self.data = smaller
-        else:
+        elif left:
             view = self.data.data  # bytes that overlap are moved by a memoryview without a copy
             view[:left] = view[count : self.end]
         self.base += count
@@ -107,6 +97,34 @@ class Window:
     def bytes(self, start: int, end: int) -> bytes:
         """A copy of some bytes."""
         return self.data[start:end].tobytes()
+
+
+class Window(Buffer):
+    """A run of bytes of a file that is read.
+
+    Args:
+        source: Of the bytes.
+        size_bytes: How many are read at once.
+        base: The position in the file of the first byte.
+    """
+
+    def __init__(self, source: ByteReader, *, size_bytes: int, base: int = 0) -> None:
+        super().__init__(size_bytes=size_bytes, base=base)
+        self._source = source
+
+    def fill(self) -> bool:
+        """Read a piece more behind what is there; False at the end of the file."""
+        piece = min(self._size, PIECE_BYTES)
+        if self.room - self.end < piece:
+            self.grow(max(2 * self.end, self._size + piece))
+        length = self._source.read_into(self.data.data[self.end : self.end + piece])
+        self.end += length
+        return length > 0
+
+    def reserve(self, count: int) -> None:
+        """Have room for so many bytes in all, so that one large event is not copied as it comes."""
+        if count + PIECE_BYTES > self.room:
+            self.grow(count + PIECE_BYTES)
 
     def rest(self, start: int) -> Remainder:
         """What comes from an offset on, to the end of the file, in pieces."""

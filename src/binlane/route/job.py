@@ -11,7 +11,6 @@ from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
-from binlane.codec.event import Event
 from binlane.codec.format import MAGIC
 from binlane.codec.rows import RowsEvent
 from binlane.errors import CodecError
@@ -240,7 +239,7 @@ class _Job:
             return
         with closing(FileBytes(file.path, start)) as plain:
             yield from raw_groups(
-                plain if self._meter is None else MeteredBytes(plain, self._meter),
+                plain if self._meter is None else MeteredBytes(plain, self._meter, position=start),
                 file=file.path,
                 name=file.name,
                 position=start,
@@ -334,7 +333,7 @@ class _Job:
         try:
             self._route_large(large)
         except UnexpectedError:
-            groups = group_events(self._events_from(large), file=self._file.name)
+            groups = group_events(large.events(), file=self._file.name)
             group = next(groups)
             self._take_group(group)
             large.end = group.next_position
@@ -342,7 +341,7 @@ class _Job:
     def _route_large(self, large: LargeGroup) -> None:
         tracker = GroupTracker()
         gtid, timestamp, ends = None, 0, False
-        for event in self._events_from(large):
+        for event in large.events():
             placed = tracker.feed(event)
             if placed.begins and event.position != large.position:
                 break
@@ -358,7 +357,7 @@ class _Job:
                 output.binlog.rotate(timestamp)
         parts = route_large(
             [output.binlog for output in self._outputs],
-            lambda: whole_group(self._events_from(large)),
+            lambda: whole_group(large.events()),
             large.format,
             file=self._file.path,
         )
@@ -374,12 +373,6 @@ class _Job:
         assert large.end is not None, "its last event said so"
         self._position = large.end
         self._pass(gtid)
-
-    def _events_from(self, large: LargeGroup) -> Iterator[Event]:
-        chunks = open_chunks(self._file.path, position=large.position)
-        return Walker(
-            chunks, file=self._file.path, position=large.position, format_=large.format
-        ).events()
 
     def _take_group(self, group: EventGroup) -> None:
         first = group.events[0]

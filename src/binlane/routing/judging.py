@@ -206,7 +206,22 @@ class _Reader:
             return False
         if is_view:
             return views_left_out(self._memory).isdisjoint(effects.reads)
-        return not self._is_opaque()
+        return not self._is_opaque() and self._is_clean_by_default(database)
+
+    def _is_clean_by_default(self, database: str) -> bool:
+        """Whether what a body names without a database would be in scope in the session's, too.
+
+        It runs in its program's database, but who wrote it may have meant the other one.
+        """
+        default, facts = self._statement.database, self._facts
+        if default in ("", database):
+            return True
+        chains, _ = dotted_names(self._statement.text, **self._statement.quoting)
+        return self._are_inside(facts.body_functions, default, must_exist=False) and all(
+            is_inside(TableName(default, name.table), self._scope)
+            for name in facts.effects.reads
+            if name.database == database and (database, name.table) not in chains
+        )
 
     def _are_inside(
         self, functions: Iterable[FunctionUse], database: str, *, must_exist: bool

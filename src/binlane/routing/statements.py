@@ -151,7 +151,11 @@ def _judge_database(effects: StatementEffects, scope: Scope) -> Verdict:
         return Keep()
     if effects.kind is not StatementKind.DROP_DATABASE:
         return Drop()
-    gone = [table for table in sorted(scope.tables_named()) if table.database in effects.databases]
+    gone = [
+        table
+        for table in sorted(scope.tables_named())
+        if any(scope.is_same(table.database, name) for name in effects.databases)
+    ]
     return _drop_tables(filter(scope.includes, gone), "TABLE")
 
 

@@ -99,9 +99,13 @@ def unknown_binlog(name: str, names: Iterable[str]) -> DefinitionError:
     )
 
 
-def duplicate_binlog(name: str) -> DefinitionError:
+class DuplicateBinlogError(DefinitionError):
+    """CREATE BINLOG of a name that is taken."""
+
+
+def duplicate_binlog(name: str) -> DuplicateBinlogError:
     """The error for CREATE BINLOG of a name that is taken."""
-    return DefinitionError(
+    return DuplicateBinlogError(
         f"binlog '{name}' exists already",
         hint="change it with ALTER BINLOG, or say CREATE BINLOG IF NOT EXISTS",
     )

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.names import TableName
+from binlane.scope.directives import Action, Directive
 from binlane.scope.scope import ScopeList, ScopeObject
 from binlane.scope.statements import (
-    Action,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
-    Directive,
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
@@ -27,6 +26,8 @@ from binlane.scope.statements import (
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
 )
 from binlane.sql.clauses import skip_set_statement
 from binlane.sql.cursor import Cursor, Stopped
@@ -39,11 +40,13 @@ CREATE_GRAMMAR: Final = (
     "`database`.`table`, separated by commas"
 )
 ALTER_GRAMMAR: Final = (
-    "ALTER BINLOG 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
+    "ALTER BINLOG [IF EXISTS] 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
     "DROP IGNORE(list) or FORMAT='…'"
 )
-FIRST_WORDS: Final = frozenset(("CREATE", "ALTER", "DROP", "SHOW", "FLUSH", "PURGE", "SET"))
+FIRST_WORDS: Final = frozenset(
+    ("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET")
+)
 
 
 def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogStatement | None:
@@ -126,18 +129,16 @@ def _read_create(cursor: Cursor) -> CreateBinlog:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = _binlog_name(cursor)
     directives, logging_mode = _clauses(cursor, _read_list)
-    lists = [directive.which for directive in directives]
-    if len(lists) > len(set(lists)):
-        raise cursor.stop("LOG and IGNORE once each")
     return CreateBinlog(name, directives, logging_mode, if_not_exists)
 
 
 def _read_alter(cursor: Cursor) -> AlterBinlog:
+    if_exists = cursor.accept("IF", "EXISTS")
     name = _binlog_name(cursor)
     directives, logging_mode = _clauses(cursor, _read_directive)
     if not directives and logging_mode is None:
         raise cursor.stop("LOG, IGNORE, ADD, DROP or FORMAT")
-    return AlterBinlog(name, directives, logging_mode)
+    return AlterBinlog(name, directives, logging_mode, if_exists)
 
 
 def _clauses(
@@ -233,6 +234,15 @@ def _read_drop(cursor: Cursor) -> DropBinlog:
     return DropBinlog(_binlog_name(cursor), if_exists)
 
 
+def _read_start(cursor: Cursor) -> StartBinlog:
+    name = _binlog_name(cursor)
+    return StartBinlog(name, _string(cursor, "a GTID position") if cursor.accept("FROM") else None)
+
+
+def _read_stop(cursor: Cursor) -> StopBinlog:
+    return StopBinlog(_binlog_name(cursor))
+
+
 def _read_show_binlogs(_cursor: Cursor) -> ShowBinlogs:
     return ShowBinlogs()
 
@@ -279,6 +289,8 @@ GRAMMARS: Final = (
     Grammar(("CREATE BINLOG",), _read_create, CREATE_GRAMMAR),
     Grammar(("ALTER BINLOG",), _read_alter, ALTER_GRAMMAR),
     Grammar(("DROP BINLOG",), _read_drop, "DROP BINLOG [IF EXISTS] 'name'"),
+    Grammar(("START BINLOG",), _read_start, "START BINLOG 'name' [FROM 'gtid position']"),
+    Grammar(("STOP BINLOG",), _read_stop, "STOP BINLOG 'name'"),
     Grammar(("SHOW BINLOGS",), _read_show_binlogs, "SHOW BINLOGS"),
     Grammar(
         ("SHOW MASTER STATUS", "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from binlane.names import TableName, quote
 from binlane.scope.changes import ObjectKind, Touched
 from binlane.scope.definition import Definition
-from binlane.scope.scope import Scope, ScopeList, ScopeObject, names_of
+from binlane.scope.scope import Scope, ScopeList, ScopeObject
 
 
 def statement_to_log(definition: Definition, touched: Touched) -> str:
@@ -31,9 +31,10 @@ def statement_to_log(definition: Definition, touched: Touched) -> str:
 
 def _hiding(scope: Scope, touched: Touched) -> Iterator[ScopeObject]:
     """The objects of the IGNORE list by which a scope does not log an object."""
-    if touched.kind is ObjectKind.TABLE and touched.name in scope.ignore_tables:
-        yield touched.name
-    yield from (name for name in names_of(touched.database) if name in scope.ignore_databases)
+    name = scope.as_listed(touched.name)
+    if touched.kind is ObjectKind.TABLE and name in scope.ignore_tables:
+        yield name
+    yield from (name for name in scope.names_of(touched.database) if name in scope.ignore_databases)
 
 
 def _quoted(name: ScopeObject) -> str:

@@ -153,7 +153,7 @@ def _written(changes: Changes, scope: Scope) -> Iterable[Touched]:
     for dropped in changes.permanent_writes:
         if dropped.kind is ObjectKind.DATABASE and scope.splits_database(dropped.database):
             for table in sorted(scope.tables_named()):
-                if table.database == dropped.database:
+                if scope.is_same(table.database, dropped.database):
                     yield Touched(name=table, offset=dropped.offset, length=dropped.length)
 
 

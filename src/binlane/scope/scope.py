@@ -1,7 +1,7 @@
 """The LOG and IGNORE lists of a binlog and what they include: the one filter of the product.
 
-Pure values; how a user writes them is read in `statements`. Names are case-sensitive, as they are
-for servers with `lower_case_table_names=0`.
+Pure values; how a user writes them is read in `statements`. Names are compared as the server does
+that they belong to: by case where its `lower_case_table_names` is 0, else without.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Self
 
-from binlane.names import ACCOUNT_DATABASE, TableName
+from binlane.names import ACCOUNT_DATABASE, TableName, folded
 
 SYSTEM_DATABASE: Final = "system"
 """What seed 000 calls the database of accounts; a list that names it names `mysql` as well."""
@@ -40,6 +40,7 @@ class Scope:
         log_tables: Tables in the LOG list.
         ignore_databases: Databases in the IGNORE list.
         ignore_tables: Tables in the IGNORE list.
+        ignores_case: Names that differ in case alone are one; those of the lists are in lower case.
     """
 
     log_all: bool = False
@@ -47,16 +48,17 @@ class Scope:
     log_tables: frozenset[TableName] = frozenset()
     ignore_databases: frozenset[str] = frozenset()
     ignore_tables: frozenset[TableName] = frozenset()
+    ignores_case: bool = False
 
     @classmethod
-    def everything(cls) -> Self:
+    def everything(cls, *, ignores_case: bool = False) -> Self:
         """The scope of a binlog that has none: LOG ALL."""
-        return cls(log_all=True)
+        return cls(log_all=True, ignores_case=ignores_case)
 
     @classmethod
-    def nothing(cls) -> Self:
+    def nothing(cls, *, ignores_case: bool = False) -> Self:
         """The scope that logs nothing: IGNORE ALL."""
-        return cls()
+        return cls(ignores_case=ignores_case)
 
     @property
     def is_unscoped(self) -> bool:
@@ -65,6 +67,8 @@ class Scope:
 
     def includes(self, table: TableName) -> bool:
         """Whether changes of a table are logged."""
+        if self.ignores_case:
+            table = table.folded
         if table in self.ignore_tables or self._is_ignored(table.database):
             return False
         return table in self.log_tables or self.log_all or self._is_logged(table.database)
@@ -79,7 +83,8 @@ class Scope:
     def touches_database(self, database: str) -> bool:
         """Whether anything in a database may be logged."""
         return self.includes_database(database) or any(
-            table.database == database and self.includes(table) for table in self.log_tables
+            self.is_same(table.database, database) and self.includes(table)
+            for table in self.log_tables
         )
 
     def splits_database(self, database: str) -> bool:
@@ -88,19 +93,29 @@ class Scope:
             return False
         tables = self.ignore_tables if self.includes_database(database) else self.log_tables
         return any(
-            table.database == database and self.includes(table) != self.includes_database(database)
+            self.is_same(table.database, database)
+            and self.includes(table) != self.includes_database(database)
             for table in tables
         )
 
+    def is_same(self, one: str, other: str) -> bool:
+        """Whether two names are those of one database."""
+        return one == other or (self.ignores_case and folded(one) == folded(other))
+
     def _is_ignored(self, database: str) -> bool:
-        return not self.ignore_databases.isdisjoint(names_of(database))
+        return not self.ignore_databases.isdisjoint(self.names_of(database))
 
     def _is_logged(self, database: str) -> bool:
-        return not self.log_databases.isdisjoint(names_of(database))
+        return not self.log_databases.isdisjoint(self.names_of(database))
+
+    def names_of(self, database: str) -> tuple[str, ...]:
+        """The names by which the lists may mean a database."""
+        name = folded(database) if self.ignores_case else database
+        return (name, SYSTEM_DATABASE) if name == ACCOUNT_DATABASE else (name,)
 
     def with_list(self, which: ScopeList, objects: Iterable[ScopeObject]) -> Self:
         """This scope with a list of exactly these objects."""
-        databases, tables = _by_kind(objects)
+        databases, tables = _by_kind(map(self.as_listed, objects))
         if which is ScopeList.LOG:
             return replace(self, log_databases=databases, log_tables=tables)
         return replace(self, ignore_databases=databases, ignore_tables=tables)
@@ -111,7 +126,13 @@ class Scope:
 
     def dropped(self, which: ScopeList, objects: Iterable[ScopeObject]) -> Self:
         """This scope with objects taken out of a list; those that are not in it make no change."""
-        return self.with_list(which, self.objects(which) - set(objects))
+        return self.with_list(which, self.objects(which) - set(map(self.as_listed, objects)))
+
+    def as_listed(self, name: ScopeObject) -> ScopeObject:
+        """The name by which the lists hold an object."""
+        if not self.ignores_case:
+            return name
+        return folded(name) if isinstance(name, str) else name.folded
 
     def objects(self, which: ScopeList) -> frozenset[ScopeObject]:
         """The objects in a list."""
@@ -126,11 +147,6 @@ class Scope:
     def render(self, which: ScopeList) -> str:
         """A list as SHOW MASTER STATUS prints it: `baz.bar, test`, sorted."""
         return ", ".join(sorted(map(_plain, self.objects(which))))
-
-
-def names_of(database: str) -> tuple[str, ...]:
-    """The names by which lists may mean a database."""
-    return (database, SYSTEM_DATABASE) if database == ACCOUNT_DATABASE else (database,)
 
 
 def _by_kind(

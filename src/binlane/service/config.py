@@ -38,6 +38,8 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "listen": {
         "address": "where clients and replicas connect",
         "port": "TCP port; 0 takes a free one",
+        "max_connections": "clients logged in at a time, replicas included",
+        "connect_timeout": "seconds that a client's login may take",
     },
     "http": {
         "address": "where /healthz and /metrics are served",
@@ -135,8 +137,11 @@ def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
 
 
 def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
+    values = dict(section)
+    if "connect_timeout" in values:
+        values["login_timeout_s"] = values.pop("connect_timeout")
     return GatewaySettings(
-        **section, source_host=url.host, source_port=url.port, source_socket=url.socket
+        **values, source_host=url.host, source_port=url.port, source_socket=url.socket
     )
 
 
@@ -178,7 +183,12 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "heartbeat_period_s": source.heartbeat_period_s,
             "timeout_s": source.timeout_s,
         },
-        "listen": {"address": listen.address, "port": listen.port},
+        "listen": {
+            "address": listen.address,
+            "port": listen.port,
+            "max_connections": listen.max_connections,
+            "connect_timeout": listen.login_timeout_s,
+        },
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,
             "sync_binlog": store.sync_binlog,

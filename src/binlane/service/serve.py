@@ -1,7 +1,8 @@
 """`binlane serve`: puts the parts together, starts them, and stops them in the other order.
 
-Order of a start: store (it owns the directory), listeners, capture. A stop goes the other way:
-capture ends with the batch that it is at, statements under way are answered, the store is closed.
+Order of a start: store (it owns the directory), routing loop, listeners. A stop goes the other way:
+dumps end behind the event group that they are at, statements under way are answered, routing ends
+behind what came, the store is closed.
 """
 
 from __future__ import annotations
@@ -11,25 +12,19 @@ import logging
 import os
 import signal
 import socket
-import time
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
 
-from binlane.capture.transport import Capture
-from binlane.errors import StoreFullError
 from binlane.gateway.transport import Gateway
-from binlane.grouping.event_group import EventGroup
 from binlane.scope import ScopeList
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
+from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.statements import Statements
 from binlane.store.store import Store
+from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
-from binlane.web.status import BinlogStatus, Status, application, serve_http
-
-_FULL_RETRY_S: Final = 5.0
+from binlane.web.status import BinlogState, BinlogStatus, Status, application
 
 logger = logging.getLogger(__name__)
 
@@ -42,25 +37,28 @@ async def serve(settings: Settings, *, port_file: Path | None = None) -> None:
         port_file: Gets the MySQL port once logins are taken.
 
     Raises:
-        BinlaneError: What keeps the service from starting or going on.
+        BinlaneError: What keeps the service from starting. Nothing that happens to the source or
+            to one binlog ends it later.
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    tell_once_in_a_while(loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     with Store.open(settings.data_dir, settings.store) as store:
+        settings = settle(settings, binlogs=len(store.binlogs))
         service = Service(settings, store)
         async with AsyncExitStack() as stack:
             await service.start(stack, port_file)
-            capture = asyncio.create_task(service.run_capture(), name="capture")
-            stop = asyncio.create_task(stopped.wait(), name="stop")
-            await asyncio.wait((capture, stop), return_when=asyncio.FIRST_COMPLETED)
+            _notify_systemd("READY=1")
+            waiting = [
+                asyncio.create_task(event.wait()) for event in (stopped, service.binlogs.crashed)
+            ]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             logger.info("stopping")
             _notify_systemd("STOPPING=1")
-            stop.cancel()
-            await service.stop_capture(capture)
-            if not capture.cancelled():
-                capture.result()
+            for task in waiting:
+                task.cancel()
 
 
 class Service:
@@ -68,14 +66,18 @@ class Service:
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
-        self._binlogs = Binlogs(store)
-        self._capture = Capture(settings.source, self._binlogs.captured)
-        self._gateway = Gateway(settings.listen, Statements(self._binlogs, store.next_log_id))
+        self.binlogs = Binlogs(store, settings.source)
+        self._statements = Statements(self.binlogs, store.history)
+        self._gateway = Gateway(settings.listen, self._statements)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
-        """Start the listeners; `stack` stops them."""
+        """Start everything; `stack` stops it, in the other order."""
+        # Statements under way need the routing loop, which goes last.
+        self.binlogs.start()
+        stack.push_async_callback(self.binlogs.stop)
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
+        stack.callback(self.binlogs.end_dumps)
         listen = self._settings.listen
         logger.info("listening on %s:%d (MySQL protocol)", listen.address, self._gateway.port)
         if self._settings.http is not None:
@@ -91,50 +93,24 @@ class Service:
         stack.push_async_callback(runner.cleanup)
         logger.info("listening on %s:%d (HTTP)", *runner.addresses[0][:2])
 
-    async def run_capture(self) -> None:
-        """Route what the source sends, until told to stop.
-
-        Raises:
-            BinlaneError: What another attempt cannot mend.
-        """
-        is_ready = False
-        async with aclosing(self._capture.batches()) as batches:
-            async for groups in batches:
-                await self._apply(groups)
-                if not is_ready:
-                    _notify_systemd("READY=1")
-                    is_ready = True
-
-    async def stop_capture(self, task: asyncio.Task[None]) -> None:
-        """Let the batch at hand be stored, then end."""
-        async with self._binlogs.lock:
-            task.cancel()
-        await asyncio.wait((task,))
-
-    async def _apply(self, groups: Sequence[EventGroup]) -> None:
-        """Store a batch; while the disk is full, try again: groups are appended once."""
-        while True:
-            try:
-                await self._binlogs.apply(groups)
-            except StoreFullError as error:
-                logger.error("%s; trying again in %.0f s (%s)", error, _FULL_RETRY_S, error.hint)  # noqa: TRY400  # one line is enough, every 5 s
-                await asyncio.sleep(_FULL_RETRY_S)
-            else:
-                return
-
     def status(self) -> Status:
         """The state of the moment."""
-        problem = None
-        if not self._capture.is_connected:
-            problem = f"not connected to the source: {self._capture.failure or 'connecting'}"
+        problems = (self.binlogs.source_problem, self.binlogs.store_problem)
         return Status(
-            problem=problem, binlogs=[self._binlog_status(name) for name in self._binlogs.names]
+            problem="; ".join(filter(None, problems)) or None,
+            binlogs=[self._binlog_status(name) for name in self.binlogs.names],
+            sessions=self._gateway.sessions,
+            heard_s=self.binlogs.heard_s,
         )
 
     def _binlog_status(self, name: str) -> BinlogStatus:
-        binlog, counts = self._binlogs.get(name), self._binlogs.counts[name]
+        binlog, counts = self.binlogs.get(name), self.binlogs.counts(name)
+        state = self.binlogs.state(name)
         return BinlogStatus(
             name=name,
+            state=BinlogState[state.activity.name],
+            reason=state.reason,
+            is_stopped_by_statement=self.binlogs.output(name).is_stopped,
             file=binlog.end.file,
             position_bytes=binlog.end.position,
             gtid_complete=str(binlog.position),
@@ -143,17 +119,11 @@ class Service:
             format=binlog.definition.logging_mode.value,
             event_groups=counts.event_groups,
             events=counts.events,
-            omissions=counts.omissions.total(),
+            omissions=dict(counts.omissions),
             incidents=counts.incidents,
-            lag_s=self._lag_s(),
+            dumps=self._statements.dumps(name),
+            lag_s=self.binlogs.lag_s(name),
         )
-
-    def _lag_s(self) -> float:
-        """How far behind the source routing is; 0 with nothing left that it has sent."""
-        is_idle = self._capture.position == self._binlogs.captured
-        if is_idle and self._capture.is_connected:
-            return 0.0
-        return max(0.0, time.time() - self._binlogs.last_timestamp)
 
 
 def _notify_systemd(state: str) -> None:

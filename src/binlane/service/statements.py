@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.codec.packets.commands import BinlogDump
+from binlane.codec.format import MAGIC, flavor_of
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.codec.packets.results import ColumnDefinition
+from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
@@ -18,7 +20,7 @@ from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
-from binlane.positions import GtidPosition, mariadb_position
+from binlane.positions import GtidPosition, GtidSet, Position, parse_position
 from binlane.scope import (
     AlterBinlog,
     BinlogStatement,
@@ -26,26 +28,40 @@ from binlane.scope import (
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
+    Scope,
     ScopeList,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
     alter,
     create,
     duplicate_binlog,
     parse_binlog_statement,
 )
+from binlane.scope.definition import Definition, DuplicateBinlogError
 from binlane.service.binlogs import Binlogs
+from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.system_tables.answering import SystemTables
+from binlane.service.system_tables.schema import Snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
-
-COMPLETE_TIMEOUT_S: Final = 10.0
-"""How long what describes a binlog waits for it to be complete up to the source."""
+from binlane.store.catalog import ScopeChange
+from binlane.store.heads import read_head
 
 _NOT_SUPPORTED_YET: Final = 1235
 _BAD_DATABASE: Final = 1049
+_DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
+_BY_FILE: Final = MappingProxyType(
+    {
+        Flavor.MARIADB: "MASTER_USE_GTID=no, MASTER_LOG_FILE",
+        Flavor.MYSQL: "SOURCE_AUTO_POSITION=0, SOURCE_LOG_POS=4, SOURCE_LOG_FILE",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +79,21 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
-        next_log_id: Gives a fresh id for a new binlog.
+        history: Gives all changes of definitions; called in a thread.
     """
 
-    def __init__(self, binlogs: Binlogs, next_log_id: Callable[[], int]) -> None:
+    def __init__(self, binlogs: Binlogs, history: Callable[[], Sequence[ScopeChange]]) -> None:
         self._binlogs = binlogs
-        self._next_log_id = next_log_id
+        self._history = history
+        self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
                     CreateBinlog: self._create,
                     DropBinlog: self._drop,
+                    StartBinlog: self._start,
+                    StopBinlog: self._stop,
                     ShowBinlogs: self._show_binlogs,
                     ShowBinlogStatus: self._show_status,
                     ShowBinaryLogs: self._show_binary_logs,
@@ -95,48 +114,68 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
+            await session.require(Privilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
         if parsed is None:
-            return None
+            return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
 
-    async def gtid_position(self, session: SessionContext) -> GtidPosition | None:
+    async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
         names = self._binlogs.names
         if len(names) != 1:
             return None
         await self._wait_until_complete(session, names[0])
-        return mariadb_position(self._binlogs.get(names[0]).position)
+        return self._binlogs.get(names[0]).position
+
+    async def gtid_purged(self, session: SessionContext) -> Position | None:
+        """What was done before the first file of the only binlog there is."""
+        del session
+        names = self._binlogs.names
+        return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     async def gtid_position_at(
         self, session: SessionContext, file: str, position: int
-    ) -> GtidPosition | None:
+    ) -> Position | None:
         """What is done before a position in a binlog file; None if that is no such position."""
         del session
         name = file.rpartition(".")[0]
         if name not in self._binlogs.names:
             return None
         found = next((f for f in self._binlogs.get(name).files() if f.name == file), None)
-        if found is None:
+        if found is None or found.flavor != GtidPosition.flavor:
             return None
         return await asyncio.to_thread(gtid_position_in, found.path, position)
 
-    async def dump(self, session: SessionContext, command: BinlogDump, send: Send) -> bytes:
+    def dumps(self, binlog: str) -> int:
+        """How many replicas and tools read a binlog now."""
+        return sum(replica.binlog == binlog for replica in self._replicas.values())
+
+    async def dump(
+        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+    ) -> bytes:
         """Serve a dump until it ends.
 
         Raises:
             StatementError: If the binlog cannot be told or what is asked cannot be served.
         """
-        request = DumpRequest.of(command, session.variables)
+        flavor = flavor_of(session.server_version)
+        request = DumpRequest.of(command, session.variables, flavor=flavor)
         name = self._binlog_for(request)
         live = self._binlogs.live(name)
+        source_id = ""
+        if isinstance(request.connect_state, GtidSet):
+            found = await session.query_source("SELECT @@GLOBAL.server_uuid")
+            source_id = found.texts()[0][0] or ""
         with self._connected(session, request, name):
-            return await serve_dump(request, live, send)
+            return await serve_dump(request, live, send, source_id=source_id)
 
     def _binlog_for(self, request: DumpRequest) -> str:
-        if request.connect_state is None and request.file:
+        # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
+        is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
+        if is_by_file and request.file:
             name = request.file.rpartition(".")[0]
             return self._binlogs.get(name).name
         names = self._binlogs.names
@@ -150,7 +189,7 @@ class Statements:
         raise DefinitionError(
             f"a replica by GTID does not say which binlog it wants; the binlogs are {listed}",
             errno=1236,
-            hint=f"name a file instead: MASTER_USE_GTID=no, MASTER_LOG_FILE='{names[0]}.000001'",
+            hint=f"name a file instead: {_BY_FILE[request.flavor]}='{names[0]}.000001'",
         )
 
     @contextmanager
@@ -171,47 +210,55 @@ class Statements:
             if statement.if_not_exists:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise duplicate_binlog(statement.name)
-        definition = create(statement, self._next_log_id())
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
-        start = await _source_position(session)
-        await self._binlogs.create(definition, start=start)
-        return OkAnswer()
+        ignores_case = await _ignores_case(session)
 
-    async def _check_databases(self, session: SessionContext, databases: set[str]) -> None:
-        """Table-scope binlogs must be created after their databases (seed 000)."""
-        if not databases:
-            return
-        found = await session.query_source("SHOW DATABASES")
-        there = {row[0] for row in found.texts()}
-        for database in sorted(databases - there):
-            raise DefinitionError(
-                f"Unknown database '{database}'",
-                errno=_BAD_DATABASE,
-                hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
-            )
+        def make(log_id: int) -> Definition:
+            return create(statement, log_id, ignores_case=ignores_case)
+
+        await _check_databases(session, make(1).scope)
+        done = await _source_position(session)
+        try:
+            begin = await self._binlogs.create(statement.name, make, done=done)
+        except DuplicateBinlogError:
+            if statement.if_not_exists:
+                return OkAnswer(info=f"binlog '{statement.name}' exists already")
+            raise
+        return OkAnswer(info=f"effective after GTID {begin}")
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        if statement.if_exists and statement.name not in self._binlogs.names:
+        if not await self._binlogs.drop(statement.name, if_exists=statement.if_exists):
             return OkAnswer(info=f"there is no binlog '{statement.name}'")
-        await self._binlogs.drop(statement.name)
         return OkAnswer()
 
-    async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
+    async def _start(self, session: SessionContext, statement: StartBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
+        begin = await self._binlogs.start_binlog(statement.name, statement.position)
+        return OkAnswer(info=f"goes on after GTID {begin}")
+
+    async def _stop(self, session: SessionContext, statement: StopBinlog) -> Answer:
+        await session.require(Privilege.DEFINE)
+        end = await self._binlogs.stop_binlog(statement.name)
+        return OkAnswer(info=f"stopped after GTID {end}")
+
+    async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
+        await session.require(Privilege.FLUSH)
         for name in self._chosen(statement.name):
-            await self._binlogs.rotate(name, timestamp=int(time.time()))
+            await self._binlogs.rotate(name)
         return OkAnswer()
 
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
-        binlog = self._binlogs.get(statement.name)
-        definition = alter(binlog.definition, statement)
-        await self._check_databases(session, {t.database for t in definition.scope.log_tables})
+        if statement.if_exists and statement.name not in self._binlogs.names:
+            return OkAnswer(info=f"there is no binlog '{statement.name}'")
+        preview = alter(self._binlogs.get(statement.name).definition, statement)
+        await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
-        await self._wait_until_complete(session, statement.name)
-        await self._binlogs.alter(definition)
-        return OkAnswer()
+        done = await _source_position(session)
+        begin = await self._binlogs.alter(
+            statement.name, lambda definition: alter(definition, statement), done=done
+        )
+        return OkAnswer(info=f"effective after GTID {begin}")
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -223,14 +270,14 @@ class Statements:
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.EVENTS)
         raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         columns = (
-            *("Name", "File", "Position", "Gtid_complete"),
+            *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
         return RowsAnswer(
@@ -247,37 +294,74 @@ class Statements:
             "ALL" if definition.scope.log_all else definition.scope.render(ScopeList.LOG),
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
-            "OPEN",
+            str(self._binlogs.state(binlog.name)),
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
-            rows.append((binlog.end.file, str(binlog.end.position), *lists))
-        return RowsAnswer(("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"), rows)
+            position = await asyncio.to_thread(_status_position, binlog)
+            row = (binlog.end.file, str(position), *lists, str(binlog.position))
+            rows.append(row)
+        columns: tuple[ColumnDefinition | str, ...] = (
+            *("File", ColumnDefinition.integer("Position"), "Binlog_Do_DB", "Binlog_Ignore_DB"),
+            "Executed_Gtid_Set",
+        )
+        count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
+        return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
-        await session.require(Privilege.READ)
+        await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
             await self._wait_until_complete(session, name)
             files = self._binlogs.get(name).files()
-            rows += [(file.name, str(file.size_bytes)) for file in files]
-        return RowsAnswer(("Log_name", "File_size"), rows)
+            rows += [(file.name, str(file.size_bytes), "No") for file in files]
+        columns = ("Log_name", ColumnDefinition.integer("File_size"), "Encrypted")
+        count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
+        return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
-        await session.require(Privilege.READ)
+        await session.require(Privilege.REPLICAS)
         rows = [
             (str(replica.server_id), replica.peer, replica.user, replica.binlog)
             for replica in self._replicas.values()
         ]
-        return RowsAnswer(("Server_id", "Host", "User", "Binlog"), rows)
+        return RowsAnswer((ColumnDefinition.integer("Server_id"), "Host", "User", "Binlog"), rows)
+
+    async def _snapshot(self) -> Snapshot:
+        """The rows of the system tables."""
+        history = await asyncio.to_thread(self._history)
+        facts = []
+        for name in self._binlogs.names:
+            binlog = self._binlogs.get(name)
+            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            facts.append(
+                BinlogFacts(
+                    definition=binlog.definition,
+                    state=state or "",
+                    file=file or "",
+                    position=int(position or 0),
+                    gtid_complete=gtid_complete or "",
+                )
+            )
+        replicas = [
+            ReplicaFacts(
+                server_id=replica.server_id,
+                host=replica.peer,
+                user=replica.user,
+                binlog=replica.binlog,
+                connection_id=thread_id,
+            )
+            for thread_id, replica in self._replicas.items()
+        ]
+        return snapshot(facts, history, replicas)
 
     def _chosen(self, name: str | None) -> Sequence[str]:
         """One binlog by its name, or all of them."""
@@ -292,17 +376,43 @@ class Statements:
         if not await self._binlogs.wait_until_complete(
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ):
-            raise StatementError(
-                f"binlog '{name}' is not complete up to {position} of the source after "
-                f"{COMPLETE_TIMEOUT_S:.0f} s",
-                errno=1205,
-                hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
-            )
+            raise incomplete(self._binlogs.output(name), position)
 
 
-async def _source_position(session: SessionContext) -> GtidPosition:
-    found = await session.query_source("SELECT @@GLOBAL.gtid_binlog_pos")
-    return GtidPosition.parse(found.texts()[0][0] or "")
+def _status_position(binlog: Binlog) -> int:
+    """Where a replica that has all begins: for a new binlog its very beginning (seed 000)."""
+    published = binlog.published
+    is_new = not published.closed and published.last.number == 1
+    if is_new and read_head(published.last.path).size_bytes == published.end.position:
+        return len(MAGIC)
+    return published.end.position
+
+
+async def _check_databases(session: SessionContext, scope: Scope) -> None:
+    """Table-scope binlogs must be created after their databases (seed 000)."""
+    databases = {table.database for table in scope.log_tables}
+    if not databases:
+        return
+    found = await session.query_source("SHOW DATABASES")
+    there = {scope.as_listed(row[0] or "") for row in found.texts()}
+    for database in sorted(databases - there):
+        raise DefinitionError(
+            f"Unknown database '{database}'",
+            errno=_BAD_DATABASE,
+            hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
+        )
+
+
+async def _ignores_case(session: SessionContext) -> bool:
+    """Whether the source takes names that differ in case alone for one."""
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    return found.texts()[0][0] != "0"
+
+
+async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
+    flavor = flavor_of(session.server_version)
+    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
+    return parse_position(found.texts()[0][0] or "", flavor.value)
 
 
 def _not_supported(what: str, hint: str) -> StatementError:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -183,6 +183,11 @@ class Binlog:
         return self._head.format_description.format
 
     @property
+    def server_id(self) -> int:
+        """In the headers of the events that binlane itself writes: the source's."""
+        return self._head.server_id
+
+    @property
     def size_bytes(self) -> int:
         """Where the next event group will stand in the last file."""
         return self._written + len(self._pending)
@@ -212,6 +217,11 @@ class Binlog:
     def memory(self) -> Memory:
         """What routing remembers of the groups in it and of those that it has no part of."""
         return self._next_memory or self._memory
+
+    @property
+    def failure(self) -> str:
+        """Why it is closed to writing until it is opened anew; empty while it is not."""
+        return self._failure
 
     @property
     def clock_base(self) -> int:
@@ -312,7 +322,8 @@ class Binlog:
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
         self._take_memory()
-        self._position = self._position.union(position)
+        is_ahead = position is self._position or position.includes(self._position)
+        self._position = position if is_ahead else self._position.union(position)
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
@@ -329,21 +340,99 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
-        self._take_memory()
+        self.write()
         force |= self._is_memory_due
-        with self._failing():
-            self._write()
-            every = self._settings.sync_binlog
-            if force or (every and self._groups_unsynced >= every):
-                self._sync_file()
-        self._publish()
+        if self.wants_force(always=force):
+            self.force()
+        self.publish()
         is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
         if force or is_due:
             self._is_memory_due = False
             self._save()
+        self.purge_if_due()
+
+    def write(self) -> None:
+        """Write what was appended, as the first step of a `sync` whose steps follow one by one.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        self._take_memory()
+        with self._failing():
+            self._write()
+
+    def wants_force(self, *, always: bool = False) -> bool:
+        """Whether what was written must be forced to disk before it is published.
+
+        Args:
+            always: Whatever the settings say.
+        """
+        every = self._settings.sync_binlog
+        is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
+        return is_due and self._has_unsynced
+
+    def force(self) -> None:
+        """Force what was written to disk; alone of all steps it may run beside others' in a thread.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        with self._failing():
+            self._sync_file()
+
+    def publish(self) -> bool:
+        """Let readers know what was written; whether there is anything new."""
+        return self._publish()
+
+    def save_memory(self) -> None:
+        """Save the mark where what is remembered has changed, as the step behind `publish`.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if self._is_memory_due:
+            self._is_memory_due = False
+            self._save()
+
+    def purge_if_due(self) -> None:
+        """Purge as the settings say, where a file ended since.
+
+        Raises:
+            StoreError: As `append`.
+        """
         if self._is_purge_due:
             self._is_purge_due = False
             self._purge_as_set()
+
+    def take_mark(self) -> tuple[Mark | None, list[BinlogFile]]:
+        """What the catalog must be told that it was not told yet: the mark, and closed files.
+
+        What was published must have been forced to disk.
+        """
+        mark = self._mark()
+        if mark == self._saved:
+            return None, []
+        files, self._facts_unsaved = self._facts_unsaved, []
+        self._saved, self._saved_at = mark, time.monotonic()
+        return mark, files
+
+    @property
+    def mark(self) -> Mark:
+        """What is published, of which `sync` with `force` sees to it that it is on disk."""
+        return self._mark()
+
+    def note_closed(self, files: Sequence[BinlogFile]) -> None:
+        """Note in the catalog what `take_mark` gave; any thread may.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        if self._facts and files:
+            self._facts.save(files)
+
+    def lose_mark(self) -> None:
+        """What `take_mark` gave could not be saved: let it be given again."""
+        self._saved = None
 
     def rotate(self, timestamp: int) -> None:
         """Begin a new file.
@@ -492,15 +581,7 @@ class Binlog:
 
     def _save(self) -> None:
         """Save the mark; the file comes to disk before it, whatever `sync_binlog` says."""
-        mark = Mark(
-            end=self.end,
-            position=self.position,
-            clock=self._clock,
-            clock_base=self._clock_base,
-            prepared=self._published_prepared,
-            memory=self._published_memory.encode(),
-            is_cut=self._is_memory_due,
-        )
+        mark = self._mark()
         if mark != self._saved:
             with self._failing():
                 self._sync_file()
@@ -511,23 +592,35 @@ class Binlog:
             self._saved = mark
         self._saved_at = time.monotonic()
 
-    def _publish(self) -> None:
+    def _mark(self) -> Mark:
+        return Mark(
+            end=self.end,
+            position=self.position,
+            clock=self._clock,
+            clock_base=self._clock_base,
+            prepared=self._published_prepared,
+            memory=self._published_memory.encode(),
+            is_cut=self._is_memory_due,
+        )
+
+    def _publish(self) -> bool:
         """Make what is written known, if there is anything new."""
         before = self._published
         self._published_memory = self._memory
-        if self._written != before.last.size_bytes or self._position != before.position:
-            last = replace(before.last, size_bytes=self._written)
-            self._published = replace(before, last=last, position=self._position)
-            self._published_prepared = self._prepared
-            if self._groups and self._tail and self._groups.is_due(self._written):
-                self._groups.reach(self._written, self._position, self._tail)
+        if self._written == before.last.size_bytes and self._position == before.position:
+            return False
+        last = replace(before.last, size_bytes=self._written)
+        self._published = replace(before, last=last, position=self._position)
+        self._published_prepared = self._prepared
+        if self._groups and self._tail and self._groups.is_due(self._written):
+            self._groups.reach(self._written, self._position, self._tail)
+        return True
 
     def _rotate(self, timestamp: int, description: FormatDescriptionEvent | None = None) -> None:
         """End this file and begin the next; only the index makes it so."""
         closed, last = self._published.closed, self._published.last
         following = self._following_name()
-        self._published_prepared = self._prepared
-        self._published_memory = self._memory
+        self._published_prepared, self._published_memory = self._prepared, self._memory
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )

@@ -151,20 +151,28 @@ class MeteredBytes:
 
     Args:
         source: The file.
-        meter: Told how many bytes were read.
+        meter: Told how many bytes were read for the first time.
+        position: Where the source begins.
     """
 
-    def __init__(self, source: FileBytes, meter: Callable[[int], None]) -> None:
+    def __init__(
+        self, source: FileBytes, meter: Callable[[int], None], *, position: int = 0
+    ) -> None:
         self._source = source
         self._meter = meter
+        self._at = self._told = position
 
     def read_into(self, view: memoryview) -> int:
         """As `FileBytes.read_into`."""
         size_bytes = self._source.read_into(view)
-        self._meter(size_bytes)
+        self._at += size_bytes
+        if self._at > self._told:
+            self._meter(self._at - self._told)
+            self._told = self._at
         return size_bytes
 
     def reread(self, position: int) -> Self:
         """As `FileBytes.reread`."""
         self._source.reread(position)
+        self._at = position
         return self

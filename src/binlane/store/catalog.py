@@ -13,7 +13,7 @@ file that is not noted is looked at, and whoever reads a file finds out whether 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -42,6 +42,14 @@ class BinlogState(Enum):
     CREATING = "creating"
     LIVE = "live"
     DROPPING = "dropping"
+
+
+class Activity(Enum):
+    """Whether a binlog that is live takes what the source gives, as it is to be after a restart."""
+
+    OPEN = "open"
+    CATCHING_UP = "catching up"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +84,16 @@ class BinlogRecord:
         state: Its life.
         begin: The source's position at its creation.
         mark: The last one saved; None until the binlog is live.
+        activity: Whether it takes what the source gives.
+        reason: Why it does not.
     """
 
     definition: Definition
     state: BinlogState
     begin: Position
     mark: Mark | None
+    activity: Activity = Activity.OPEN
+    reason: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -103,6 +115,32 @@ class ClosedFile(NamedTuple):
     size_bytes: int
     begin_gtids: str
     ended: int
+
+
+class ScopeChange(NamedTuple):
+    """One change of one definition, and what the definition was from then on.
+
+    Attributes:
+        log_id: Of the binlog.
+        name: Of the binlog.
+        change: `create`, `alter` or `drop`.
+        gtids: The source's position behind which it took effect.
+        changed: Seconds since 1970.
+        logging_mode: FORMAT.
+        log_all_dbs: 1 where everything is logged that is not ignored.
+        log_list: As SHOW prints it.
+        ignore_list: As SHOW prints it.
+    """
+
+    log_id: int
+    name: str
+    change: str
+    gtids: str
+    changed: int
+    logging_mode: str
+    log_all_dbs: int
+    log_list: str
+    ignore_list: str
 
 
 class Catalog:
@@ -153,9 +191,18 @@ class Catalog:
         """All binlogs by name, those half made or unmade included."""
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
-            " end_file, end_position, watermark, flavor, clock, prepared FROM binlogs ORDER BY name"
+            " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
+            " reason, ignores_case FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, those of binlogs that are gone included, oldest first."""
+        rows = self._database.rows(
+            "SELECT log_id, name, change, gtids, changed, logging_mode, log_all_dbs, log_list,"
+            " ignore_list FROM binlog_scope_history ORDER BY rowid"
+        )
+        return [ScopeChange(*row) for row in rows]
 
     def next_log_id(self) -> int:
         """An id that no binlog has or had."""
@@ -169,7 +216,8 @@ class Catalog:
         """Note that the files of a binlog are being made."""
         with self._database.transaction() as connection:
             connection.execute(
-                "INSERT INTO binlogs VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, 0, '')",
+                "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
+                " begin_gtids, flavor, ignores_case) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     definition.log_id,
                     definition.name,
@@ -179,6 +227,7 @@ class Catalog:
                     created,
                     str(begin),
                     begin.flavor,
+                    definition.scope.ignores_case,
                 ),
             )
             self._set_scope(connection, definition)
@@ -215,10 +264,32 @@ class Catalog:
             for table in ("binlogs", "binlog_files", *_SCOPE_TABLES):
                 self._delete(connection, table, log_id)
 
-    def save_mark(self, log_id: int, mark: Mark) -> None:
-        """Save what is on disk for sure."""
+    def save_marks(self, marks: Mapping[int, Mark], identity: str | None = None) -> None:
+        """Save what is on disk for sure.
+
+        Args:
+            marks: By the ids of binlogs.
+            identity: What tells the source from another one, where that is known.
+        """
         with self._database.transaction() as connection:
-            self._set_mark(connection, log_id, mark)
+            for log_id, mark in marks.items():
+                self._set_mark(connection, log_id, mark)
+            if identity is not None:
+                connection.execute("DELETE FROM source_identity")
+                connection.execute("INSERT INTO source_identity VALUES (?)", (identity,))
+
+    def source_identity(self) -> str:
+        """What tells the source from another one, as it was last saved; empty if it never was."""
+        rows = self._database.rows("SELECT identity FROM source_identity")
+        return str(rows[0][0]) if rows else ""
+
+    def set_activity(self, log_id: int, activity: Activity, reason: str) -> None:
+        """Note whether a binlog takes what the source gives."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE binlogs SET activity = ?, reason = ? WHERE log_id = ?",
+                (activity.value, reason, log_id),
+            )
 
     def files(self, log_id: int, *, after: int = 0) -> list[ClosedFile]:
         """What was noted of the closed files of a binlog whose numbers are above `after`."""
@@ -270,6 +341,11 @@ class Catalog:
         flavor: str,
         clock: int,
         prepared: str,
+        memory: str,
+        is_cut: int,
+        activity: str,
+        reason: str,
+        ignores_case: int,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
@@ -279,10 +355,12 @@ class Catalog:
                 position=parse_position(watermark, flavor),
                 clock=clock,
                 prepared=frozenset(prepared.split()),
+                memory=memory,
+                is_cut=bool(is_cut),
             )
         definition = Definition(
             name=name,
-            scope=self._scope(log_id, log_all=bool(log_all_dbs)),
+            scope=self._scope(log_id, log_all=bool(log_all_dbs), ignores_case=bool(ignores_case)),
             logging_mode=LoggingMode(logging_mode),
             log_id=log_id,
         )
@@ -291,9 +369,11 @@ class Catalog:
             state=BinlogState(state),
             begin=parse_position(begin, flavor),
             mark=mark,
+            activity=Activity(activity),
+            reason=reason,
         )
 
-    def _scope(self, log_id: int, *, log_all: bool) -> Scope:
+    def _scope(self, log_id: int, *, log_all: bool, ignores_case: bool) -> Scope:
         log_databases, ignore_databases, log_tables, ignore_tables = (
             self._database.rows(f"SELECT * FROM {table} WHERE log_id = ?", log_id)  # noqa: S608
             for table in _SCOPE_TABLES
@@ -306,6 +386,7 @@ class Catalog:
             ignore_tables=frozenset(
                 TableName(database, table) for _, database, table in ignore_tables
             ),
+            ignores_case=ignores_case,
         )
 
     @staticmethod
@@ -336,13 +417,15 @@ class Catalog:
     def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
         connection.execute(
             "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?,"
-            " prepared = ? WHERE log_id = ?",
+            " prepared = ?, memory = ?, is_cut = ? WHERE log_id = ?",
             (
                 mark.end.file,
                 mark.end.position,
                 str(mark.position),
                 mark.clock,
                 " ".join(sorted(mark.prepared)),
+                mark.memory,
+                mark.is_cut,
                 log_id,
             ),
         )

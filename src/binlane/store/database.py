@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -24,7 +24,8 @@ CREATE TABLE binlog_files (
     PRIMARY KEY (log_id, number)
 ) STRICT, WITHOUT ROWID;
 """
-_SCHEMA: Final = f"""{_FILES}
+_IDENTITY: Final = "CREATE TABLE source_identity (identity TEXT NOT NULL) STRICT;"
+_SCHEMA: Final = f"""{_FILES} {_IDENTITY}
 CREATE TABLE binlogs (
     log_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -38,7 +39,12 @@ CREATE TABLE binlogs (
     watermark TEXT,
     flavor TEXT NOT NULL DEFAULT 'mariadb',
     clock INTEGER NOT NULL DEFAULT 0,
-    prepared TEXT NOT NULL DEFAULT ''
+    prepared TEXT NOT NULL DEFAULT '',
+    memory TEXT NOT NULL DEFAULT '',
+    is_cut INTEGER NOT NULL DEFAULT 0,
+    activity TEXT NOT NULL DEFAULT 'open',
+    reason TEXT NOT NULL DEFAULT '',
+    ignores_case INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -69,6 +75,13 @@ ALTER TABLE binlogs ADD COLUMN clock INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE source ADD COLUMN flavor TEXT NOT NULL DEFAULT 'mariadb';
 """,
     2: f"{_FILES} ALTER TABLE binlogs ADD COLUMN prepared TEXT NOT NULL DEFAULT '';",
+    3: f"""{_IDENTITY}
+ALTER TABLE binlogs ADD COLUMN memory TEXT NOT NULL DEFAULT '';
+ALTER TABLE binlogs ADD COLUMN is_cut INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE binlogs ADD COLUMN activity TEXT NOT NULL DEFAULT 'open';
+ALTER TABLE binlogs ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE binlogs ADD COLUMN ignores_case INTEGER NOT NULL DEFAULT 0;
+""",
 }
 """What makes a version the next one."""
 
@@ -110,6 +123,8 @@ class Database:
             StoreError: As `open`.
         """
         database = cls(_connect(f"file:{_uri(path)}?mode=ro", path), path)
+        if database._has_hot_journal():
+            _roll_back(path)
         database._check_version()
         return database
 
@@ -136,6 +151,14 @@ class Database:
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _has_hot_journal(self) -> bool:
+        """Whether a process that was killed left a transaction to be taken back before reading."""
+        try:
+            self._version()
+        except sqlite3.OperationalError as error:
+            return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK"
+        return False
 
     def _check_version(self) -> None:
         with self._errors():
@@ -172,6 +195,17 @@ def _connect(uri: str, path: Path) -> sqlite3.Connection:
         )
     except sqlite3.Error as error:
         raise _store_error(error, path) from error
+
+
+def _roll_back(path: Path) -> None:
+    """Take back what a process that was killed left half done; a live one's is not touched."""
+    connection = _connect(f"file:{_uri(path)}?mode=rw", path)
+    try:
+        connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as error:
+        raise _store_error(error, path) from error
+    finally:
+        connection.close()
 
 
 def _store_error(error: sqlite3.Error, path: Path) -> StoreError:

@@ -16,6 +16,9 @@ from binlane.errors import StoreError, StoreFullError
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a disk says that has none left."""
 
+NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
+"""What a system says that has too many files open; it passes as a full disk does."""
+
 DRAFT_SUFFIX: Final = ".tmp"
 """Of a file that has not got its name yet."""
 
@@ -179,6 +182,8 @@ def unusable(error: OSError, path: Path) -> StoreError:
     reason = error.strerror or str(error)
     if error.errno in NO_ROOM:
         return StoreFullError(f"no room: {reason}", path=str(path), hint="make room on the disk")
+    if error.errno in NO_DESCRIPTOR:
+        return StoreFullError(f"no room: {reason}", path=str(path), hint="raise ulimit -n")
     return StoreError(
         f"cannot be used: {reason}", path=str(path), hint="check the disk and who may write there"
     )

@@ -25,48 +25,79 @@ class PublishedBinlog(Protocol):
 class LiveBinlog:
     """A binlog that tells those who wait for it when there is more.
 
-    All of it is called in one event loop; a writer in another thread notifies by
-    `loop.call_soon_threadsafe(live.notify)`.
+    Readers wait in one event loop. A writer in another thread calls `changed` and, where that says
+    so, has `wake` called in the event loop: one call there can wake the readers of many binlogs.
 
     Attributes:
+        binlog: The binlog; another object once the store has opened it anew.
         version: Grows with each change.
         is_dropped: Whether DROP BINLOG was executed.
+        is_ending: Whether dumps end with the event group that they are at.
     """
 
     def __init__(self, binlog: PublishedBinlog) -> None:
-        self._binlog = binlog
+        self.binlog = binlog
         self.version = 0
         self.is_dropped = False
-        self._changed = asyncio.Event()
+        self.is_ending = False
+        self._waiting: set[asyncio.Future[None]] = set()
 
     @property
     def name(self) -> str:
         """The binlog's name."""
-        return self._binlog.name
+        return self.binlog.name
 
     @property
     def published(self) -> Published:
         """What may be read of it now."""
-        return self._binlog.published
+        return self.binlog.published
+
+    def changed(self) -> bool:
+        """Note that end, watermark or files have changed; whether somebody is to be woken.
+
+        Whoever begins to wait adds himself before he looks at the version, so that one of the two
+        sees the other.
+        """
+        self.version += 1
+        return bool(self._waiting)
+
+    def wake(self) -> None:
+        """Wake all who wait; in their event loop."""
+        waiting, self._waiting = self._waiting, set()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
     def notify(self) -> None:
-        """Wake all who wait: end, watermark or files have changed."""
-        self.version += 1
-        self._changed.set()
-        self._changed = asyncio.Event()
+        """`changed` and `wake` in one, in the event loop."""
+        self.changed()
+        self.wake()
 
-    def drop(self) -> None:
-        """Nothing more will come."""
+    def drop(self) -> bool:
+        """Nothing more will come; whether somebody is to be woken."""
         self.is_dropped = True
+        return self.changed()
+
+    def end(self) -> None:
+        """Let dumps end between two event groups; in the event loop."""
+        self.is_ending = True
         self.notify()
 
     async def wait_for_change(self, version: int, timeout_s: float | None) -> None:
         """Return once the version is another than `version`, or after `timeout_s` seconds."""
-        if self.version != version:
-            return
-        changed = self._changed
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.add(future)
+        timer = None if timeout_s is None else loop.call_later(timeout_s, _time_is_up, future)
         try:
-            async with asyncio.timeout(timeout_s):
-                await changed.wait()
-        except TimeoutError:
-            return
+            if self.version == version:
+                await future
+        finally:
+            self._waiting.discard(future)
+            if timer is not None:
+                timer.cancel()
+
+
+def _time_is_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

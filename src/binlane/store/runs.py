@@ -57,6 +57,8 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             # The next file says what was done before it.
             binlog.advance_to(run.position_after(binlog.reached, following))
         if spans.needs_reference:
+            # Where that fails, what was appended before it must not come again.
+            binlog.advance_to(run.position_after(binlog.reached, following))
             by_reference(following)
             following += 1
         elif spans.needs_file:

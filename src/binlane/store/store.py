@@ -4,13 +4,13 @@ DATA/binlane.lock        who owns it
 DATA/binlane.sqlite3     definitions, scope history, watermarks
 DATA/binlogs/<name>/     <name>.000001 …, <name>.index
 DATA/groups/<name>/      <name>.000001.idx …, where in large files groups begin
+DATA/spill/              groups that are too large for memory while they come
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
@@ -22,7 +22,7 @@ from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 from binlane.positions import Position
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.store.binlog import Binlog
-from binlane.store.catalog import BinlogRecord, Catalog, Mark
+from binlane.store.catalog import Activity, BinlogRecord, Catalog, Mark, ScopeChange
 from binlane.store.disk import Disk, LocalDisk, unusable
 from binlane.store.file_facts import FileFacts
 from binlane.store.files import (
@@ -33,22 +33,22 @@ from binlane.store.files import (
     write_head,
     write_index,
 )
+from binlane.store.forcing import Forcing
 from binlane.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.store.lock import DirectoryLock
+from binlane.store.marks import MarkKeeper
 from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.store.settings import StoreSettings
 
+SPILL_DIRECTORY: Final = "spill"
 _LOCAL_DISK: Final = LocalDisk()
-_SYNC_THREADS: Final = 16
-"""A disk takes this many requests at once; more would only wait there."""
-
 _DEFAULT_SETTINGS: Final = StoreSettings()
 
 
 class Store:
     """An open data directory. One thread changes it; any thread may read what binlogs publish.
 
-    `sync_all` alone goes on in threads of its own, one binlog in each, and waits for them.
+    Files alone are forced to disk in threads of their own, side by side, and waited for.
     """
 
     def __init__(
@@ -69,7 +69,9 @@ class Store:
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
         self._source_position = catalog.source_position()
         self._source_saved_at = time.monotonic()
-        self._threads: ThreadPoolExecutor | None = None
+        self._forcing = Forcing()
+        self._marks = MarkKeeper(catalog)
+        self._marks_taken_s = time.monotonic()
 
     @classmethod
     def open(
@@ -108,6 +110,11 @@ class Store:
             store._release()
             raise
         return store
+
+    @property
+    def spill_folder(self) -> Path:
+        """Where groups may be put that are too large for memory."""
+        return self._directory.parent / SPILL_DIRECTORY
 
     @property
     def binlogs(self) -> Mapping[str, Binlog]:
@@ -173,9 +180,53 @@ class Store:
         binlog = self._find(definition.name)
         assert binlog.definition.log_id == definition.log_id, "a binlog keeps its id"
         binlog.sync(force=True)
-        mark = Mark(end=binlog.end, position=binlog.position)
-        self._catalog.alter(definition, mark, altered=int(time.time()))
+        with self._marks.later(definition.log_id):
+            self._catalog.alter(definition, binlog.mark, altered=int(time.time()))
         binlog.definition = definition
+
+    def reopen_binlog(self, name: str) -> Binlog:
+        """Make a binlog whole again whose disk failed, from what the disk has of it.
+
+        What was appended and not published may be gone: groups go on behind its `position`.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+            CorruptStoreError: If anything is missing or damaged that was on disk for sure.
+            StoreError: If the disk still fails.
+        """
+        before = self._find(name)
+        before.abandon()
+        directory = self._directory / name
+        record = next(each for each in self._catalog.binlogs() if each.definition.name == name)
+        try:
+            found = recover(directory, _mark_of(record, directory), self._disk)
+            binlog = self._open(before.definition, found)
+        except OSError as error:
+            raise unusable(error, directory) from error
+        self._set_binlogs({**self._binlogs, name: binlog})
+        return binlog
+
+    def activities(self) -> dict[str, tuple[Activity, str]]:
+        """By the name of each binlog, whether it is to take what the source gives, and why not."""
+        return {
+            record.definition.name: (record.activity, record.reason)
+            for record in self._catalog.binlogs()
+            if record.is_live
+        }
+
+    def set_activity(self, name: str, activity: Activity, reason: str = "") -> None:
+        """Note whether a binlog is to take what the source gives, also after a restart.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+            StoreError: If it cannot be saved.
+        """
+        self._catalog.set_activity(self._find(name).definition.log_id, activity, reason)
+
+    @property
+    def source_identity(self) -> str:
+        """What tells the source from another one, as it was last saved; empty if it never was."""
+        return self._catalog.source_identity()
 
     def drop_binlog(self, name: str) -> None:
         """Remove a binlog and its files.
@@ -203,32 +254,90 @@ class Store:
             StoreFullError: If nothing else is wrong than that some binlogs have no room.
             StoreError: If a disk failed. Either is raised when all other binlogs are synced.
         """
-        logs = self._binlogs.values()
-        faults = []
-        for outcome in [
-            self._start_sync(log, has_others=len(logs) > 1, force=force) for log in logs
-        ]:
-            try:
-                outcome.result()
-            except StoreError as error:
-                faults.append(error)
+        is_due = force or self.marks_are_due
+        faults = list(self.sync_each(self._binlogs.values(), force=is_due).values())
+        if is_due and (save := self.take_marks()) is not None:
+            save()
         faults.sort(key=lambda error: isinstance(error, StoreFullError))
         if faults:
             raise faults[0]
 
-    def _start_sync(self, binlog: Binlog, *, has_others: bool, force: bool) -> Future[None]:
-        """Sync a binlog: at once where nothing waits for the disk, else in a thread."""
-        if has_others and binlog.has_unsynced:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(_SYNC_THREADS, thread_name_prefix="sync")
-            return self._threads.submit(binlog.sync, force=force)
-        done: Future[None] = Future()
-        try:
-            binlog.sync(force=force)
-            done.set_result(None)
-        except StoreError as error:
-            done.set_exception(error)
-        return done
+    def sync_each(self, binlogs: Iterable[Binlog], *, force: bool = False) -> dict[str, StoreError]:
+        """Publish what was appended to some binlogs; their files are forced to disk side by side.
+
+        Marks are not saved by it: `take_marks` is to be called when they are due.
+
+        Args:
+            binlogs: Of this store.
+            force: Force files to disk whatever the settings say.
+
+        Returns:
+            What went wrong, by the names of the binlogs that it concerns.
+        """
+        faults: dict[str, StoreError] = {}
+        written: list[Binlog] = []
+        for binlog in binlogs:
+            try:
+                binlog.write()
+                written.append(binlog)
+            except StoreError as error:
+                faults[binlog.name] = error
+        waiting = [binlog for binlog in written if binlog.wants_force(always=force)]
+        faults.update(self._forcing.force(waiting))
+        for binlog in written:
+            if binlog.name in faults:
+                continue
+            binlog.publish()
+            try:
+                binlog.save_memory()
+                binlog.purge_if_due()
+            except StoreError as error:
+                faults[binlog.name] = error
+        return faults
+
+    @property
+    def marks_due_s(self) -> float:
+        """When the marks are to be taken again, as `time.monotonic`."""
+        return self._marks_taken_s + self._settings.watermark_interval_s
+
+    @property
+    def marks_are_due(self) -> bool:
+        """Whether the marks were last taken `watermark_interval_s` ago."""
+        return time.monotonic() >= self.marks_due_s
+
+    def take_marks(self, *, identity: str | None = None) -> Callable[[], None] | None:
+        """Take the marks of all binlogs, whose files were forced to disk.
+
+        Args:
+            identity: As `Catalog.save_marks`.
+
+        Returns:
+            What saves them, to be called in any thread; None if they were saved as they are. It
+            raises StoreError if it cannot; they are taken again then.
+        """
+        self._marks_taken_s = time.monotonic()
+        number = self._marks.number()
+        taken = {log: log.take_mark() for log in self._binlogs.values() if not log.failure}
+        marks = {log: mark for log, (mark, _) in taken.items() if mark is not None}
+        if not marks:
+            return None
+
+        def save() -> None:
+            try:
+                for log in marks:
+                    log.note_closed(taken[log][1])
+                ids = {log.definition.log_id: mark for log, mark in marks.items()}
+                self._marks.save(ids, number=number, identity=identity)
+            except StoreError:
+                for log in marks:
+                    log.lose_mark()
+                raise
+
+        return save
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, oldest first; any thread may ask."""
+        return self._catalog.history()
 
     def next_log_id(self) -> int:
         """An id that no binlog has or had, for a new definition."""
@@ -346,10 +455,13 @@ class Store:
             found,
             settings=self._settings,
             disk=self._disk,
-            save_mark=partial(self._catalog.save_mark, definition.log_id),
+            save_mark=partial(self._save_mark, definition.log_id),
             facts=FileFacts(self._catalog, definition.log_id, found.position.flavor),
             groups=GroupIndexWriter(self._groups / definition.name),
         )
+
+    def _save_mark(self, log_id: int, mark: Mark) -> None:
+        self._marks.save({log_id: mark})
 
     def _set_binlogs(self, binlogs: Mapping[str, Binlog]) -> None:
         self._binlogs = MappingProxyType(dict(sorted(binlogs.items())))
@@ -360,8 +472,7 @@ class Store:
         return self._binlogs[name]
 
     def _release(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown()
+        self._forcing.close()
         for binlog in self._binlogs.values():
             binlog.abandon()
         self._catalog.close()

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
 from typing import Final
 
 from aiohttp import web
 
-from binlane.errors import ConfigError
-
 METRICS_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-# Field of BinlogStatus, metric without its prefix, type, help.
-METRICS: Final = (
-    ("position_bytes", "binlog_position_bytes", "gauge", "Size of the current file"),
-    ("lag_s", "lag_seconds", "gauge", "Age of the last change routed while more is to come"),
-    ("event_groups", "event_groups_total", "counter", "Event groups written"),
-    ("events", "events_total", "counter", "Events written"),
-    ("omissions", "omissions_total", "counter", "Parts left out that name outside objects"),
-    ("incidents", "incidents_total", "counter", "Event groups replaced by an INCIDENT event"),
-)
+
+
+class BinlogState(Enum):
+    """Whether a binlog takes what the source gives, as SHOW BINLOGS has it."""
+
+    OPEN = "OPEN"
+    CATCHING_UP = "CATCHING UP"
+    STOPPED = "STOPPED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +26,9 @@ class BinlogStatus:
 
     Attributes:
         name: Its name.
+        state: How it fares.
+        reason: Why it is not open; empty where it is.
+        is_stopped_by_statement: STOP BINLOG was executed, so that it being stopped is no problem.
         file: Current file.
         position_bytes: Size of the current file up to which readers may read.
         gtid_complete: The watermark.
@@ -37,13 +37,17 @@ class BinlogStatus:
         format: Logging mode.
         event_groups: Written since this process began; so are the counts below.
         events: Likewise.
-        omissions: Parts left out since they name outside objects.
+        omissions: Parts left out since they name outside objects, by kind.
         incidents: Event groups replaced by an INCIDENT event.
+        dumps: Replicas and tools that read it now.
         lag_s: Seconds between a change on the source and now, for the last change that was
-            routed; 0 when nothing more is to come.
+            routed; 0 when nothing more is to come; None where that is not known.
     """
 
     name: str
+    state: BinlogState = BinlogState.OPEN
+    reason: str = ""
+    is_stopped_by_statement: bool = False
     file: str
     position_bytes: int
     gtid_complete: str
@@ -52,9 +56,17 @@ class BinlogStatus:
     format: str
     event_groups: int
     events: int
-    omissions: int
+    omissions: Mapping[str, int]
     incidents: int
-    lag_s: float
+    dumps: int
+    lag_s: float | None
+
+    @property
+    def problem(self) -> str | None:
+        """What an operator has to know of; None if nothing."""
+        if self.state is not BinlogState.STOPPED or self.is_stopped_by_statement:
+            return None
+        return f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +74,22 @@ class Status:
     """The whole process.
 
     Attributes:
-        problem: Why it is not ready; None when it is.
+        problem: Why nothing comes from the source, or nothing can be kept; None where all is well.
         binlogs: All of them, by name.
+        sessions: Clients that are logged in at the MySQL port.
+        heard_s: Seconds since the source last said something; None before it has.
     """
 
     problem: str | None
     binlogs: Sequence[BinlogStatus]
+    sessions: int = 0
+    heard_s: float | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        """What keeps the process from being healthy, one line each."""
+        found = (self.problem, *(binlog.problem for binlog in self.binlogs))
+        return [" ".join(problem.split()) for problem in found if problem]
 
 
 def application(snapshot: Callable[[], Status]) -> web.Application:
@@ -79,8 +101,9 @@ def application(snapshot: Callable[[], Status]) -> web.Application:
 
     async def healthz(request: web.Request) -> web.Response:
         del request
-        problem = snapshot().problem
-        return web.Response(text=f"{problem or 'ok'}\n", status=503 if problem else 200)
+        problems = snapshot().problems
+        text = "\n".join([*(problems or ["ok"]), ""])
+        return web.Response(text=text, status=503 if problems else 200)
 
     async def metrics(request: web.Request) -> web.Response:
         del request
@@ -89,7 +112,7 @@ def application(snapshot: Callable[[], Status]) -> web.Application:
 
     async def binlogs(request: web.Request) -> web.Response:
         del request
-        return web.json_response([asdict(status) for status in snapshot().binlogs])
+        return web.json_response([_as_json(status) for status in snapshot().binlogs])
 
     app = web.Application()
     app.add_routes(
@@ -102,38 +125,86 @@ def application(snapshot: Callable[[], Status]) -> web.Application:
     return app
 
 
+def _as_json(status: BinlogStatus) -> dict[str, object]:
+    return asdict(status) | {"state": status.state.value, "omissions": dict(status.omissions)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """One line of a metric."""
+
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def render(self, name: str) -> str:
+        labels = ",".join(f'{key}="{_escaped(text)}"' for key, text in self.labels.items())
+        return (
+            f"binlane_{name}{{{labels}}} {self.value}" if labels else f"binlane_{name} {self.value}"
+        )
+
+
 def render_metrics(status: Status) -> str:
-    """Prometheus' text format; a label's backslashes, quotes and line ends are escaped."""
-    lines = []
-    for field, name, kind, text in METRICS:
+    """Prometheus' text format; a label's backslashes, quotes and line ends are escaped.
+
+    What is not known has no line.
+    """
+    lines: list[str] = []
+    for name, kind, text, samples in _metrics(status):
         lines += [f"# HELP binlane_{name} {text}.", f"# TYPE binlane_{name} {kind}"]
-        lines += [
-            f'binlane_{name}{{binlog="{_escaped(binlog.name)}"}} {getattr(binlog, field)}'
+        lines += [sample.render(name) for sample in samples]
+    return "\n".join([*lines, ""])
+
+
+def _metrics(status: Status) -> Iterator[tuple[str, str, str, Iterable[_Sample]]]:
+    """Name without prefix, type, help and samples of all metrics."""
+
+    def each(value: Callable[[BinlogStatus], float | None]) -> Iterator[_Sample]:
+        for binlog in status.binlogs:
+            if (known := value(binlog)) is not None:
+                yield _Sample(known, {"binlog": binlog.name})
+
+    yield (
+        *("binlog_state", "gauge", "1 for the state that a binlog is in"),
+        [
+            _Sample(int(binlog.state is state), {"binlog": binlog.name, "state": state.value})
             for binlog in status.binlogs
-        ]
-    ready = int(status.problem is None)
-    lines += ["# HELP binlane_ready Whether binlane is ready.", "# TYPE binlane_ready gauge"]
-    return "\n".join([*lines, f"binlane_ready {ready}", ""])
+            for state in BinlogState
+        ],
+    )
+    yield (
+        *("binlog_position_bytes", "gauge", "Size of the current file"),
+        each(lambda binlog: binlog.position_bytes),
+    )
+    yield (
+        *("lag_seconds", "gauge", "Age of the last change routed while more is to come"),
+        each(lambda binlog: binlog.lag_s),
+    )
+    yield (
+        *("event_groups_total", "counter", "Event groups written"),
+        each(lambda binlog: binlog.event_groups),
+    )
+    yield "events_total", "counter", "Events written", each(lambda binlog: binlog.events)
+    yield (
+        *("omissions_total", "counter", "Parts left out that name outside objects"),
+        [
+            _Sample(count, {"binlog": binlog.name, "kind": kind})
+            for binlog in status.binlogs
+            for kind, count in sorted(binlog.omissions.items())
+        ],
+    )
+    yield (
+        *("incidents_total", "counter", "Event groups replaced by an INCIDENT event"),
+        each(lambda binlog: binlog.incidents),
+    )
+    yield "dumps", "gauge", "Replicas and tools that read it", each(lambda binlog: binlog.dumps)
+    yield "sessions", "gauge", "Clients at the MySQL port", [_Sample(status.sessions)]
+    if status.heard_s is not None:
+        yield (
+            *("source_silent_seconds", "gauge", "Since the source last said something"),
+            [_Sample(round(status.heard_s, 3))],
+        )
+    yield "ready", "gauge", "Whether /healthz is 200", [_Sample(int(not status.problems))]
 
 
 def _escaped(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-async def serve_http(app: web.Application, *, address: str, port: int) -> web.AppRunner:
-    """Listen until the runner's `cleanup`.
-
-    Raises:
-        ConfigError: If the address cannot be bound.
-    """
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, address, port).start()
-    except OSError as error:
-        await runner.cleanup()
-        what = "is taken" if error.errno == errno.EADDRINUSE else "cannot be used"
-        raise ConfigError(
-            f"{address}:{port} {what}", key="http.port", hint="name another port under [http]"
-        ) from None
-    return runner

@@ -1,4 +1,4 @@
-"""A dump sends, byte for byte, what MariaDB 10.11.19 sent from the same files."""
+"""A dump sends, byte for byte, what MariaDB 10.11.19 and MySQL 9.7.4 sent from the same files."""
 
 from __future__ import annotations
 
@@ -8,31 +8,39 @@ import pytest
 
 from binlane.codec.packets.framing import PacketSplitter
 from binlane.codec.packets.replies import EofPacket
-from binlane.codec.types import ChecksumAlgorithm, EventType
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
 from binlane.dump.machine import Dump
 from binlane.dump.request import DumpRequest
 from binlane.dump.start import FileHead
 from binlane.positions import GtidPosition
 from tests.fixture_sets import fixture_set
 
-# The recorded dumps ended here; the server wrote a STOP event when it was shut down later.
-LAST_FILE_END = 612
+MARIADB, MYSQL = "md1011_netstream", "my97_netstream"
+# The recorded dumps ended here; the servers wrote a STOP event when they were shut down later.
+LAST_FILE_END = {MARIADB: 612, MYSQL: 554}
+HEARTBEATS = {EventType.HEARTBEAT, EventType.HEARTBEAT_V2}
 
 
-def _recorded(name: str) -> list[bytes]:
-    text = fixture_set("md1011_netstream").text(f"{name}.packets.jsonl")
+def _recorded(name: str, servers: str = MARIADB) -> list[bytes]:
+    text = fixture_set(servers).text(f"{name}.packets.jsonl")
     return [bytes.fromhex(json.loads(line)["hex"]) for line in text.splitlines()]
 
 
 def _without_heartbeats(payloads: list[bytes]) -> list[bytes]:
-    return [payload for payload in payloads if payload[5:6] != bytes((EventType.HEARTBEAT,))]
+    return [payload for payload in payloads if payload[5:6] not in map(_byte, HEARTBEATS)]
 
 
-def _dumped(request: DumpRequest, chunk_size: int) -> tuple[Dump, list[bytes]]:
+def _byte(code: int) -> bytes:
+    return bytes((code,))
+
+
+def _dumped(
+    request: DumpRequest, chunk_size: int, servers: str = MARIADB
+) -> tuple[Dump, list[bytes]]:
     dump = Dump(request)
     stream = bytearray()
-    for file, data in fixture_set("md1011_netstream").binlogs:
-        end = LAST_FILE_END if file == "binlog.000002" else len(data)
+    for file, data in fixture_set(servers).binlogs:
+        end = LAST_FILE_END[servers] if file == "binlog.000002" else len(data)
         stream += dump.open_file(FileHead.decode(file, data))
         while dump.position < end:
             size = max(chunk_size, dump.wanted)
@@ -65,3 +73,26 @@ def test_same_heartbeat_as_the_server() -> None:
     dump, _ = _dumped(DumpRequest(flags=2), 1 << 20)
     (packet,) = PacketSplitter().feed(dump.heartbeat())
     assert packet.payload == _recorded("crc_heartbeat_annotate")[-1]
+
+
+@pytest.mark.parametrize("chunk_size", [1, 100, 1 << 20])
+@pytest.mark.parametrize(
+    "name, request_",
+    [
+        ("crc_heartbeat", DumpRequest(flavor=Flavor.MYSQL)),
+        ("crc_heartbeat_v2", DumpRequest(flavor=Flavor.MYSQL, flags=2)),
+        (
+            "nochecksum_nonblock",
+            DumpRequest(flavor=Flavor.MYSQL, checksum=ChecksumAlgorithm.NONE, flags=1),
+        ),
+    ],
+)
+def test_same_packets_as_mysql(name: str, request_: DumpRequest, chunk_size: int) -> None:
+    recorded = _recorded(name, MYSQL)
+    dump, payloads = _dumped(request_, chunk_size, MYSQL)
+    if request_.is_non_blocking:
+        assert recorded.pop() == EofPacket().encode()
+    else:
+        (heartbeat,) = PacketSplitter().feed(dump.heartbeat())
+        assert heartbeat.payload == recorded[-1]
+    assert payloads == _without_heartbeats(recorded)

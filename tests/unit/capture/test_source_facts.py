@@ -2,59 +2,161 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.capture.source_facts import SourceFacts
+from binlane.capture.source_facts import Finding, SourceFacts, Weight
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError
-from binlane.positions import GtidPosition
+from binlane.positions import Gtid, GtidPosition, GtidSet
+from tests.dumps import GRANT, MYSQL_VARIABLES, VARIABLES
 
-GOOD = {
-    "version": "10.11.19-MariaDB-log",
-    "server_id": "1",
-    "gtid_domain_id": "0",
-    "log_bin": "ON",
-    "binlog_format": "ROW",
-    "binlog_row_image": "FULL",
-    "binlog_row_metadata": "FULL",
-    "gtid_binlog_pos": "0-1-27,2-7-9",
-}
+BOTH = pytest.mark.parametrize("good", [VARIABLES, MYSQL_VARIABLES], ids=["mariadb", "mysql"])
 
 
-def test_a_good_source() -> None:
-    facts = SourceFacts.of(GOOD)
-    assert facts.flavor is Flavor.MARIADB
-    assert facts.gtid_binlog_position == GtidPosition.parse("0-1-27,2-7-9")
+def facts_of(variables: dict[str, str], *grants: str) -> SourceFacts:
+    return SourceFacts.of(variables, account="o'neil@%", grants=grants or (GRANT,))
+
+
+def finding(facts: SourceFacts, key: str) -> Finding:
+    (found,) = (found for found in facts.findings(server_id=77) if found.key == key)
+    return found
+
+
+@BOTH
+def test_a_good_source(good: dict[str, str]) -> None:
+    facts = facts_of(good)
     facts.check(server_id=2)
     assert list(facts.warnings()) == []
+    assert {found.weight for found in facts.findings(server_id=2)} == {Weight.FINE}
+
+
+def test_what_mariadb_says() -> None:
+    facts = facts_of(VARIABLES | {"gtid_binlog_state": "0-2-3,0-1-4"})
+    assert facts.flavor is Flavor.MARIADB
+    assert facts.position == GtidPosition.parse("0-1-4")
+    assert facts.last_gtids == (Gtid(0, 2, 3), Gtid(0, 1, 4))
+    assert facts.identity == "1"
+
+
+def test_what_mysql_says() -> None:
+    facts = facts_of(MYSQL_VARIABLES)
+    assert facts.flavor is Flavor.MYSQL
+    assert facts.position == GtidSet.parse(MYSQL_VARIABLES["gtid_executed"])
+    assert facts.purged == GtidSet.parse(MYSQL_VARIABLES["gtid_purged"])
+    assert facts.identity == MYSQL_VARIABLES["server_uuid"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("log_bin", "OFF"),
+        ("binlog_format", "MIXED"),
+        ("binlog_format", "STATEMENT"),
+        ("binlog_row_image", "MINIMAL"),
+    ],
+)
+def test_sources_that_cannot_be_the_ground_truth(
+    good: dict[str, str], variable: str, value: str
+) -> None:
+    facts = facts_of(good | {variable: value})
+    with pytest.raises(ConfigError) as caught:
+        facts.check(server_id=2)
+    assert caught.value.key == variable
+    assert caught.value.hint
+    found = finding(facts, variable)
+    assert (found.value, found.weight) == (value, Weight.STOPS)
+
+
+def test_what_mends_a_setting() -> None:
+    wrong = {"binlog_format": "MIXED"}
+    assert finding(facts_of(VARIABLES | wrong), "binlog_format").mend == (
+        "SET GLOBAL binlog_format = ROW",
+    )
+    assert finding(facts_of(MYSQL_VARIABLES | wrong), "binlog_format").mend == (
+        "SET PERSIST binlog_format = ROW",
+    )
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "key"),
+    ("mode", "steps"),
     [
-        ("version", "9.7.4", "source.url"),
-        ("log_bin", "OFF", "log_bin"),
-        ("binlog_format", "MIXED", "binlog_format"),
-        ("binlog_format", "STATEMENT", "binlog_format"),
-        ("binlog_row_image", "MINIMAL", "binlog_row_image"),
+        ("OFF", ["OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]),
+        ("OFF_PERMISSIVE", ["ON_PERMISSIVE", "ON"]),
+        ("ON_PERMISSIVE", ["ON"]),
     ],
 )
-def test_sources_that_cannot_be_the_ground_truth(variable: str, value: str, key: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        SourceFacts.of(GOOD | {variable: value}).check(server_id=2)
-    assert caught.value.key == key
-    assert caught.value.hint
+def test_mysql_without_gtids_is_led_to_them(mode: str, steps: list[str]) -> None:
+    found = finding(facts_of(MYSQL_VARIABLES | {"gtid_mode": mode}), "gtid_mode")
+    assert found.weight is Weight.STOPS
+    assert found.mend == (
+        "SET PERSIST enforce_gtid_consistency = ON",
+        *(f"SET PERSIST gtid_mode = {step}" for step in steps),
+    )
 
 
 def test_the_source_has_our_server_id() -> None:
     with pytest.raises(ConfigError, match="server id 1 is the source's own"):
-        SourceFacts.of(GOOD).check(server_id=1)
+        facts_of(VARIABLES).check(server_id=1)
 
 
-@pytest.mark.parametrize("value", ["MINIMAL", "NO_LOG", None])
-def test_without_names_in_the_log_a_source_is_taken_with_a_warning(value: str | None) -> None:
-    variables = GOOD | {"binlog_row_metadata": value or ""}
+@BOTH
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("binlog_row_metadata", "MINIMAL"),
+        ("binlog_row_metadata", "NO_LOG"),
+        ("binlog_row_metadata", None),
+        ("binlog_checksum", "NONE"),
+    ],
+)
+def test_what_loses_something_is_warned_of(
+    good: dict[str, str], variable: str, value: str | None
+) -> None:
+    variables = good | {variable: value or ""}
     if value is None:
-        del variables["binlog_row_metadata"]
-    facts = SourceFacts.of(variables)
+        del variables[variable]
+    facts = facts_of(variables)
     facts.check(server_id=2)
     (warning,) = facts.warnings()
-    assert f"binlog_row_metadata = {value or 'NO_LOG'}" in warning
+    assert warning.key == variable
+    assert value is None or value in warning.reason
+
+
+@pytest.mark.parametrize(
+    ("good", "version"), [(VARIABLES, "10.5.29-MariaDB"), (MYSQL_VARIABLES, "5.7.44")]
+)
+def test_old_sources_are_taken_with_a_warning(good: dict[str, str], version: str) -> None:
+    (warning,) = facts_of(good | {"version": version}).warnings()
+    assert version in warning.reason
+
+
+def test_a_replica_that_does_not_log_what_it_replicates() -> None:
+    variables = VARIABLES | {"log_slave_updates": "OFF"}
+    assert not list(facts_of(variables).warnings())
+    (warning,) = facts_of(variables | {"gtid_slave_pos": "0-9-1"}).warnings()
+    assert warning.key == "log_slave_updates"
+
+
+@pytest.mark.parametrize(
+    "grants",
+    [
+        ["GRANT USAGE ON *.* TO `binlane`@`%`", "GRANT ALL PRIVILEGES ON `x`.* TO `binlane`@`%`"],
+        ["GRANT SELECT ON *.* TO `x,REPLICATION SLAVE ON *.* TO `@`%`"],
+    ],
+)
+def test_an_account_without_the_privilege(grants: list[str]) -> None:
+    found = finding(facts_of(VARIABLES, *grants), "privilege")
+    assert found.weight is Weight.STOPS
+    assert found.mend == ("GRANT REPLICATION SLAVE ON *.* TO 'o''neil'@'%'",)
+
+
+@pytest.mark.parametrize(
+    "grants",
+    [
+        ["GRANT ALL PRIVILEGES ON *.* TO `binlane`@`%` WITH GRANT OPTION"],
+        ["GRANT SELECT, REPLICATION SLAVE ON *.* TO `binlane`@`%` IDENTIFIED BY PASSWORD '*x'"],
+        ["GRANT USAGE ON *.* TO `binlane`@`%`", "GRANT `readers`@`%` TO `binlane`@`%`"],
+    ],
+    ids=["all", "among others", "maybe by a role"],
+)
+def test_an_account_with_the_privilege(grants: list[str]) -> None:
+    assert finding(facts_of(VARIABLES, *grants), "privilege").weight is Weight.FINE

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.dump.start import FileHead, check_connect_state, check_position, file_for, gtid_ahead
+from binlane.dump.start import FileHead, check_connect_state, check_position, file_for, gtids_ahead
 from binlane.errors import CodecError, StatementError
-from binlane.positions import FilePosition, Gtid, GtidPosition
+from binlane.positions import FilePosition, Gtid, GtidPosition, GtidSet
 from tests.fixture_sets import fixture_set
 
 BEGIN = GtidPosition.parse("0-1-10")
@@ -30,7 +30,7 @@ class Published:
     """A file and where it begins."""
 
     file: str
-    begin: GtidPosition
+    begin: GtidPosition | GtidSet
 
 
 def _published() -> list[Published]:
@@ -69,7 +69,7 @@ def test_every_position_from_begin_to_watermark_is_a_start(
 def test_domain_that_the_source_does_not_have_is_no_obstacle() -> None:
     state = GtidPosition.parse("0-1-20,5-1-1000")
     check_connect_state(state, begin=BEGIN, watermark=WATERMARK, name="orders")
-    assert gtid_ahead(state, WATERMARK) is None
+    assert not gtids_ahead(state, WATERMARK)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +148,70 @@ def _event_rows(data: bytes) -> list[dict[str, int]]:
         rows.append({"pos": position})
         position += int.from_bytes(data[position + 9 : position + 13], "little")
     return rows
+
+
+SOURCE, OTHER = "c32a486b-e685-11f1-925e-02fc00000001", "d32a486b-e685-11f1-925e-02fc00000001"
+
+
+def _set(text: str) -> GtidSet:
+    return GtidSet.parse(text.replace("s:", f"{SOURCE}:").replace("o:", f"{OTHER}:"))
+
+
+def _check_set(state: str, begin: str = "s:1-10") -> None:
+    check_connect_state(
+        _set(state),
+        begin=_set(begin),
+        watermark=_set("s:1-50,o:1-9"),
+        name="orders",
+        source_id=SOURCE,
+    )
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "s:1-10",
+        "s:1-50,o:1-9",
+        # It has a group from behind the beginning, and so all before that was in scope.
+        "s:3:12:14",
+        "s:1:3,o:2",
+        # Another server's GTIDs may be anywhere.
+        "s:1-10,o:1-100",
+    ],
+)
+def test_set_that_lacks_nothing_of_the_binlog_is_a_start(state: str) -> None:
+    _check_set(state)
+
+
+@pytest.mark.parametrize(
+    "state, text, hint",
+    [
+        ("", f"the missing transactions are '{SOURCE}:1-10'", f"'+{SOURCE}:1-10'"),
+        ("s:1-9", f"the missing transactions are '{SOURCE}:10'", "SET GLOBAL gtid_purged"),
+        ("s:1-51", f"Replica has more GTIDs than the source has.*'{SOURCE}:51'", "complete up to"),
+    ],
+)
+def test_set_that_is_no_start(state: str, text: str, hint: str) -> None:
+    with pytest.raises(StatementError, match=text) as caught:
+        _check_set(state)
+    assert hint in caught.value.hint
+
+
+def test_new_mysql_replica_of_a_whole_binlog() -> None:
+    _check_set("", begin="")
+
+
+def test_heads_of_mysqls_files() -> None:
+    heads = [FileHead.decode(file, data) for file, data in fixture_set("my97_netstream").binlogs]
+    assert [str(head.done).rpartition(":")[2] for head in heads] == ["", "1-6"]
+
+
+def test_mysql_begins_with_the_first_file_that_may_hold_what_it_lacks() -> None:
+    files = [
+        Published("a", _set("s:1-5")),
+        Published("b", _set("s:1-9")),
+        Published("c", _set("s:1-20")),
+    ]
+    assert file_for(_set("s:1-9"), files).file == "b"
+    assert file_for(_set("s:1-8:10"), files).file == "a"
+    assert file_for(_set("s:7"), files).file == "a"

@@ -115,6 +115,7 @@ def test_follows_a_binlog_as_it_grows(tmp_path: Path) -> None:
         live.notify()
         await replica.until(lambda: EventType.STOP in replica.types)
         live.drop()
+        live.wake()
         error = _error(await dump)
         assert (error.errno, error.message) == (1236, "binlog 'binlog' was dropped")
         artificial = 2 * 44

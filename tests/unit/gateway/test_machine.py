@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave, encode_query
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave, encode_query
 from binlane.codec.packets.flags import (
     Capability,
     Command,
@@ -335,11 +335,13 @@ def test_last_words_of_the_source_do_not_disturb_a_dump() -> None:
     assert relay.take_to_client() == b""
 
 
-def test_dump_by_gtid_set_is_refused() -> None:
+def test_dump_by_gtid_set_is_a_question() -> None:
+    command = BinlogDumpGtid(flags=DumpFlag(2), server_id=7, done=bytes(8), file="orders.000001")
     relay = _relay()
-    relay.from_client(frame(bytes((Command.BINLOG_DUMP_GTID,)) + bytes(20), 0))
-    (payload,) = _payloads(relay.take_to_client())
-    assert ErrPacket.decode(payload).errno == 1236
+    relay.from_client(frame(command.encode(), 0))
+    assert relay.question == command
+    assert not relay.take_to_source()
+    relay.end_dump(frame(EofPacket().encode(), 1))
     assert relay.is_idle
 
 

@@ -68,6 +68,15 @@ CASES: list[tuple[str, ReplicaStatement]] = [
         GetFact(("@@global.rpl_semi_sync_master_enabled",), Fact.SEMI_SYNC),
     ),
     (
+        "SELECT @@global.rpl_semi_sync_source_enabled",
+        GetFact(("@@global.rpl_semi_sync_source_enabled",), Fact.SEMI_SYNC_SOURCE),
+    ),
+    ("SELECT @@GLOBAL.GTID_EXECUTED", GetFact(("@@GLOBAL.GTID_EXECUTED",), Fact.GTID_EXECUTED)),
+    (
+        "SHOW GLOBAL VARIABLES LIKE 'gtid_purged'",
+        GetFact(("Variable_name", "Value"), Fact.GTID_PURGED),
+    ),
+    (
         "SELECT binlog_gtid_pos('orders.000001',4)",
         GetGtidPosition("binlog_gtid_pos('orders.000001',4)", "orders.000001", 4),
     ),

@@ -21,6 +21,9 @@ from binlane.scope import (
 from binlane.sql.logging_mode import LoggingMode
 
 FOO = TableName("test", "foo")
+B_C = TableName("b", "c")
+AWAY = "of the same statement away"
+NEVER = "what is in both lists is never logged"
 
 
 def _created(text: str) -> Definition:
@@ -68,18 +71,17 @@ def test_create() -> None:
         ("LOG(a), IGNORE(a.b)", "IGNORE(`test`)", _scope(ignore=("test",))),
         ("LOG(a)", "LOG(test), IGNORE(test.foo)", _scope("test", ignore=(FOO,))),
         ("LOG(a)", "IGNORE(test.foo), LOG(test)", _scope("test", ignore=(FOO,))),
-        ("LOG(a)", "LOG(test), IGNORE(test.foo), LOG(b)", _scope("b")),
-        ("LOG(a)", "LOG(b), LOG(c)", _scope("c")),
-        ("LOG(a)", "IGNORE(b), LOG ALL", Scope.everything()),
         ("LOG(a)", "ADD LOG(`test`)", _scope("a", "test")),
-        ("LOG(a)", "ADD LOG(a)", _scope("a")),
         ("LOG(a)", "ADD IGNORE(`test`)", _scope("a", ignore=("test",))),
         ("LOG(a, test)", "DROP LOG(`test`)", _scope("a")),
         ("LOG(a), IGNORE(test)", "DROP IGNORE(`test`)", _scope("a")),
+        ("LOG(a)", "LOG ALL, IGNORE(test)", _scope(ignore=("test",))),
+        ("LOG(a)", "LOG ALL, ADD IGNORE(test)", _scope(ignore=("test",))),
+        ("LOG(a)", "IGNORE(test), LOG(b), ADD IGNORE(b.c)", _scope("b", ignore=("test", B_C))),
+        ("LOG(a)", "ADD LOG(a.b)", _scope("a", TableName("a", "b"))),
+        ("LOG(a)", "ADD LOG(b), ADD LOG(c)", _scope("a", "b", "c")),
         ("LOG(a)", "DROP LOG(a)", Scope.nothing()),
         ("LOG(baz)", "DROP LOG(`baz`), ADD LOG(`test`)", _scope("test")),
-        ("LOG(a)", "ADD LOG(b), DROP LOG(b)", _scope("a")),
-        ("LOG(a)", "ADD LOG(b), LOG(c)", _scope("c")),
         (
             "LOG(a)",
             "IGNORE ALL, ADD LOG(`baz`, `test`), ADD IGNORE(`test`.`foo`)",
@@ -150,8 +152,108 @@ def test_a_duplicate_binlog_is_said() -> None:
     assert str(duplicate_binlog("a")) == "binlog 'a' exists already"
 
 
-def test_clauses_that_contradict_each_other_are_named() -> None:
-    statement = parse_binlog_statement("CREATE BINLOG 'b' LOG ALL, IGNORE ALL")
+@pytest.mark.parametrize(
+    "clauses, message",
+    [
+        ("LOG(a), LOG(b)", "LOG(`b`) contradicts LOG(`a`): a binlog has one LOG list"),
+        ("LOG ALL, LOG(b)", "LOG(`b`) contradicts LOG ALL: a binlog has one LOG list"),
+        ("LOG(b.c) LOG ALL", "LOG ALL contradicts LOG(`b`.`c`): a binlog has one LOG list"),
+        ("LOG ALL, LOG ALL", "LOG ALL contradicts LOG ALL: a binlog has one LOG list"),
+        (
+            "IGNORE(a), IGNORE(a)",
+            "IGNORE(`a`) contradicts IGNORE(`a`): a binlog has one IGNORE list",
+        ),
+        (
+            "IGNORE ALL, IGNORE(a)",
+            "IGNORE(`a`) contradicts IGNORE ALL: a binlog has one IGNORE list",
+        ),
+        ("LOG ALL, IGNORE ALL", "IGNORE ALL contradicts LOG ALL: with it nothing is logged"),
+        ("IGNORE ALL, LOG(a)", "IGNORE ALL contradicts LOG(`a`): with it nothing is logged"),
+        ("LOG(a, b, a)", "LOG(`a`, `b`, `a`) names `a` twice"),
+        ("IGNORE(a.b, b, a.b)", "IGNORE(`a`.`b`, `b`, `a`.`b`) names `a`.`b` twice"),
+        ("LOG(a, b), IGNORE(b)", f"LOG(`b`) contradicts IGNORE(`b`): {NEVER}"),
+        ("LOG(a.b), IGNORE(a.b)", f"LOG(`a`.`b`) contradicts IGNORE(`a`.`b`): {NEVER}"),
+        ("LOG(a.b), IGNORE(a)", f"LOG(`a`.`b`) contradicts IGNORE(`a`): {NEVER}"),
+        ("LOG(mysql), IGNORE(system)", f"LOG(`mysql`) contradicts IGNORE(`system`): {NEVER}"),
+    ],
+)
+def test_clauses_of_create_that_contradict_each_other_are_named(clauses: str, message: str) -> None:
+    with pytest.raises(DefinitionError) as raised:
+        _created(f"CREATE BINLOG 'b' {clauses}")
+    assert (str(raised.value), raised.value.errno) == (message, 1)
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "before, directives, message",
+    [
+        ("LOG(a)", "ADD LOG(b), LOG(c)", f"LOG(`c`) throws ADD LOG(`b`) {AWAY}"),
+        ("LOG(a)", "DROP LOG(a), IGNORE ALL", f"IGNORE ALL throws DROP LOG(`a`) {AWAY}"),
+        ("LOG(a)", "LOG(b), LOG(c)", f"LOG(`c`) throws LOG(`b`) {AWAY}"),
+        ("LOG(a)", "IGNORE(b), LOG ALL", f"LOG ALL throws IGNORE(`b`) {AWAY}"),
+        ("LOG(a)", "IGNORE ALL, LOG(b)", f"LOG(`b`) throws IGNORE ALL {AWAY}"),
+        ("LOG(a)", "IGNORE ALL, LOG ALL", f"LOG ALL throws IGNORE ALL {AWAY}"),
+        ("LOG(a)", "LOG(b), IGNORE ALL", f"IGNORE ALL throws LOG(`b`) {AWAY}"),
+        (
+            "LOG(a)",
+            "LOG(b), IGNORE(b.c), LOG(d)",
+            f"LOG(`d`) throws IGNORE(`b`.`c`) {AWAY}",
+        ),
+        ("LOG(a)", "ADD LOG(a)", "ADD LOG(`a`): the LOG list has `a` already"),
+        ("LOG(a)", "ADD LOG(b), ADD LOG(b)", "ADD LOG(`b`): the LOG list has `b` already"),
+        ("IGNORE(a)", "ADD IGNORE(a)", "ADD IGNORE(`a`): the IGNORE list has `a` already"),
+        ("LOG(a)", "DROP LOG(b)", "DROP LOG(`b`): the LOG list has no `b`"),
+        ("LOG(a)", "DROP LOG(a), DROP LOG(a)", "DROP LOG(`a`): the LOG list has no `a`"),
+        (
+            "LOG(a)",
+            "ADD LOG(b), DROP LOG(b)",
+            "DROP LOG(`b`) takes ADD LOG(`b`) of the same statement back",
+        ),
+        (
+            "LOG(a)",
+            "DROP LOG(a), ADD LOG(a)",
+            "ADD LOG(`a`) takes DROP LOG(`a`) of the same statement back",
+        ),
+        (
+            "",
+            "LOG(b, c), DROP LOG(c)",
+            "DROP LOG(`c`) takes LOG(`b`, `c`) of the same statement back",
+        ),
+        (
+            "",
+            "ADD LOG(a)",
+            "ADD LOG(`a`) adds nothing: the binlog logs everything that it does not ignore",
+        ),
+        (
+            "LOG(a)",
+            "LOG ALL, ADD LOG(a)",
+            "ADD LOG(`a`) adds nothing: the binlog logs everything that it does not ignore",
+        ),
+        ("LOG(a)", "ADD IGNORE(a)", f"LOG(`a`) contradicts IGNORE(`a`): {NEVER}"),
+        ("LOG(a.b)", "ADD IGNORE(a)", f"LOG(`a`.`b`) contradicts IGNORE(`a`): {NEVER}"),
+        ("LOG(b), IGNORE(a)", "ADD LOG(a)", f"LOG(`a`) contradicts IGNORE(`a`): {NEVER}"),
+        ("LOG(a)", "ADD IGNORE(a.b, a.b)", "ADD IGNORE(`a`.`b`, `a`.`b`) names `a`.`b` twice"),
+    ],
+)
+def test_clauses_of_alter_that_contradict_something_are_named(
+    before: str, directives: str, message: str
+) -> None:
+    with pytest.raises(DefinitionError) as raised:
+        _altered(before, directives)
+    assert (str(raised.value), raised.value.errno) == (message, 1)
+    assert raised.value.hint
+
+
+def test_names_that_differ_in_case_alone_are_one_where_the_source_says_so() -> None:
+    statement = parse_binlog_statement("CREATE BINLOG 'b' LOG(Shop, SHOP)")
     assert isinstance(statement, CreateBinlog)
-    with pytest.raises(DefinitionError, match="IGNORE ALL contradicts LOG ALL"):
-        create(statement, 1)
+    assert create(statement, 1).scope.log_databases == {"Shop", "SHOP"}
+    with pytest.raises(DefinitionError, match="names `shop` twice"):
+        create(statement, 1, ignores_case=True)
+
+
+def test_a_long_list_is_not_repeated_in_an_error() -> None:
+    with pytest.raises(DefinitionError) as raised:
+        _created(f"CREATE BINLOG 'b' LOG({', '.join(f'a{n}' for n in range(9999))}, a7)")
+    assert len(str(raised.value)) < 200
+    assert str(raised.value).endswith("names `a7` twice")

@@ -23,9 +23,11 @@ from binlane.scope import (
     ShowBinlogs,
     ShowBinlogStatus,
     ShowReplicas,
+    StartBinlog,
+    StopBinlog,
     parse_binlog_statement,
 )
-from binlane.scope.statements import Action, Directive
+from binlane.scope.directives import Action, Directive
 from binlane.sql.logging_mode import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 
@@ -67,8 +69,12 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
                 ),
             ),
         ),
+        ("ALTER BINLOG IF EXISTS b FORMAT=ROW", AlterBinlog("b", (), LoggingMode.ROW, True)),
         ("DROP BINLOG 'b'", DropBinlog("b")),
         ("DROP BINLOG IF EXISTS b", DropBinlog("b", if_exists=True)),
+        ("START BINLOG 'b'", StartBinlog("b")),
+        ("START BINLOG b FROM '0-1-5'", StartBinlog("b", "0-1-5")),
+        ("STOP BINLOG 'b'", StopBinlog("b")),
         ("SHOW BINLOGS", ShowBinlogs()),
         ("SHOW MASTER STATUS", ShowBinlogStatus()),
         ("SHOW MASTER STATUS 'b'", ShowBinlogStatus("b")),
@@ -129,13 +135,14 @@ def test_not_ours(text: str) -> None:
         ("CREATE BINLOG 'b' LOG()", ")", "a name"),
         ("CREATE BINLOG 'b' LOG(a.b.c)", ".c)", "a name of at most two parts"),
         ("CREATE BINLOG 'b' LOG('a')", "'a')", "a name"),
-        ("CREATE BINLOG 'b' LOG(a) LOG(c)", "", "LOG and IGNORE once each"),
         ("CREATE BINLOG 'b' ADD LOG(a)", "ADD LOG(a)", "LOG, IGNORE or FORMAT"),
         ("CREATE BINLOG 'b' FORMAT='x'", "'x'", "'ROW', 'STATEMENT', 'MIXED' or 'default'"),
         ("CREATE BINLOG 'b' FORMAT=ROW FORMAT=ROW", "=ROW", "FORMAT only once"),
         ("CREATE BINLOG 'b',", "", "LOG, IGNORE or FORMAT"),
         ("CREATE BINLOG 'b' 'c'", "'c'", "the end of the statement"),
         ("CREATE BINLOG 'b'; DROP BINLOG 'b'", "DROP BINLOG 'b'", "the end of the statement"),
+        ("ALTER BINLOG 'b' LOG(a,)", ")", "a name"),
+        ("ALTER BINLOG 'b' FORMAT=ROW, FORMAT=ROW", "=ROW", "FORMAT only once"),
         ("ALTER BINLOG 'b'", "", "LOG, IGNORE, ADD, DROP or FORMAT"),
         ("ALTER BINLOG 'b' ADD LOG ALL", "ALL", "a list in parentheses: ADD changes lists"),
         ("ALTER BINLOG 'b' ADD FORMAT=ROW", "FORMAT=ROW", "LOG, IGNORE or FORMAT"),

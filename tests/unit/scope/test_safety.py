@@ -465,7 +465,7 @@ OBJECTS = st.one_of(
     st.just(Touched(name=TableName("test", "v"), kind=ObjectKind.VIEW)),
 )
 MORE_CLAUSES = CLAUSES | st.sampled_from(
-    ["LOG(test), IGNORE(test.foo, test)", "IGNORE(system)", "LOG(system), IGNORE(mysql)"]
+    ["IGNORE(test.foo, test)", "IGNORE(system)", "LOG(system), IGNORE(mysql)"]
 )
 
 

@@ -1,24 +1,29 @@
-"""Groups that come from a connection are routed as bytes, and the binlogs are those of the reference."""
+"""Groups that a source gives are routed as bytes, and the binlogs are those of the reference."""
 
 from __future__ import annotations
 
-import asyncio
-from itertools import islice
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from binlane.codec.control import FormatDescriptionEvent
+from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup, group_events
-from binlane.grouping.raw import RunMaker
-from binlane.grouping.walk import walk
+from binlane.grouping.raw import Item, LargeGroup, RawRun, raw_groups
 from binlane.kernels.load import is_compiled
-from binlane.positions import GtidPosition
-from binlane.service.binlogs import Binlogs
+from binlane.positions import GtidPosition, Position
+from binlane.service.outputs import Output
+from binlane.service.router import Router
+from binlane.store.byte_source import FileBytes
+from binlane.store.disk import DiskFile, LocalDisk
+from binlane.store.live import LiveBinlog
 from binlane.store.reading import read_groups
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
-from tests.fixture_sets import fixture_set
+from tests.groups import source_format
 from tests.routed_files import definitions, routed, written
 
 SETS = (
@@ -36,13 +41,47 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def groups_of(name: str) -> list[EventGroup]:
-    return [
-        group
-        for file, data in fixture_set(name).binlogs
-        for group in group_events(walk([data], file=file), file=file)
-        if group.is_complete
-    ]
+def items_of(paths: tuple[str, ...], window_bytes: int, held_bytes_max: int) -> Iterator[Item]:
+    """What a source gives that has these files."""
+    for path in paths:
+        with closing(FileBytes(path, 0)) as source:
+            for item in raw_groups(
+                source,
+                file=path,
+                name=Path(path).name,
+                window_bytes=window_bytes,
+                held_bytes_max=held_bytes_max,
+            ):
+                if isinstance(item, EventGroup) and not item.is_complete:
+                    continue
+                if isinstance(item, LargeGroup):
+                    (group,) = whole(item)
+                    item.end, item.timestamp = group.next_position, group.timestamp
+                    item.gtid = group.gtid
+                yield item
+
+
+def whole(large: LargeGroup) -> list[EventGroup]:
+    return [next(group_events(large.events(), file=large.file))]
+
+
+def after(item: Item, before: Position) -> Position:
+    if isinstance(item, RawRun):
+        return item.position_after(before)
+    (group,) = whole(item) if isinstance(item, LargeGroup) else [item]
+    return before if group.gtid is None else before.advance(group.gtid)
+
+
+def made(store: Store) -> list[Output]:
+    for definition in definitions(*_SCOPES):
+        store.create_binlog(
+            definition,
+            start=GtidPosition(),
+            format_description=source_format(),
+            server_id=1,
+            timestamp=0,
+        )
+    return [Output(LiveBinlog(binlog)) for binlog in store.binlogs.values()]
 
 
 def raws(paths: list[Path]) -> list[list[bytes | None]]:
@@ -53,63 +92,79 @@ def raws(paths: list[Path]) -> list[list[bytes | None]]:
     ]
 
 
-def files(directory: Path) -> list[Path]:
-    return sorted(path for path in directory.iterdir() if path.suffix != ".index")
+def never(output: Output, error: Exception) -> None:
+    raise AssertionError(output.name) from error
 
 
-def capture(name: str, data_dir: Path, batch: int, again: int) -> dict[str, list[Path]]:
-    """Apply a log in batches, of which each begins with some groups of the one before."""
-    found = groups_of(name)
-    first = found[0].events[0]
-    assert isinstance(first.body, FormatDescriptionEvent)
-    settings = StoreSettings(max_binlog_size_bytes=4096)
-    with Store.open(data_dir, settings) as store:
-        for definition in definitions(*_SCOPES):
-            store.create_binlog(
-                definition,
-                start=GtidPosition(),
-                format_description=first.body,
-                server_id=first.header.server_id,
-                timestamp=first.header.timestamp,
-            )
-        binlogs = Binlogs(store)
-        asyncio.run(apply_all(binlogs, found, batch))
-        # A source that is connected to again may send what is there already.
-        assert binlogs.captured is not None
-        counts = {each: counted.event_groups for each, counted in binlogs.counts.items()}
-        late = [group for group in islice(reversed(found), again) if group.gtid is not None]
-        binlogs.captured = GtidPosition()
-        asyncio.run(binlogs.apply(late[::-1]))
-        assert counts == {each: counted.event_groups for each, counted in binlogs.counts.items()}
-        return {each: [file.path for file in log.files()] for each, log in store.binlogs.items()}
-
-
-async def apply_all(binlogs: Binlogs, found: list[EventGroup], batch: int) -> None:
-    for start in range(0, len(found), batch):
-        await binlogs.apply(found[start : start + batch])
-
-
-@pytest.mark.parametrize("batch", [1, 5, 1000])
+@pytest.mark.parametrize(
+    ("window_bytes", "held_bytes_max"),
+    [(512, 1 << 20), (4096, 1 << 20), (1 << 20, 1 << 20), (512, 600)],
+)
 @pytest.mark.parametrize("name", SETS)
-def test_captured_groups_are_those_of_the_reference(name: str, batch: int, tmp_path: Path) -> None:
-    made = capture(name, tmp_path / "data", batch, again=3)
+def test_captured_groups_are_those_of_the_reference(
+    name: str, window_bytes: int, held_bytes_max: int, tmp_path: Path
+) -> None:
     paths = written(name, tmp_path / "in")
+    settings = StoreSettings(max_binlog_size_bytes=4096)
+    with Store.open(tmp_path / "data", settings) as store:
+        outputs = made(store)
+        for _ in range(2):
+            # A source that is connected to again may send what is there already.
+            router = Router(GtidPosition())
+            for item in items_of(paths, window_bytes, held_bytes_max):
+                assert router.position is not None
+                router.take(item, after(item, router.position), outputs, never)
+            counts = [output.counts.event_groups for output in outputs]
+            store.sync_all()
+        assert counts == [output.counts.event_groups for output in outputs]
+        files = {each: [file.path for file in log.files()] for each, log in store.binlogs.items()}
     routed(paths, tmp_path / "out", *_SCOPES, max_binlog_size=4096, uses_kernels=False)
-    for binlog, its_files in made.items():
-        assert raws(its_files) == raws(files(tmp_path / "out" / binlog))
+    for binlog, its_files in files.items():
+        out = tmp_path / "out" / binlog
+        reference = sorted(path for path in out.iterdir() if path.suffix != ".index")
+        assert raws(its_files) == raws(reference)
 
 
-def test_groups_that_are_none_of_a_run_are_left_to_the_reference() -> None:
-    found = groups_of("md1011_txn")
-    first = found[0].events[0].body
-    assert isinstance(first, FormatDescriptionEvent)
-    maker = RunMaker(first.format)
-    good = [group for group in found if group.gtid is not None][:4]
-    run = maker.run(good)
-    assert run is not None
-    assert [run.group(number) for number in range(run.count)] == good
-    assert maker.run([good[0], good[2]]) is None
-    assert maker.run([group for group in found if group.is_control][:1]) is None
-    again = maker.run(good)
-    assert again is not None
-    assert again.count == 4
+class _File:
+    def __init__(self, file: DiskFile, disk: _Disk, path: Path) -> None:
+        self.truncate, self.close, self.sync = file.truncate, file.close, file.sync
+        self._file, self._disk, self._path = file, disk, path
+
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
+        if self._path.parent.name == self._disk.failing:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._file.write_at(data, position)
+
+
+class _Disk(LocalDisk):
+    """A disk on which one binlog cannot be written."""
+
+    failing = ""
+
+    def open(self, path: Path) -> DiskFile:  # type: ignore[override]  # a Disk all the same
+        return _File(super().open(path), self, path)
+
+
+def test_what_fails_in_one_binlog_is_no_loss_to_the_others(tmp_path: Path) -> None:
+    paths = written("md1011_rotation", tmp_path / "in")
+    disk, faults = _Disk(), []
+    store = Store.open(tmp_path / "data", StoreSettings(max_binlog_size_bytes=4096), disk=disk)
+    outputs = made(store)
+    disk.failing = "b1"
+
+    def note(output: Output, error: Exception) -> None:
+        faults.append((output.name, type(error)))
+        outputs.remove(output)
+
+    router = Router(GtidPosition())
+    for item in items_of(paths, 4096, 1 << 20):
+        assert router.position is not None
+        router.take(item, after(item, router.position), tuple(outputs), note)
+    assert faults == [("b1", StoreError)]
+    store.sync_each([output.binlog for output in outputs])
+    routed(paths, tmp_path / "out", *_SCOPES, max_binlog_size=4096, uses_kernels=False)
+    for output in outputs:
+        reference = sorted((tmp_path / "out" / output.name).glob("*.0*"))
+        assert raws([file.path for file in output.binlog.files()]) == raws(reference)
+    disk.failing = ""
+    store.close()

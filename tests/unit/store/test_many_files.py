@@ -14,7 +14,7 @@ from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
 from binlane.errors import CorruptStoreError
 from binlane.positions import GtidPosition
-from binlane.store.catalog import Catalog
+from binlane.store.catalog import Activity, Catalog
 from binlane.store.file_facts import check_unchanged
 from binlane.store.live import LiveBinlog
 from binlane.store.reading import StoreReader
@@ -100,15 +100,23 @@ def test_a_missing_file_is_told_when_it_is_needed(tmp_path: Path) -> None:
     assert any(verify([tmp_path]))
 
 
-def test_a_catalog_of_the_version_before_is_brought_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_catalog_of_a_version_before_is_brought_up(tmp_path: Path, version: int) -> None:
     written(tmp_path)
     files = StoreReader(tmp_path).files("orders")
     connection = sqlite3.connect(Catalog.path_in(tmp_path))
     with connection:
-        connection.execute("DROP TABLE binlog_files")
-        connection.execute("ALTER TABLE binlogs DROP COLUMN prepared")
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("DELETE FROM binlog_files")
+        connection.execute("DROP TABLE source_identity")
+        for column in ("memory", "is_cut", "activity", "reason", "ignores_case"):
+            connection.execute(f"ALTER TABLE binlogs DROP COLUMN {column}")
+        if version < 3:
+            connection.execute("DROP TABLE binlog_files")
+            connection.execute("ALTER TABLE binlogs DROP COLUMN prepared")
+        connection.execute(f"PRAGMA user_version = {version}")
     with Store.open(tmp_path, SMALL) as store:
         assert store.binlogs["orders"].files() == files
+        assert store.activities() == {"orders": (Activity.OPEN, "")}
+        assert store.source_identity == ""
     assert connection.execute("SELECT count(*) FROM binlog_files").fetchone() == (5,)
     connection.close()

@@ -9,10 +9,12 @@ import pytest
 
 from binlane.errors import ConfigError, CorruptStoreError, StoreError, StoreLockedError
 from binlane.positions import GtidPosition
+from binlane.scope import CreateBinlog, parse_binlog_statement
+from binlane.scope import create as binlog_definition
 from binlane.store.catalog import Catalog
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
-from tests.groups import add, create, transaction
+from tests.groups import add, create, source_format, transaction
 
 _HOLD = """
 import sys
@@ -91,7 +93,22 @@ def test_the_scope_history_has_every_change(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         add(create(store), [transaction(4)])
         store.drop_binlog("orders")
-    connection = sqlite3.connect(Catalog.path_in(tmp_path))
-    rows = connection.execute("SELECT name, change, gtids FROM binlog_scope_history").fetchall()
-    connection.close()
+        rows = [(change.name, change.change, change.gtids) for change in store.history()]
     assert rows == [("orders", "create", ""), ("orders", "drop", "0-1-4")]
+
+
+@pytest.mark.parametrize("ignores_case", [False, True])
+def test_a_scope_is_kept_as_it_is(tmp_path: Path, *, ignores_case: bool) -> None:
+    statement = parse_binlog_statement("CREATE BINLOG 'b' LOG(Shop, crm.`T`), IGNORE(shop.`A,b`)")
+    assert isinstance(statement, CreateBinlog)
+    definition = binlog_definition(statement, 7, ignores_case=ignores_case)
+    with Store.open(tmp_path) as store:
+        store.create_binlog(
+            definition,
+            start=GtidPosition(),
+            format_description=source_format(),
+            server_id=1,
+            timestamp=1,
+        )
+    with Store.open(tmp_path) as store:
+        assert store.binlogs["b"].definition == definition

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from binlane.web.status import BinlogStatus, Status, render_metrics
+from dataclasses import replace
+
+from binlane.web.status import BinlogState, BinlogStatus, Status, render_metrics
 
 STATUS = BinlogStatus(
     name='or"ders',
@@ -12,23 +14,58 @@ STATUS = BinlogStatus(
     format="ROW",
     event_groups=12,
     events=60,
-    omissions=3,
+    omissions={"annotate text": 3, "view": 1},
     incidents=1,
+    dumps=2,
     lag_s=0.5,
 )
+STOPPED = replace(STATUS, state=BinlogState.STOPPED, reason="no room:\nNo space left")
+
+
+def metrics(status: Status) -> list[str]:
+    text = render_metrics(status)
+    assert text.endswith("\n")
+    return text.splitlines()
 
 
 def test_metrics_are_in_prometheus_text_format() -> None:
-    text = render_metrics(Status(problem=None, binlogs=[STATUS]))
-    lines = text.splitlines()
+    lines = metrics(Status(problem=None, binlogs=[STATUS], sessions=4, heard_s=1.25))
     assert 'binlane_binlog_position_bytes{binlog="or\\"ders"} 4711' in lines
     assert 'binlane_event_groups_total{binlog="or\\"ders"} 12' in lines
+    assert 'binlane_incidents_total{binlog="or\\"ders"} 1' in lines
+    assert 'binlane_omissions_total{binlog="or\\"ders",kind="annotate text"} 3' in lines
+    assert 'binlane_dumps{binlog="or\\"ders"} 2' in lines
     assert 'binlane_lag_seconds{binlog="or\\"ders"} 0.5' in lines
+    assert 'binlane_binlog_state{binlog="or\\"ders",state="OPEN"} 1' in lines
+    assert 'binlane_binlog_state{binlog="or\\"ders",state="STOPPED"} 0' in lines
+    assert "binlane_sessions 4" in lines
+    assert "binlane_source_silent_seconds 1.25" in lines
     assert lines[-1] == "binlane_ready 1"
-    assert text.endswith("\n")
     names = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert names == {line.split("{")[0].split()[0] for line in lines if not line.startswith("#")}
 
 
+def test_a_lag_that_is_not_known_is_not_told() -> None:
+    lines = metrics(Status(problem="no source", binlogs=[replace(STATUS, lag_s=None)]))
+    assert not [line for line in lines if line.startswith("binlane_lag_seconds{")]
+    assert not [line for line in lines if line.startswith("binlane_source_silent_seconds ")]
+
+
 def test_not_ready() -> None:
-    assert "binlane_ready 0" in render_metrics(Status(problem="no source", binlogs=[]))
+    assert "binlane_ready 0" in metrics(Status(problem="no source", binlogs=[]))
+    assert "binlane_ready 0" in metrics(Status(problem=None, binlogs=[STATUS, STOPPED]))
+
+
+def test_each_problem_is_one_line() -> None:
+    status = Status(problem="no source", binlogs=[STATUS, STOPPED])
+    assert status.problems == [
+        "no source",
+        'binlog or"ders is stopped: no room: No space left',
+    ]
+
+
+def test_what_somebody_stopped_is_no_problem() -> None:
+    stopped = replace(STOPPED, reason="STOP BINLOG", is_stopped_by_statement=True)
+    status = Status(problem=None, binlogs=[stopped, replace(STATUS, state=BinlogState.CATCHING_UP)])
+    assert status.problems == []
+    assert 'binlane_binlog_state{binlog="or\\"ders",state="STOPPED"} 1' in metrics(status)

@@ -6,7 +6,7 @@ MySQL 9.7 for query attributes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from types import MappingProxyType
 from typing import Final, Self
@@ -224,9 +224,26 @@ class BinlogDumpGtid:
 
     flags: DumpFlag
     server_id: int
-    done: bytes
+    done: bytes = field(repr=False)
     file: str = ""
     position: int = 4
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Read the command; the file name ends at the first NUL or at its length."""
+        reader = Reader(payload)
+        _expect(reader, Command.BINLOG_DUMP_GTID)
+        flags, server_id, length = reader.unpack(_DUMP_GTID)
+        file, _, _ = reader.take(length).partition(b"\0")
+        position, size = reader.unpack(_DUMP_GTID_TAIL)
+        done = bytes(reader.take(size))
+        return cls(
+            position=position,
+            flags=DumpFlag(flags),
+            server_id=server_id,
+            file=text_of(file),
+            done=done,
+        )
 
     def encode(self) -> bytes:
         """The payload."""

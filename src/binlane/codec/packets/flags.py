@@ -113,10 +113,11 @@ class ServerStatus(IntFlag):
 
 
 class DumpFlag(IntFlag):
-    """Flags of COM_BINLOG_DUMP. To MySQL 2 means heartbeats of version 2."""
+    """Flags of COM_BINLOG_DUMP; 2 has a meaning of its own in either flavor."""
 
     NON_BLOCK = 0x0001
     SEND_ANNOTATE_ROWS = 0x0002
+    HEARTBEAT_V2 = 0x0002
     THROUGH_GTID = 0x0004
 
 

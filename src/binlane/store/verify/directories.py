@@ -1,15 +1,25 @@
-"""Directories: of one binlog, of many side by side, and data directories with a catalog."""
+"""Directories: of one binlog, of many side by side, and data directories with a catalog.
+
+All of them may be written while they are looked at: files begin and are purged, binlogs are made
+and dropped. What is wrong with names is therefore a fault only if it is still so a moment later,
+and a file that has gone is none once the index names it no more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from binlane.errors import CorruptStoreError, StoreError
 from binlane.store.catalog import BinlogRecord, Catalog, Mark
 from binlane.store.files import BINLOGS_DIRECTORY, file_number, index_path, read_index
 from binlane.store.verify.faults import Fault
 from binlane.store.verify.log import EVERYWHERE, LogFiles, Options
+
+_PAUSES_S: Final = (0.02, 0.1, 0.5)
+"""Longer than any step of a writer takes, of which the longest forces a file to disk."""
 
 
 def verify_directory(directory: Path, options: Options) -> Iterator[Fault]:
@@ -49,51 +59,125 @@ def _binlog_files(directory: Path) -> LogFiles:
 
 def _verify_store(data_dir: Path, options: Options) -> Iterator[Fault]:
     """Check all binlogs of a store, their indexes and their watermarks."""
-    path = Catalog.path_in(data_dir)
     try:
-        with Catalog.open_read_only(path) as catalog:
-            records = [record for record in catalog.binlogs() if record.is_live]
+        records = _records(data_dir)
     except StoreError as error:
-        yield Fault(str(path), 0, error.message)
+        yield Fault(str(Catalog.path_in(data_dir)), 0, error.message)
         return
-    for record in records:
+    for record in records.values():
         directory = data_dir / BINLOGS_DIRECTORY / record.definition.name
         yield from _verify_binlog(directory, record, options)
-    known = {record.definition.name for record in records}
-    for directory in sorted((data_dir / BINLOGS_DIRECTORY).iterdir()):
-        if directory.name not in known:
-            yield Fault(str(directory), 0, "no definition is stored for this binlog")
+
+    def undefined() -> list[Fault]:
+        known = _records(data_dir)
+        return [
+            Fault(str(directory), 0, "no definition is stored for this binlog")
+            for directory in sorted((data_dir / BINLOGS_DIRECTORY).iterdir())
+            if directory.name not in known
+        ]
+
+    yield from _lasting(undefined)
+
+
+def _records(data_dir: Path) -> dict[str, BinlogRecord]:
+    """The binlogs that a store has now, by name."""
+    with Catalog.open_read_only(Catalog.path_in(data_dir)) as catalog:
+        return {record.definition.name: record for record in catalog.binlogs() if record.is_live}
+
+
+def _lasting(look: Callable[[], list[Fault]]) -> list[Fault]:
+    """The faults that are still there a moment later: a writer may be between two steps."""
+    faults = look()
+    for pause_s in _PAUSES_S:
+        if not faults:
+            break
+        time.sleep(pause_s)
+        still = look()
+        faults = [fault for fault in faults if fault in still]
+    return faults
 
 
 def _verify_binlog(
     directory: Path, record: BinlogRecord | None, options: Options
 ) -> Iterator[Fault]:
     """Check a directory with an index and its files, and what the catalog says of them."""
-    index = str(index_path(directory))
+    is_there = _still_there(directory, record)
+    if (faults := _lasting(lambda: _misnamed(directory))) and is_there():
+        yield from faults
     try:
         names = read_index(directory)
-    except CorruptStoreError as error:
-        yield Fault(index, 0, error.message)
-        return
-    for path in sorted(directory.iterdir()):
-        if path.name not in names and path != index_path(directory):
-            yield Fault(str(path), 0, "the index does not name this file")
-    missing = [name for name in names if not (directory / name).exists()]
-    yield from (Fault(index, 0, f"the index names {name}, which is missing") for name in missing)
+    except CorruptStoreError:
+        return  # it was told, or the binlog has gone
     mark = record.mark if record else None
     log = options.log(mark.position if mark else None)
     for name in names:
-        if name not in missing:
-            path = directory / name
-            marked = _marked_up_to(path, mark)
-            yield from log.file(str(path), may_be_cut=name == names[-1], marked_up_to=marked)
+        path = directory / name
+        if not path.exists():
+            if not _names(directory, name):
+                log.pass_over()
+            continue
+        marked = _marked_up_to(path, mark)
+        for fault in log.file(str(path), may_be_cut=name == names[-1], marked_up_to=marked):
+            if (path.exists() or _names(directory, name)) and is_there():
+                yield fault
     if mark is None:
         return
     path = directory / mark.end.file
-    size = path.stat().st_size if path.exists() else 0
-    if size < mark.end.position:
+    size = _size_bytes(path)
+    if size < mark.end.position and _names(directory, mark.end.file) and is_there():
         what = f"the file ends at {size}; it was on disk up to {mark.end.position}"
         yield Fault(str(path), size, what)
+
+
+def _still_there(directory: Path, record: BinlogRecord | None) -> Callable[[], bool]:
+    """Tells whether a binlog has not been dropped since it was found."""
+    if record is None:
+        return directory.exists
+    name, log_id = record.definition.name, record.definition.log_id
+
+    def is_there() -> bool:
+        now = _records(directory.parent.parent).get(name)
+        return now is not None and now.definition.log_id == log_id
+
+    return is_there
+
+
+def _misnamed(directory: Path) -> list[Fault]:
+    """What is wrong with the names in an index and in its directory."""
+    index = str(index_path(directory))
+    try:
+        names = read_index(directory)
+        there = {path.name for path in directory.iterdir()}
+    except CorruptStoreError as error:
+        return [Fault(index, 0, error.message)]
+    except FileNotFoundError as error:
+        return [Fault(str(directory), 0, f"cannot be read: {error.strerror}")]
+    return [
+        *(
+            Fault(str(directory / name), 0, "the index does not name this file")
+            for name in sorted(there - {*names, index_path(directory).name})
+        ),
+        *(
+            Fault(index, 0, f"the index names {name}, which is missing")
+            for name in names
+            if name not in there
+        ),
+    ]
+
+
+def _names(directory: Path, name: str) -> bool:
+    """Whether an index names a file now."""
+    try:
+        return name in read_index(directory)
+    except CorruptStoreError:
+        return False
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _marked_up_to(path: Path, mark: Mark | None) -> int:

@@ -108,6 +108,10 @@ class Log:
                 yield Fault(path, reader.open_group, f"{_CUT} that begins here")
         self._tally.size_bytes += reader.end
 
+    def pass_over(self) -> None:
+        """Leave out the next file, which has been purged."""
+        self._checks.pass_over()
+
     def _open(self, path: str) -> tuple[_Path, Iterator[Fault]]:
         if self._uses_kernels(path):
             from binlane.store.verify.kernel_path import KernelPath  # noqa: PLC0415  # needs numpy

@@ -1,0 +1,111 @@
+"""Files for transactions that are too large to be held."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import IO, Final
+
+from binlane.errors import StoreError, StoreFullError
+
+_SUFFIX: Final = ".spill"
+_PIECE_BYTES: Final = 1 << 20
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class SpillFolder:
+    """Where one capture puts large transactions aside, each in a file that it removes.
+
+    Args:
+        folder: Of this capture alone; made where it is missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = count(1)
+
+    def clean(self) -> None:
+        """Remove what an earlier process left.
+
+        Raises:
+            StoreError: If the folder cannot be used.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for left in self._folder.glob(f"*{_SUFFIX}"):
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            raise _failure(error, self._folder) from error
+
+    def begin(self) -> SpillFile:
+        """Begin with a transaction.
+
+        Raises:
+            StoreError: If the file cannot be made.
+        """
+        path = self._folder / f"{next(self._numbers)}{_SUFFIX}"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            return SpillFile(path, path.open("w+b", buffering=0))
+        except OSError as error:
+            raise _failure(error, path) from error
+
+
+class SpillFile:
+    """A transaction that was put aside.
+
+    Args:
+        path: Of the file.
+        stream: The file, open for both.
+    """
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        self._path = path
+        self._stream = stream
+
+    def write(self, data: memoryview) -> None:
+        """Put some bytes more aside.
+
+        Raises:
+            StoreFullError: If the disk is full.
+            StoreError: If it fails.
+        """
+        done = 0
+        try:
+            while done < len(data):
+                done += self._stream.write(data[done:])
+        except OSError as error:
+            raise _failure(error, self._path) from error
+
+    def chunks(self) -> Iterator[bytes]:
+        """What was put aside, each time anew.
+
+        Raises:
+            StoreError: If it cannot be read.
+        """
+        try:
+            with self._path.open("rb", buffering=0) as stream:
+                while piece := stream.read(_PIECE_BYTES):
+                    yield piece
+        except OSError as error:
+            raise _failure(error, self._path) from error
+
+    def close(self) -> None:
+        """Throw it away."""
+        self._stream.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _failure(error: OSError, path: Path) -> StoreError:
+    if error.errno in _FULL:
+        return StoreFullError(
+            "no room for a transaction that is too large to be held",
+            path=str(path),
+            hint="make room; the transaction is read from the source again",
+        )
+    return StoreError(
+        f"a transaction that is too large to be held cannot be put aside: {error.strerror}",
+        path=str(path),
+    )

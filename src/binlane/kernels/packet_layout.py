@@ -1,0 +1,38 @@
+"""Where things stand in the state of `unpack`, and what it returns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What `unpack` returns: what came is used up but for the head of a packet; the window is full; the
+# packet at PACKET_AT is for somebody else; the event in it stands further on in its file than
+# where the one before ended; it says another length than its packet has; it is out of order.
+UNPACK_MORE: Final = 0
+UNPACK_FULL: Final = 1
+UNPACK_OTHER: Final = 2
+UNPACK_GAP: Final = 3
+UNPACK_DAMAGED: Final = 4
+UNPACK_OUT_OF_ORDER: Final = 5
+
+# The state between two calls.
+PACKET_AT: Final = 0
+"""Where the next bytes stand in what came."""
+WINDOW_END: Final = 1
+"""Bytes in the window."""
+WINDOW_BASE: Final = 2
+"""Position in the source's file of the window's first byte."""
+FRAME_LEFT: Final = 3
+"""Bytes of the frame at hand that are still to come."""
+EVENT_LEFT: Final = 4
+"""Bytes of the event at hand that are in none of its frames so far."""
+IS_CONTINUED: Final = 5
+"""Whether the next frame goes on with the packet at hand."""
+SEQUENCE: Final = 6
+"""Number of the next frame, 0 to 255."""
+PACKET_STATE_SIZE: Final = 7
+
+FRAME_HEAD: Final = 4
+FRAME_MAX: Final = 0xFFFFFF
+PACKET_HEAD: Final = 24
+"""Frame, mark and event header: what is looked at before an event is taken."""
+EVENT_MAX: Final = (1 << 30) + (1 << 20)

@@ -1,0 +1,292 @@
+"""What statements change of binlogs, as commands that the routing loop executes between event groups.
+
+Each says in its docstring from which position on it holds. None looks at anything before the loop
+executes it that another command could change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from binlane.codec.control import IncidentEvent
+from binlane.codec.event import Event, EventHeader
+from binlane.codec.types import EventType
+from binlane.errors import DefinitionError, StatementError, StoreError
+from binlane.positions import Position, parse_position
+from binlane.routing.route import LOST_EVENTS
+from binlane.routing.routed_group import RoutedGroup
+from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
+from binlane.service.loop import Command, RoutingLoop
+from binlane.service.outputs import Output
+from binlane.store.catalog import Activity
+
+SOURCE_TIMEOUT_S: Final = 10.0
+"""How long CREATE BINLOG waits for capture's first word from the source."""
+
+MAIN_TIMEOUT_S: Final = 3.0
+"""How long CREATE BINLOG waits for the main feed to come to where the new binlog may begin."""
+
+COMPLETE_TIMEOUT_S: Final = 10.0
+"""How long what describes a binlog waits for it to be complete up to the source."""
+
+_UNKNOWN_TARGET_BINLOG: Final = 1373
+_LOCK_TIMEOUT: Final = 1205
+_NOT_REACHED: Final = 1236
+_MESSAGE_MAX: Final = 255
+
+
+class Definitions:
+    """Makes the commands.
+
+    Args:
+        loop: Which executes them.
+    """
+
+    def __init__(self, loop: RoutingLoop) -> None:
+        self._loop = loop
+
+    def create(
+        self, name: str, make: Callable[[int], Definition], done: Position
+    ) -> Command[Position]:
+        """Make a binlog.
+
+        It begins where the main feed stands once that has given `done`. Where that takes too long
+        it begins at `done`, and catches up by a feed of its own. Gives where it begins.
+
+        Args:
+            name: Of the binlog.
+            make: Gives the definition for a new log id.
+            done: What the source had done when the statement came.
+        """
+
+        def execute(waited_s: float) -> Position | None:
+            loop, main = self._loop, self._loop.main
+            if name in loop.outputs:
+                raise duplicate_binlog(name)
+            position = main.position
+            has_come = position is not None and position.includes(done)
+            if not main.is_streaming or main.router.format is None or position is None:
+                if main.refusal or waited_s > SOURCE_TIMEOUT_S:
+                    raise _unreached(main.refusal)
+                return None
+            if not has_come and waited_s < MAIN_TIMEOUT_S:
+                return None
+            begin = position if has_come else done
+            header, description = main.router.format
+            binlog = loop.store.create_binlog(
+                make(loop.store.next_log_id()),
+                start=begin,
+                format_description=description,
+                server_id=header.server_id,
+                timestamp=header.timestamp,
+            )
+            output = loop.add_output(binlog)
+            if has_come:
+                loop.attach(output, main)
+            else:
+                loop.catch_up([output])
+            return begin
+
+        return execute
+
+    def alter(
+        self, name: str, change: Callable[[Definition], Definition], done: Position
+    ) -> Command[Position]:
+        """Give a binlog another definition, made of the one that it has when this is executed.
+
+        It holds from where the binlog stands once it has `done`: what the source had done when the
+        statement came belongs to the definition before. Gives that position.
+
+        Args:
+            name: Of the binlog.
+            change: Gives the definition that follows from another one.
+            done: What the source had done when the statement came.
+        """
+
+        def execute(waited_s: float) -> Position | None:
+            output = self._output(name)
+            definition = change(output.binlog.definition)
+            if not output.binlog.reached.includes(done):
+                if output.state.activity is Activity.STOPPED or waited_s > COMPLETE_TIMEOUT_S:
+                    raise incomplete(output, done)
+                return None
+            self._changing(output, lambda: self._loop.store.alter_binlog(definition))
+            return output.binlog.position
+
+        return execute
+
+    def drop(self, name: str, *, if_exists: bool) -> Command[bool]:
+        """Remove a binlog and end its dumps; gives whether there was one."""
+
+        def execute(_waited_s: float) -> bool:
+            if if_exists and name not in self._loop.outputs:
+                return False
+            output = self._output(name)
+            self._loop.store.drop_binlog(name)
+            self._loop.remove_output(output)
+            return True
+
+        return execute
+
+    def rotate(self, name: str) -> Command[bool]:
+        """Begin a new file where the binlog stands."""
+
+        def execute(_waited_s: float) -> bool:
+            output = self._output(name)
+            self._changing(output, lambda: output.binlog.rotate(int(time.time())))
+            return True
+
+        return execute
+
+    def purge(self, name: str, first: str) -> Command[bool]:
+        """Delete the files before `first`."""
+
+        def execute(_waited_s: float) -> bool:
+            output = self._output(name)
+            if all(file.name != first for file in output.binlog.files()):
+                raise DefinitionError(
+                    f"Target log not found in binlog index: '{first}'",
+                    errno=_UNKNOWN_TARGET_BINLOG,
+                    hint=f"SHOW BINARY LOGS FOR '{name}' lists the files",
+                )
+            self._changing(output, lambda: output.binlog.purge(first))
+            return True
+
+        return execute
+
+    def purge_before(self, name: str, timestamp: float) -> Command[bool]:
+        """Delete the files that ended before a time, in seconds since 1970."""
+
+        def execute(_waited_s: float) -> bool:
+            output = self._output(name)
+            self._changing(output, lambda: output.binlog.purge_before(timestamp))
+            return True
+
+        return execute
+
+    def stop(self, name: str) -> Command[Position]:
+        """Let a binlog get nothing more, also after a restart; gives where it stands."""
+
+        def execute(_waited_s: float) -> Position:
+            output = self._output(name)
+            self._loop.store.set_activity(name, Activity.STOPPED, "STOP BINLOG")
+            self._loop.sync([output])
+            self._loop.detach(output)
+            output.is_stopped, output.failure = True, ""
+            return output.binlog.position
+
+        return execute
+
+    def start(self, name: str, text: str | None) -> Command[Position]:
+        """Let a binlog go on from where it stands, or from a position ahead of that.
+
+        What lies between is missing in it then: an INCIDENT says so, and stops replicas that did
+        not get it elsewhere. Gives the position from which it goes on.
+
+        Args:
+            name: Of the binlog.
+            text: The position; None for where the binlog stands.
+        """
+
+        def execute(_waited_s: float) -> Position:
+            output = self._output(name)
+            loop, binlog = self._loop, output.binlog
+            if text is not None:
+                position = _position(text, binlog.position.flavor)
+                if not binlog.reached.includes(position):
+                    self._changing(output, lambda: self._leave_gap(output, position))
+                # Whatever source this is, it is asked for what comes behind the position.
+                output.forgets_source = True
+                loop.detach(output)
+                if loop.main.refusal and not loop.main.outputs:
+                    loop.main.try_now()
+            elif not output.is_stopped and not output.failure:
+                feed = loop.feed_of(output)
+                if feed is not None and feed.refusal:
+                    feed.try_now()
+                return output.binlog.position
+            loop.store.set_activity(name, Activity.CATCHING_UP)
+            output.is_stopped, output.due_s = False, 0.0
+            output.backoff.reset()
+            return output.binlog.position
+
+        return execute
+
+    def _leave_gap(self, output: Output, position: Position) -> None:
+        """Go on at a position ahead, in a new file, behind an INCIDENT that tells of the gap."""
+        binlog = output.binlog
+        before, now = binlog.reached, int(time.time())
+        message = (
+            f"binlog {binlog.name} holds nothing between {before} and {position}: START BINLOG FROM; "
+            "rebuild the replica from the source as of then"
+        )
+        header = EventHeader(
+            timestamp=now,
+            type_code=EventType.INCIDENT,
+            server_id=binlog.server_id,
+            length=0,
+            next_position=0,
+            flags=0,
+        )
+        body = IncidentEvent(number=LOST_EVENTS, message=message.encode()[:_MESSAGE_MAX])
+        binlog.append_new(RoutedGroup(gtid=None, events=(Event(header, body),)))
+        output.counts.incidents += 1
+        # The new file says what is done before it: who asks for more than that begins there.
+        binlog.advance_to(position)
+        binlog.rotate(now)
+        binlog.sync(force=True)
+
+    def _output(self, name: str) -> Output:
+        output = self._loop.outputs.get(name)
+        if output is None:
+            raise unknown_binlog(name, self._loop.outputs)
+        return output
+
+    def _changing(self, output: Output, change: Callable[[], object]) -> None:
+        """Change a binlog; a disk that fails then stops it, and is told to who asked."""
+        before = output.binlog.published
+        try:
+            change()
+        except StoreError as error:
+            self._loop.fail(output, error)
+            raise
+        finally:
+            if output.binlog.published is not before:
+                self._loop.tell(output)
+
+
+def incomplete(output: Output, position: Position) -> StatementError:
+    """The error for a binlog that is behind the source for too long."""
+    state = output.state
+    if state.activity is Activity.STOPPED:
+        return StatementError(
+            f"binlog '{output.name}' is not complete up to {position} of the source; it is {state}",
+            errno=_LOCK_TIMEOUT,
+            hint=f"once the cause is gone it goes on by itself, or by START BINLOG '{output.name}'",
+        )
+    return StatementError(
+        f"binlog '{output.name}' is not complete up to {position} of the source after "
+        f"{COMPLETE_TIMEOUT_S:.0f} s",
+        errno=_LOCK_TIMEOUT,
+        hint="SHOW BINLOGS tells how far it is; binlane's own log tells why",
+    )
+
+
+def _unreached(refusal: str) -> StatementError:
+    return StatementError(
+        f"the source's log has not been reached yet{f': {refusal}' if refusal else ''}",
+        errno=_NOT_REACHED,
+        hint="see binlane's own log for why, and try again",
+    )
+
+
+def _position(text: str, flavor: str) -> Position:
+    try:
+        position: Position = parse_position(text, flavor)
+    except ValueError as error:
+        raise DefinitionError(
+            f"{error}", hint="such as 0-1-27, or a GTID set where the source is MySQL"
+        ) from None
+    return position

@@ -1,0 +1,116 @@
+"""One binlog as the routing loop keeps it: what went into it, and how it fares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from binlane.capture.backoff import Backoff
+from binlane.routing.routed_group import OmissionKind
+from binlane.routing.spans import SpanCounts
+from binlane.store.binlog import Binlog, Published
+from binlane.store.catalog import Activity
+from binlane.store.live import LiveBinlog
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What SHOW BINLOGS says of how a binlog fares.
+
+    Attributes:
+        activity: Whether it takes what the source gives.
+        reason: Why it does not; empty while it does.
+    """
+
+    activity: Activity
+    reason: str = ""
+
+    def __str__(self) -> str:
+        word = self.activity.value.upper()
+        return f"{word}: {self.reason}" if self.reason else word
+
+
+@dataclass(slots=True)
+class Counts:
+    """What went into one binlog since this process began.
+
+    Attributes:
+        event_groups: Appended.
+        events: In them.
+        rows_events: Of these, row events.
+        incidents: Groups that an INCIDENT event stands for.
+        omissions: By kind, what was left out since it names outside objects.
+    """
+
+    event_groups: int = 0
+    events: int = 0
+    rows_events: int = 0
+    incidents: int = 0
+    omissions: Counter[str] = field(default_factory=Counter)
+
+    def add(self, spans: SpanCounts) -> None:
+        """Count what came as bytes."""
+        self.event_groups += spans.groups
+        self.events += spans.events
+        self.rows_events += spans.rows_events
+        if spans.texts_left_out:
+            self.omissions[OmissionKind.ANNOTATE.value] += spans.texts_left_out
+
+
+@dataclass(slots=True, eq=False)
+class Output:
+    """A binlog and how it fares; the routing loop changes it, any thread may look.
+
+    Attributes:
+        live: What its readers have of it.
+        counts: What went into it.
+        is_stopped: Whether STOP BINLOG was executed.
+        failure: Why nothing can be written to it; empty while it can.
+        has_lost_trust: Whether what it holds in memory must be read again from its files.
+        forgets_source: Whether it goes on with whatever source there is.
+        since_s: Since when it has failed, as `time.time`.
+        due_s: When it is tried again, as `time.monotonic`.
+        backoff: How long until then.
+        last_timestamp: Of the last group that was routed, seconds since 1970; None before one.
+        complete_s: When it last held everything that the source had, as `time.time`; None before.
+        feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
+        is_on_main: Whether the main feed feeds it.
+        told: What its readers were last told of.
+    """
+
+    live: LiveBinlog
+    counts: Counts = field(default_factory=Counts)
+    is_stopped: bool = False
+    failure: str = ""
+    has_lost_trust: bool = False
+    forgets_source: bool = False
+    since_s: float = 0.0
+    due_s: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+    last_timestamp: int | None = None
+    complete_s: float | None = None
+    feed_failure: Callable[[], str] = str
+    is_on_main: bool = False
+    told: Published | None = None
+
+    @property
+    def name(self) -> str:
+        """The binlog's."""
+        return self.live.name
+
+    @property
+    def binlog(self) -> Binlog:
+        """The binlog."""
+        binlog = self.live.binlog
+        assert isinstance(binlog, Binlog), "the loop made it"
+        return binlog
+
+    @property
+    def state(self) -> State:
+        """What SHOW BINLOGS says."""
+        if self.is_stopped:
+            return State(Activity.STOPPED, "STOP BINLOG")
+        if reason := self.failure or self.feed_failure():
+            return State(Activity.STOPPED, reason)
+        return State(Activity.OPEN if self.is_on_main else Activity.CATCHING_UP)

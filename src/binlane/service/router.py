@@ -1,0 +1,288 @@
+"""What a feed gives → its part in each of the feed's binlogs, appended.
+
+What goes wrong in one binlog, be it its disk or the routing of a group into its scope, is told of
+that binlog alone; the others get what they are to get.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import EventHeader
+from binlane.codec.rows import RowsEvent
+from binlane.codec.types import EventType, Flavor
+from binlane.errors import PeerError
+from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.raw import Item, LargeGroup, RawRun
+from binlane.grouping.unexpected import UnexpectedError
+from binlane.kernels import layout
+from binlane.positions import Position
+from binlane.route.large import LargePart, whole_group
+from binlane.routing.route import route
+from binlane.routing.routed_group import OmissionKind, Routing
+from binlane.routing.spans import SpanCounts, SpanRouter
+from binlane.scope.definition import Definition
+from binlane.service.outputs import Output
+from binlane.store.runs import append_run
+
+logger = logging.getLogger(__name__)
+
+OnFault = Callable[[Output, Exception], None]
+"""Told of what went wrong in one binlog."""
+
+_CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
+
+
+class Router:
+    """Routes what one feed gives.
+
+    Args:
+        position: Everything up to here was routed; None where that is not known yet.
+
+    Attributes:
+        position: Likewise, moving.
+        format: The header and body of the last FORMAT_DESCRIPTION.
+        last_timestamp: Of the last group, seconds since 1970; None before one.
+    """
+
+    def __init__(self, position: Position | None) -> None:
+        self.position = position
+        self.format: tuple[EventHeader, FormatDescriptionEvent] | None = None
+        self.last_timestamp: int | None = None
+        self._spans: SpanRouter | None = None
+        self._definitions: list[Definition] = []
+
+    def take(
+        self, item: Item, after: Position | None, outputs: Sequence[Output], on_fault: OnFault
+    ) -> None:
+        """Route an item into binlogs, to be published by their next `sync`.
+
+        Args:
+            item: What the source gives next.
+            after: Everything up to here is done with it.
+            outputs: The binlogs; each has everything up to `position`, or more.
+            on_fault: Told which of them must get nothing more, and why.
+
+        Raises:
+            PeerError: If the source gives what can go into no binlog; nothing of it is in one.
+            CodecError: If the source gives what is damaged for all. What stands before it was
+                routed, and `position` says so.
+        """
+        if isinstance(item, RawRun):
+            self._take_run(item, after, outputs, on_fault)
+        elif isinstance(item, LargeGroup):
+            self._take_large(item, outputs, on_fault)
+        else:
+            self._take_group(item, outputs, on_fault)
+        self.position = after
+
+    def _take_run(
+        self,
+        run: RawRun,
+        after: Position | None,
+        outputs: Sequence[Output],
+        on_fault: OnFault,
+    ) -> None:
+        first = run.groups[layout.GROUP_FIRST]
+        if (run.events[layout.EVENT_TYPE, first] == EventType.ANONYMOUS_GTID_LOG).any():
+            raise _anonymous(f"{run.file}:{run.base}")
+        assert after is not None, "behind a group a position is known"
+        spans = self._router_for([output.binlog.definition for output in outputs])
+        if not spans.read(run):
+            for number in range(run.count):
+                self._take_group(run.group(number), outputs, on_fault)
+            return
+        groups = _Groups(run)
+        for number, output in enumerate(outputs):
+            try:
+                self._append(output, number, spans, groups, after)
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
+                on_fault(output, error)
+            else:
+                output.last_timestamp = run.last_timestamp
+        self.last_timestamp = run.last_timestamp
+
+    def _append(
+        self, output: Output, number: int, spans: SpanRouter, groups: _Groups, after: Position
+    ) -> None:
+        run, binlog = groups.run, output.binlog
+        first = _first_missing(run, binlog.reached, self.position)
+        if first is None:
+            for each in range(run.count):
+                self._route(output, groups.group(each))
+            return
+        counts = spans.counts(number).copy()
+        append_run(
+            binlog,
+            spans,
+            number,
+            run,
+            first=first,
+            after=after,
+            by_reference=partial(self._route_of, output, groups),
+        )
+        self._count_spans(output, spans.counts(number).since(counts))
+
+    def _router_for(self, definitions: list[Definition]) -> SpanRouter:
+        """The router of these definitions; one that was asked before knows its texts."""
+        if self._spans is None or self._definitions != definitions:
+            self._spans, self._definitions = SpanRouter(definitions), definitions
+        return self._spans
+
+    def _take_group(self, group: EventGroup, outputs: Sequence[Output], on_fault: OnFault) -> None:
+        first = group.events[0]
+        if isinstance(first.body, FormatDescriptionEvent):
+            self.format = first.header, first.body
+            for output in outputs:
+                self._guarded(
+                    output,
+                    partial(output.binlog.set_format, first.body, timestamp=first.header.timestamp),
+                    on_fault,
+                )
+            return
+        if group.is_control and first.header.type_code not in _CONTROL_KINDS:
+            return
+        if group.gtid is None and not group.is_control:
+            raise _anonymous(f"{group.file}:{group.position}")
+        for output in outputs:
+            self._guarded(output, partial(self._route, output, group), on_fault)
+            output.last_timestamp = group.timestamp
+        if group.gtid is not None and self.position is not None:
+            self.position = self.position.advance(group.gtid)
+        self.last_timestamp = group.timestamp
+
+    def _take_large(self, large: LargeGroup, outputs: Sequence[Output], on_fault: OnFault) -> None:
+        """Route a group that is not held; one that must be is, where nothing else can route it."""
+        lacking = [
+            output
+            for output in outputs
+            if large.gtid is None or not output.binlog.reached.covers(large.gtid)
+        ]
+        parts = [
+            (output, LargePart(output.binlog, large.format, file=large.file)) for output in lacking
+        ]
+        try:
+            for event in whole_group(large.events()):
+                for _, part in parts:
+                    part.feed(event)
+            for _, part in parts:
+                part.end()
+        except UnexpectedError:
+            self._take_group(next(group_events(large.events(), file=large.file)), outputs, on_fault)
+            return
+        for output, part in parts:
+            self._guarded(output, partial(self._write_large, output, part, large), on_fault)
+            output.last_timestamp = large.timestamp
+        self.last_timestamp = large.timestamp
+
+    @staticmethod
+    def _write_large(output: Output, part: LargePart, large: LargeGroup) -> None:
+        binlog = output.binlog
+        if part.has_effect:
+            if not binlog.room_bytes:
+                binlog.rotate(large.timestamp)
+            if large.format.flavor is Flavor.MYSQL:
+                part.measure(whole_group(large.events()))
+            part.write(whole_group(large.events()))
+            output.counts.add(
+                SpanCounts(
+                    groups=1,
+                    events=part.events,
+                    rows_events=part.rows_events,
+                    texts_left_out=part.texts_left_out,
+                )
+            )
+        if large.gtid is not None:
+            binlog.advance(large.gtid)
+
+    @staticmethod
+    def _guarded(output: Output, work: Callable[[], None], on_fault: OnFault) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
+            on_fault(output, error)
+
+    def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
+        self._route(output, groups.group(number))
+
+    def _route(self, output: Output, group: EventGroup) -> None:
+        """Give a binlog its part of a group, by the reference."""
+        binlog = output.binlog
+        if group.gtid is not None and binlog.reached.covers(group.gtid):
+            return
+        routing = route(group, binlog.definition, binlog.format, binlog.prepared, binlog.memory)
+        self._count(output, group, routing)
+        if routing.memory is not None:
+            binlog.remember(routing.memory)
+        if routing.group is not None:
+            binlog.append(routing.group)
+        elif group.gtid is not None:
+            binlog.advance(group.gtid)
+
+    @staticmethod
+    def _count_spans(output: Output, spans: SpanCounts) -> None:
+        counts, kind = output.counts, OmissionKind.ANNOTATE.value
+        if spans.texts_left_out and not counts.omissions[kind]:
+            logger.warning(
+                "binlog %s: %s left out: it may name objects outside of the scope "
+                "(further ones are only counted)",
+                *(output.name, kind),
+            )
+        counts.add(spans)
+
+    @staticmethod
+    def _count(output: Output, group: EventGroup, routing: Routing) -> None:
+        counts = output.counts
+        for omission in routing.omissions:
+            if not counts.omissions[omission.kind.value]:
+                logger.warning(
+                    "binlog %s: %s left out of %s: %s (further ones are only counted)",
+                    *(output.name, omission.kind.value, group.gtid, omission.reason),
+                )
+            counts.omissions[omission.kind.value] += 1
+        if routing.incident is not None:
+            logger.error(
+                "binlog %s: INCIDENT for %s: %s", output.name, group.gtid, routing.incident
+            )
+            counts.incidents += 1
+        if routing.group is not None:
+            counts.event_groups += 1
+            counts.events += len(routing.group.events)
+            counts.rows_events += sum(
+                isinstance(event.body, RowsEvent) for event in routing.group.events
+            )
+
+
+class _Groups:
+    """The groups of a run, each decoded once at most."""
+
+    def __init__(self, run: RawRun) -> None:
+        self.run = run
+        self._groups: dict[int, EventGroup] = {}
+
+    def group(self, number: int) -> EventGroup:
+        if number not in self._groups:
+            self._groups[number] = self.run.group(number)
+        return self._groups[number]
+
+
+def _first_missing(run: RawRun, reached: Position, before: Position | None) -> int | None:
+    """The first group of a run that a binlog lacks; None if those that it has do not come first."""
+    if reached is before or (before is not None and before.includes(reached)):
+        return 0
+    has = [gtid is not None and reached.covers(gtid) for gtid in map(run.gtid, range(run.count))]
+    return sum(has) if has == sorted(has, reverse=True) else None
+
+
+def _anonymous(place: str) -> PeerError:
+    return PeerError(
+        f"an event group without a GTID stands at {place}",
+        peer="source",
+        phase="dump",
+        hint="the source must give each group a GTID: MariaDB 10.0.2 or later does, MySQL with "
+        "gtid_mode=ON",
+    )

@@ -1,0 +1,43 @@
+"""A real `serve` that is killed at random times, with a busy source and replicas around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.live_story import Story
+from tests.servers import ServerFactory
+
+pytestmark = pytest.mark.system
+
+KILLS_SAMPLE = 6
+KILLS_ALL = 1_000
+
+
+def test_nothing_is_lost_doubled_or_damaged_in_a_sample(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    with Story(servers, tmp_path, writers=3, seed=3, pause_s=0.05) as story:
+        kills = 0
+        while kills < KILLS_SAMPLE:
+            story.pause(1.0)
+            kills += story.kill_serve()
+        story.end_serve()
+    story.check()
+    assert story.load.counts.total() > 200
+    assert story.counts["definitions"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_nothing_is_lost_doubled_or_damaged(
+    servers: ServerFactory, tmp_path: Path, seed: int
+) -> None:
+    with Story(servers, tmp_path, writers=4, seed=seed, pause_s=0.05) as story:
+        kills = 0
+        while kills < KILLS_ALL / 10:
+            story.pause(0.6)
+            kills += story.kill_serve()
+    story.check()
+    print(story.counts, story.load.counts)  # noqa: T201 the figures of docs/reliability.md

@@ -1,0 +1,144 @@
+"""What binlogs must hold, from the source's own files and the history of their definitions.
+
+`binlane route` reads the files of the source and makes the binlogs anew, each definition at the GTID
+where the history has it: whatever happened to `serve` meanwhile, its binlogs hold the same groups.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+
+from binlane.grouping.event_group import EventGroup
+from binlane.service.private_server import PrivateServer
+from binlane.store.reading import StoreReader, read_groups
+
+_ANCHOR = "oracle-anchor"
+"""`route` wants a binlog from the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A statement on a binlog and where it took effect.
+
+    Attributes:
+        gtids: What the source had done then.
+        statement: SQL.
+    """
+
+    gtids: str
+    statement: str
+
+
+def history(data_dir: Path) -> list[Change]:
+    """What happened to the binlogs that there are, in order."""
+    with closing(sqlite3.connect(data_dir / "binlane.sqlite3")) as catalog:
+        rows = catalog.execute(
+            "SELECT name, change, gtids, log_all_dbs, log_list, ignore_list"
+            " FROM binlog_scope_history"
+            " WHERE log_id IN (SELECT log_id FROM binlogs) ORDER BY rowid"
+        ).fetchall()
+    changes = []
+    for name, change, gtids, log_all, log, ignore in rows:
+        verb = "CREATE" if change == "create" else "ALTER"
+        clauses = _clauses(change, "ALL" if log_all else log, ignore)
+        changes.append(Change(gtids, f"{verb} BINLOG '{name}' {clauses};"))
+    return changes
+
+
+def _clauses(change: str, log: str, ignore: str) -> str:
+    """The clauses that make a scope of its two lists, whatever it was before."""
+    is_new = change == "create"
+    ignored = [f"{'' if is_new else 'ADD '}IGNORE({ignore})"] if ignore else []
+    if log == "ALL":
+        return ", ".join(ignored if is_new and ignored else ["LOG ALL", *ignored])
+    if not log:
+        return "IGNORE ALL"
+    return ", ".join([f"LOG({log})" if is_new else f"IGNORE ALL, ADD LOG({log})", *ignored])
+
+
+def source_files(source: PrivateServer) -> list[str]:
+    """The files of a source's binlog, oldest first."""
+    index = source.data_directory / "binlog.index"
+    return [str(source.data_directory / line[2:]) for line in index.read_text().split()]
+
+
+def expected(source: PrivateServer, data_dir: Path, out: Path) -> dict[str, list[Path]]:
+    """Make the binlogs of a store anew; their files by name."""
+    blocks: dict[str, list[str]] = {}
+    for change in history(data_dir):
+        blocks.setdefault(change.gtids, []).append(change.statement)
+    lines = [f"CREATE BINLOG '{_ANCHOR}' IGNORE ALL;", *blocks.pop("", [])]
+    for gtids, statements in blocks.items():
+        lines += [f"-- @at-gtid {gtids}", *statements]
+    definitions = out / "definitions.sql"
+    out.mkdir(parents=True)
+    definitions.write_text("\n".join([*lines, ""]))
+    command = (sys.executable, "-m", "binlane", "route", *source_files(source))
+    done = subprocess.run(
+        [*command, "--binlogs", str(definitions), "--out", str(out / "binlogs"), "--quiet"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {
+        name: sorted(path for path in (out / "binlogs" / name).iterdir() if path.suffix != ".index")
+        for name in StoreReader(data_dir).names()
+    }
+
+
+def _comparable(group: EventGroup) -> list[object]:
+    """A group without what hangs on its place in a file."""
+    return [
+        (replace(event.header, length=0, next_position=0), event.body) for event in group.events
+    ]
+
+
+def _groups(paths: list[Path]) -> Iterator[EventGroup]:
+    return (group for group in read_groups(paths) if not group.is_control)
+
+
+def differences(source: PrivateServer, data_dir: Path, out: Path) -> list[str]:
+    """How the binlogs of a store differ from what they must hold, one line each.
+
+    Args:
+        source: That writes no more.
+        data_dir: Of a store whose binlogs are complete.
+        out: A directory to be made; is removed where nothing differs.
+    """
+    found = []
+    store = StoreReader(data_dir)
+    for name, paths in expected(source, data_dir, out).items():
+        held = _groups([file.path for file in store.files(name)])
+        for number, (is_there, must) in enumerate(zip_longest(held, _groups(paths))):
+            if is_there is None or must is None:
+                extra = must or is_there
+                what = "lacks" if is_there is None else "has more:"
+                found.append(f"{name}: {what} {extra and extra.gtid} and what follows ({number})")
+                break
+            if _comparable(is_there) != _comparable(must):
+                at = f"{is_there.file}:{is_there.position}"
+                what = f"holds {is_there.gtid} at {at}, must hold {must.gtid}"
+                found.append(f"{name}: group {number}: {what}{_what_differs(is_there, must)}")
+                break
+    if not found:
+        shutil.rmtree(out)
+    return found
+
+
+def _what_differs(held: EventGroup, must: EventGroup) -> str:
+    if held.gtid != must.gtid:
+        return ""
+    has, wants = ([e.header.type_name for e in group.events] for group in (held, must))
+    if has != wants:
+        return f": {has} for {wants}"
+    pairs = zip(held.events, must.events, strict=True)
+    return next((f": {pair}" for pair in pairs if pair[0].body != pair[1].body), " in a header")

@@ -1,0 +1,177 @@
+"""Random statements on a real server, routed into scopes: nothing outside passes, replicas go on."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlane.kernels.load import is_compiled
+from binlane.scope.scope import Scope
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from tests.final_tables import Client
+from tests.routed_files import definitions, outputs, routed
+from tests.scope_workload import TABLES, USERS, Workload, outside_words
+from tests.servers import connect
+
+SCOPES = (
+    "LOG(shop.stab1q, shop.stab2q)",
+    "LOG(shop)",
+    "IGNORE(shop.stab1q)",
+    "IGNORE(crm)",
+    "LOG(shop), IGNORE(shop.stab2q)",
+)
+_OPTIONS = (*SOURCE_OPTIONS, "--log-bin-trust-function-creators=1")
+_STOPS = re.compile(rb"^RELOAD DATABASE;.*", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A source and a server that stands for the replicas."""
+
+    source: PrivateServer
+    replica: PrivateServer
+    client: Client
+    users: Sequence[str]
+
+
+@pytest.fixture(scope="module")
+def pair(server_directory: Path) -> Iterator[Pair]:
+    with (
+        PrivateServer.start(server_directory, name="randomsource", options=_OPTIONS) as source,
+        PrivateServer.start(
+            server_directory,
+            name="randomreplica",
+            options=("--server-id=2", "--log-bin-trust-function-creators=1"),
+        ) as replica,
+    ):
+        command = ("mariadb", "--no-defaults", "--user=root", f"--socket={replica.socket_path}")
+        client = Client(command)
+        yield Pair(source, replica, client, client.users())
+
+
+def emptied(connection: Connection[Cursor]) -> None:
+    """Forget what a workload before made, and its log."""
+    with connection.cursor() as cursor:
+        for database in ("shop", "crm"):
+            cursor.execute(f"DROP DATABASE IF EXISTS {database}")
+        for user in USERS:
+            cursor.execute(f"DROP USER IF EXISTS {user}")
+        cursor.execute("RESET MASTER")
+
+
+def run(connection: Connection[Cursor], workload: Workload, count: int) -> list[str]:
+    """Run a workload; what was run."""
+    done = []
+    with connection.cursor() as cursor:
+        for statement in workload.session(count):
+            done.append(statement)
+            try:
+                cursor.execute(statement)
+            except pymysql.err.MySQLError as error:
+                done[-1] += f"  -- {error}"
+            cursor.execute("SELECT DATABASE()")
+            ((database,),) = cursor.fetchall()
+            workload.database = database or ""
+        for statement in ("ROLLBACK", "SET SESSION binlog_format = ROW"):
+            cursor.execute(statement)
+    return done
+
+
+def logged(pair: Pair) -> tuple[str, ...]:
+    """The source's files, all of them ended."""
+    with connect(pair.source) as connection, connection.cursor() as cursor:
+        cursor.execute("FLUSH BINARY LOGS")
+        cursor.execute("SHOW BINARY LOGS")
+        names = [str(row[0]) for row in cursor.fetchall()]
+    return tuple(str(pair.source.directory / "data" / name) for name in names[:-1])
+
+
+def scope_of(clauses: str) -> Scope:
+    return definitions(clauses)[0].scope
+
+
+def leaks(out: Path) -> list[str]:
+    """Words that stand where they must not, with the binlog."""
+    found = []
+    for number, clauses in enumerate(SCOPES, 1):
+        for path in (out / f"b{number}").iterdir():
+            data = path.read_bytes()
+            for word in outside_words(scope_of(clauses)):
+                at = data.find(word.encode())
+                if at >= 0:
+                    near = data[max(0, at - 150) : at + 80]
+                    found.append(f"{clauses}: {word} in {near!r}")
+    return found
+
+
+def replay_errors(pair: Pair, directory: Path, clauses: str) -> list[str]:
+    """What a server says that is made by a binlog, up to its first INCIDENT."""
+    files = sorted(path for path in directory.iterdir() if path.suffix != ".index")
+    command = ["mariadb-binlog", "--no-defaults", *map(str, files)]
+    text = subprocess.run(command, capture_output=True, check=True).stdout
+    text = _STOPS.sub(b"", text)
+    pair.client.empty(pair.users)
+    scope = scope_of(clauses)
+    made = [name for name in ("shop", "crm") if not scope.includes_database(name)]
+    # A binlog of tables does not make their databases; their source's set them so.
+    before = "".join(f"CREATE DATABASE {name};\n" for name in made if scope.touches_database(name))
+    return pair.client.run(before.encode() + text)
+
+
+def rows_of(server: PrivateServer, table: str) -> object:
+    with connect(server) as connection, connection.cursor() as cursor:
+        try:
+            cursor.execute(f"SELECT * FROM {table} ORDER BY a")
+            return cursor.fetchall()
+        except pymysql.err.ProgrammingError as error:
+            return error.args[0]
+
+
+def check(pair: Pair, seed: int, count: int, directory: Path, **options: Any) -> None:
+    workload = Workload(random.Random(seed), **options)
+    with connect(pair.source) as connection:
+        emptied(connection)
+        done = run(connection, workload, count)
+    (directory / "statements.sql").write_text(";\n".join(done))
+    paths = logged(pair)
+    report = routed(paths, directory / "out", *SCOPES, uses_kernels=False)
+    assert report.fault is None
+    assert leaks(directory / "out") == []
+    if is_compiled(("route", "scan")):
+        routed(paths, directory / "fast", *SCOPES)
+        assert outputs(directory / "fast") == outputs(directory / "out")
+    for number, clauses in enumerate(SCOPES, 1):
+        errors = replay_errors(pair, directory / "out" / f"b{number}", clauses)
+        assert errors == [], clauses
+        if report.counts[f"b{number}"].incidents:
+            continue
+        for table in (name for names in TABLES.values() for name in names):
+            if scope_of(clauses).includes(table):
+                mine, theirs = (rows_of(one, str(table)) for one in (pair.source, pair.replica))
+                assert mine == theirs, (clauses, table)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_outside_passes_and_replicas_go_on(pair: Pair, seed: int, tmp_path: Path) -> None:
+    check(pair, seed, 60, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_outside_passes_at_the_edges(pair: Pair, seed: int, tmp_path: Path) -> None:
+    check(pair, seed, 60, tmp_path, edges=True, statements=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_nothing_outside_passes_in_the_long_run(pair: Pair, seed: int, tmp_path: Path) -> None:
+    check(pair, seed, 150, tmp_path, edges=seed % 2 == 1, statements=seed % 4 == 3)
