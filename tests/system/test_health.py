@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.service.server_programs import MARIADB
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import execute
 
@@ -39,7 +40,7 @@ def metric(serve: ServeProcess, name: str) -> list[str]:
 
 
 def test_a_source_that_was_never_reached(tmp_path: Path, server_directory: Path) -> None:
-    nobody = PrivateServer(server_directory, name="nobody", options=(), port=1)
+    nobody = PrivateServer(server_directory, name="nobody", options=(), port=1, program=MARIADB)
     with ServeProcess(tmp_path / "serve", nobody, extra=HTTP) as serve:
         wait_until(lambda: "(HTTP)" in serve.log)
         status, text = serve.get("/healthz")

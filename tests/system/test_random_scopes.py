@@ -140,7 +140,7 @@ def rows_of(server: PrivateServer, table: str) -> object:
             return error.args[0]
 
 
-def check(  # noqa: PLR0913  # what is run, and where
+def check(  # what is run, and where
     pair: Pair,
     seed: int,
     count: int,

@@ -30,6 +30,8 @@ _VARIABLES: Final = (
     "lower_case_table_names",
     "log_slave_updates",
     "log_replica_updates",
+    "expire_logs_days",
+    "binlog_expire_logs_seconds",
     # MariaDB's.
     "gtid_domain_id",
     "gtid_binlog_pos",
@@ -57,6 +59,8 @@ GRANTS_STATEMENT: Final = "SHOW GRANTS"
 _GLOBAL_GRANT: Final = re.compile(r"GRANT (?P<privileges>[A-Z_, ]+) ON \*\.\* TO ")
 _REPLICATION: Final = "REPLICATION SLAVE"
 _OLDEST: Final = {Flavor.MARIADB: (10, 6), Flavor.MYSQL: (8, 0)}
+_NEWEST: Final = {Flavor.MARIADB: (11, 8), Flavor.MYSQL: (9, 7)}
+_SHORT_EXPIRY_S: Final = 86_400
 
 
 class Weight(Enum):
@@ -88,6 +92,13 @@ class Finding:
     reason: str = ""
     mend: tuple[str, ...] = ()
     note: str = ""
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether something is to be done about it."""
+        return self.weight is Weight.STOPS or (
+            self.weight is Weight.WARNING and bool(self.mend or self.note)
+        )
 
     @property
     def hint(self) -> str:
@@ -176,6 +187,7 @@ class SourceFacts:
             *self._gtids(),
             self._replicated(),
             self._privilege(),
+            self._expiry(),
             *self._others(),
         ]
 
@@ -211,9 +223,9 @@ class SourceFacts:
 
     def _version(self) -> Finding:
         numbers = tuple(int(number) for number in re.findall(r"\d+", self.version)[:2])
-        oldest = _OLDEST[self.flavor]
-        wanted = f"{self.flavor.value} {oldest[0]}.{oldest[1]} or later"
-        if numbers >= oldest:
+        oldest, newest = _OLDEST[self.flavor], _NEWEST[self.flavor]
+        wanted = f"{self.flavor.value} {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}"
+        if oldest <= numbers <= newest:
             return Finding(key="version", value=self.version, wanted=wanted)
         return Finding(
             key="version",
@@ -370,6 +382,23 @@ class SourceFacts:
             weight=Weight.STOPS,
             reason=f"the account {self.account} lacks {_REPLICATION}",
             mend=(f"GRANT {_REPLICATION} ON *.* TO {quoted_account(self.account)}",),
+        )
+
+    def _expiry(self) -> Finding:
+        key, value = "binlog_expire_logs_seconds", self._has("binlog_expire_logs_seconds")
+        days = self._has("expire_logs_days", "0")
+        # MariaDB before 10.6.1 has days only; a value may have a fraction.
+        seconds = float(value or 0) or float(days or 0) * 86_400
+        if not 0 < seconds < _SHORT_EXPIRY_S:
+            return Finding(key=key, value=value or days)
+        return Finding(
+            key=key,
+            value=value or days,
+            weight=Weight.WARNING,
+            reason=(
+                f"the source deletes its logs after {seconds:.0f} s: if binlane is away for longer, "
+                "it cannot go on where it was"
+            ),
         )
 
     def _others(self) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import secrets
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, suppress
@@ -15,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from binlane.cat.files import LogFile
+from binlane.cli import passwords
 from binlane.client.account import account_at
 from binlane.client.remote import read_remote
 from binlane.client.remote_machine import RemoteEvent, RemoteRequest
@@ -189,17 +189,12 @@ def _ssl_mode(given: Mapping[str, Any]) -> SslMode:
 
 def _password(given: Mapping[str, Any]) -> str:
     if given["ask_password"]:
-        asked: str = click.prompt("Enter password", hide_input=True, default="", err=True)
-        return asked
+        return passwords.asked_for()
     if given["password"] is not None:
         return str(given["password"])
     if given["password_file"] is not None:
-        path: Path = given["password_file"]
-        try:
-            return path.read_text(encoding="utf-8").partition("\n")[0].removesuffix("\r")
-        except (OSError, UnicodeDecodeError) as error:
-            raise click.UsageError(f"--password-file: {error}") from None
-    return os.environ.get("MYSQL_PWD", "")
+        return passwords.from_file(given["password_file"])
+    return passwords.from_environment() or ""
 
 
 def _own_name() -> str:

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "verify": "Check every checksum, position, GTID and index.",
     "route": "Make scoped binlogs from any binlog files.",
     "check": "Tell what scripts would do to binlogs.",
+    "setup": "Prepare a server as a source, or tell what it lacks.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
     "land": "Land a binlog's changes in Delta tables with Spark.",
     "config": "Check the configuration.",
@@ -76,7 +77,7 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="binlane", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 def binlane(*, debug: bool) -> None:
-    """Several named, scoped binary logs for a stock MariaDB server."""
+    """Several named, scoped binary logs for a stock MariaDB or MySQL server."""
     del debug
 
 

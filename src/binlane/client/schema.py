@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Final
 
 from binlane.client.account import account_at
-from binlane.client.connection import ServerConnection
+from binlane.client.conversation import hold
 from binlane.client.dialogue import Account, Dialogue, ask, log_in
-from binlane.client.packet_flow import PacketFlow
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.names import TableName, quote
@@ -45,14 +43,7 @@ def read_schema(url: ServerUrl, password: str) -> Definitions:
         PeerError: If the server cannot be reached, or refuses something.
         ConfigError: If a file of certificates cannot be used.
     """
-    flow = PacketFlow(_definitions(account_at(url, password)), peer=str(url))
-    with closing(ServerConnection(url, None)) as connection:
-        while True:
-            for payload in flow.packets(connection.read()):
-                for step in flow.converse(payload):
-                    connection.do(step)
-                if flow.result is not None:
-                    return flow.result
+    return hold(url, _definitions(account_at(url, password)))
 
 
 def _definitions(account: Account) -> Dialogue[Definitions]:

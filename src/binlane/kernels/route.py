@@ -40,6 +40,8 @@ _CHECKSUM: Final = 4
 _STATEMENT_END: Final = 1
 _CONTEXT: Final = 8
 """Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
+_NOT_CASCADED: Final = 0x12
+"""Flags of rows: foreign keys are not looked at, or what they do is logged."""
 _CONTEXT_MAX: Final = 4096
 _QUOTE: Final = 39
 _BACKTICK: Final = 96
@@ -217,6 +219,15 @@ def _is_bracket(data: Bytes, body: int, end: int) -> bool:
 
 
 @register_jitable
+def _is_xa(data: Bytes, body: int, end: int) -> bool:
+    """Whether a QUERY is about an XA transaction."""
+    if end - body < 14:
+        return False
+    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
+    return bool(end - at > 3 and load_u16(data, at) == 0x4158 and data[at + 2] == 32)
+
+
+@register_jitable
 def _is_wanted(events: Small, start: int, last: int, roles: Small, wanted: Bytes) -> bool:
     """Whether the statement of a text maps a table that is in any scope."""
     for event in range(start, last):
@@ -316,7 +327,7 @@ def _is_named(
         for event in range(start, end):
             if roles[events[EVENT_TYPE, event]] == lay.MAP:
                 table = events[EVENT_MAP, event]
-                if not keep[table]:
+                if not keep[table] & lay.KEEP:
                     return False
                 if names[table] == needs[need]:
                     is_there = True
@@ -362,6 +373,28 @@ def _end_statement(
 
 
 @register_jitable
+def _is_write(type_code: int) -> bool:
+    """Whether rows of a type are all new."""
+    return type_code in (23, 30, 166, 169)
+
+
+@register_jitable
+def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes) -> bool:
+    """Whether a statement maps a table of which too little is known, and has no rows of it."""
+    for event in range(start, end):
+        number = events[EVENT_MAP, event]
+        if roles[events[EVENT_TYPE, event]] != lay.MAP or not keep[number] & lay.UNKNOWN:
+            continue
+        is_lone = True
+        for other in range(event + 1, end):
+            if roles[events[EVENT_TYPE, other]] == lay.ROWS:
+                is_lone = is_lone and events[EVENT_MAP, other] != number
+        if is_lone:
+            return True
+    return False
+
+
+@register_jitable
 def _plan(
     data: Bytes,
     events: Small,
@@ -378,6 +411,7 @@ def _plan(
 ) -> int:
     """Decide what stays of a group: 1 if anything does, 0 if nothing, -1 if it is not for us."""
     has_effect = 0
+    outside = 0
     start = first
     last_rows = -1
     for event in range(first, last):
@@ -385,10 +419,22 @@ def _plan(
         number = events[EVENT_MAP, event]
         if role == lay.ROWS:
             actions[event] = lay.DROP
-            if number >= 0 and keep[number]:
-                actions[event] = lay.COPY
-                last_rows = event
-            if load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6) & _STATEMENT_END:
+            flags = load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6)
+            if number >= 0:
+                if keep[number] & lay.KEEP:
+                    actions[event] = lay.COPY
+                    last_rows = event
+                elif not flags & _NOT_CASCADED:
+                    outside = 1
+                if keep[number] & lay.MERGE:
+                    return -1
+                may_cascade = keep[number] & lay.PARENT and not flags & _NOT_CASCADED
+                if may_cascade and not _is_write(events[EVENT_TYPE, event]):
+                    return -1
+            if flags & _STATEMENT_END:
+                if outside and _has_lone_map(events, start, event + 1, roles, keep):
+                    return -1
+                outside = 0
                 is_decided = _end_statement(
                     events,
                     start,
@@ -410,7 +456,7 @@ def _plan(
                 start = event + 1
                 last_rows = -1
         elif role == lay.MAP:
-            actions[event] = lay.COPY if keep[number] else lay.DROP
+            actions[event] = lay.COPY if keep[number] & lay.KEEP else lay.DROP
         elif role == lay.QUERY:
             if number < 0:
                 return -1
@@ -573,7 +619,7 @@ def copy_groups(
         groups: The groups.
         last: How many groups there are.
         roles: What each event type is.
-        keep: Whether the binlog has each table.
+        keep: What the binlog makes of each table, as bits.
         verdicts: What it makes of each text.
         texts: The known texts.
         needs: Numbers of the names that texts have without a database.
@@ -594,7 +640,11 @@ def copy_groups(
         if state[lay.KEEPS_ALL]:
             for event in range(first, end):
                 actions[event] = lay.COPY
-                if roles[events[EVENT_TYPE, event]] == lay.REFERENCE:
+                role = roles[events[EVENT_TYPE, event]]
+                at = events[EVENT_OFFSET, event] + _HEADER
+                if role == lay.REFERENCE or (
+                    role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event]))
+                ):
                     stays = -1
         else:
             stays = _plan(

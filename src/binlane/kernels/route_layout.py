@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+# Bits of what a binlog makes of a table.
+KEEP: Final = 1
+"""It has its rows."""
+PARENT: Final = 2
+"""Rows that go or change may change others in scope, which the reference finds out."""
+MERGE: Final = 4
+"""Any rows may."""
+UNKNOWN: Final = 8
+"""A map without rows may stand for rows that changed unseen."""
+
 # What an event is for routing, by its type.
 OTHER: Final = 0
 """The reference has to look at its group, unless all of it stays."""

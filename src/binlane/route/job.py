@@ -19,6 +19,7 @@ from binlane.grouping.raw import HELD_BYTES_MAX, WINDOW_BYTES, Item, LargeGroup,
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
 from binlane.kernels.load import is_compiled
+from binlane.names import TableName
 from binlane.positions import AnyGtid
 from binlane.route.large import route_large, whole_group
 from binlane.route.record import Reached
@@ -28,6 +29,7 @@ from binlane.route.target import Target
 from binlane.routing.memory import Memory
 from binlane.routing.routed_group import OmissionKind, Routing, prepared_with
 from binlane.routing.spans import SpanCounts, SpanRouter
+from binlane.sql.table_links import NO_LINKS, TableLinks
 from binlane.store.binlog import Binlog
 from binlane.store.byte_source import FileBytes, MeteredBytes
 from binlane.store.chunks import open_chunks
@@ -111,6 +113,7 @@ class RouteRequest:
         uses_kernels: Whether kernels may be used where they are compiled.
         window_bytes: How much of a file is looked at at once.
         held_bytes_max: Of an event group; a larger one is read from its file twice.
+        links: Between the tables that there are before the first file, where that is known.
     """
 
     paths: tuple[str, ...]
@@ -123,6 +126,7 @@ class RouteRequest:
     uses_kernels: bool = True
     window_bytes: int = WINDOW_BYTES
     held_bytes_max: int = HELD_BYTES_MAX
+    links: TableLinks = NO_LINKS
 
 
 def route_files(
@@ -183,6 +187,9 @@ class _Job:
             self._check_gap(file, is_first=number == 0 and position <= len(MAGIC))
             if number == 0:
                 self._target.begin(file, self._done)
+                if record is None:
+                    for binlog in self._target.binlogs.values():
+                        binlog.remember(Memory(links=self._request.links))
                 self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
             self.report.files += 1
             try:
@@ -282,8 +289,10 @@ class _Job:
     ) -> tuple[dict[int, list[Routing]], tuple[int, CodecError] | None]:
         """What the reference makes of some groups, up to one that is damaged."""
         found: dict[int, list[Routing]] = {}
-        known = self._known()
+        known, following = self._known(), 0
         for number in numbers:
+            known = self._with_rows(run, following, number, known)
+            following = number
             try:
                 found[number] = self._routed(run.group(number), known)
             except CodecError as error:
@@ -293,6 +302,18 @@ class _Job:
                 memory = memory if routing.memory is None else routing.memory
                 known[index] = prepared_with(prepared, routing.group), memory
         return found, None
+
+    def _with_rows(
+        self,
+        run: RawRun,
+        first: int,
+        last: int,
+        known: list[tuple[frozenset[str], Memory]],
+    ) -> list[tuple[frozenset[str], Memory]]:
+        """What each binlog knows behind groups of rows."""
+        empty = frozenset[TableName]().union(*(memory.empty_tables for _, memory in known))
+        tables = self._outputs.router.mapped(run, first, last, empty)
+        return [(xids, memory.with_rows(tables)) for xids, memory in known]
 
     def _append_run(self, run: RawRun, routings: Mapping[int, Sequence[Routing]]) -> None:
         router, after = self._outputs.router, run.position_after(self._done)

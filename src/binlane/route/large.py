@@ -22,6 +22,9 @@ from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.placing import fitted, moved, place
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.xa import finished_by, prepared_by
+from binlane.names import TableName
+from binlane.routing.cascades import StatementWatch
 from binlane.routing.queries import confined
 from binlane.routing.rows import STATEMENT_TEXTS, table_name
 from binlane.routing.texts import TextNames, names_in
@@ -61,6 +64,8 @@ class LargePart:
         self._texts: list[tuple[int, TextNames]] = []
         self._map_places: list[int] = []
         self._changed: set[str] = set()
+        self._watch = StatementWatch(binlog.memory.links, self._scope)
+        self._filled: set[TableName] = set()
         self._has_outside = False
         self._last_rows = -1
         self._size = 0
@@ -71,14 +76,16 @@ class LargePart:
         """Take the next event, the first time.
 
         Raises:
-            UnexpectedError: If it is none of rows and their brackets.
+            UnexpectedError: If it is none of rows and their brackets, or if rows may have changed
+                others in scope.
             CodecError: If a rows event has no TABLE_MAP.
         """
         body, at = event.body, len(self._actions)
         self._actions.append(_COPY)
         if self._scope.is_unscoped:
             self.has_effect = True
-            if event.header.type_code == EventType.LARGE_TRANSACTION_HEADER:
+            is_xa = prepared_by(event) or finished_by(event)
+            if is_xa or event.header.type_code == EventType.LARGE_TRANSACTION_HEADER:
                 raise UnexpectedError
         elif isinstance(body, QueryEvent):
             if body.query not in _BRACKETS:
@@ -97,6 +104,8 @@ class LargePart:
             raise UnexpectedError
 
     def _see_map(self, body: TableMapEvent, at: int) -> None:
+        self._watch.see_map(body)
+        self._filled.add(table_name(body))
         if self._scope.includes(table_name(body)):
             self._changed.add(body.table)
         else:
@@ -105,6 +114,8 @@ class LargePart:
 
     def _see_rows(self, event: Event, body: RowsEvent, at: int) -> None:
         owner = self._maps.feed(event, file=self._file)
+        if owner is not None:
+            self._watch.see_rows(body, owner)
         if owner is not None and self._scope.includes(table_name(owner)):
             self._last_rows = at
         else:
@@ -113,6 +124,8 @@ class LargePart:
             self._end_statement(at)
 
     def _end_statement(self, at: int) -> None:
+        if self._watch.end():
+            raise UnexpectedError
         has_rows = self._last_rows >= 0
         for place_ in () if has_rows else self._map_places:
             self._actions[place_] = _DROP
@@ -137,6 +150,15 @@ class LargePart:
             raise UnexpectedError
         for place_ in (*self._map_places, *(place_ for place_, _ in self._texts)):
             self._actions[place_] = _DROP
+
+    def remember(self) -> None:
+        """Have the binlog know which tables have rows now.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+        """
+        memory = self._binlog.memory
+        self._binlog.remember(memory.with_rows(self._filled))
 
     def measure(self, events: Iterable[Event]) -> None:
         """Find out how long the part is, which MySQL's GTID event says."""
@@ -215,6 +237,7 @@ def route_large(
     for part in parts:
         part.end()
     for part in parts:
+        part.remember()
         if part.has_effect:
             if format_.flavor is Flavor.MYSQL:
                 part.measure(read())

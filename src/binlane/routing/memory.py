@@ -8,12 +8,13 @@ object that nothing is known of counts as one that replicas have.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Self
 
 from binlane.names import TableName
+from binlane.sql.table_links import NO_LINKS, TableLinks
 
 _VERSION: Final = 1
 
@@ -42,6 +43,38 @@ class StoredObject:
     name: TableName
 
 
+@dataclass(frozen=True, slots=True)
+class PassedXa:
+    """An XA transaction of which a binlog holds nothing.
+
+    Attributes:
+        xid: As statements name it.
+        tables: All that it changes.
+    """
+
+    xid: str
+    tables: frozenset[TableName]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTable:
+    """A table outside of a scope, as one statement made it.
+
+    Attributes:
+        name: That it has now.
+        query: The CREATE TABLE.
+        database: The default database of that statement.
+        status_vars: Its context, as its event had it.
+        is_empty: Whether it has never had rows since, or lost them all.
+    """
+
+    name: TableName
+    query: bytes
+    database: bytes
+    status_vars: bytes
+    is_empty: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What is remembered of one binlog from group to group.
@@ -51,10 +84,16 @@ class Memory:
             of that name.
         triggers: Triggers of which the table is known, which a DROP does not name, and that table;
             in databases of which only a part is in scope.
+        passed: XA transactions that were prepared with nothing in scope and are not finished.
+        links: Which tables' rows change with those of others; known tables are those in scope.
+        created: Tables outside of the scope that may come into it, and are known whole if empty.
     """
 
     left_out: frozenset[StoredObject] = frozenset()
     triggers: frozenset[tuple[TableName, TableName]] = frozenset()
+    passed: frozenset[PassedXa] = frozenset()
+    links: TableLinks = NO_LINKS
+    created: frozenset[CreatedTable] = frozenset()
 
     def encode(self) -> str:
         """As a text that is equal for equal ones; empty if there is nothing to remember."""
@@ -68,6 +107,18 @@ class Memory:
                 (name.database, name.table, table.database, table.table)
                 for name, table in self.triggers
             )
+        if self.passed:
+            fields["passed"] = sorted(
+                (one.xid, sorted((table.database, table.table) for table in one.tables))
+                for one in self.passed
+            )
+        if self.created:
+            fields["created"] = sorted(
+                (one.name.database, one.name.table, *map(bytes.hex, _bytes_of(one)), one.is_empty)
+                for one in self.created
+            )
+        if links := self.links.fields():
+            fields["links"] = links
         return json.dumps({"v": _VERSION, **fields}, separators=(",", ":")) if fields else ""
 
     @classmethod
@@ -92,6 +143,23 @@ class Memory:
                     (TableName(database, name), TableName(of, table))
                     for database, name, of, table in fields.get("triggers", ())
                 ),
+                passed=frozenset(
+                    PassedXa(xid, frozenset(TableName(*table) for table in tables))
+                    for xid, tables in fields.get("passed", ())
+                ),
+                links=TableLinks.of_fields(fields.get("links", {})),
+                created=frozenset(
+                    CreatedTable(
+                        name=TableName(database, table),
+                        query=bytes.fromhex(query),
+                        database=bytes.fromhex(default),
+                        status_vars=bytes.fromhex(status_vars),
+                        is_empty=is_empty,
+                    )
+                    for database, table, query, default, status_vars, is_empty in fields.get(
+                        "created", ()
+                    )
+                ),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"no memory: {text[:80]!r}") from error
@@ -104,9 +172,41 @@ class Memory:
         """With objects that replicas have like the source, or that are gone there, too."""
         return replace(self, left_out=self.left_out - set(objects))
 
+    def may_be_lost_for(self, later: Self) -> bool:
+        """Whether this memory in the place of a later one errs towards what stops a replica."""
+        links = self.links
+        if links.known < later.links.known:
+            links = replace(links, known=later.links.known)
+        created = later.created if self.created.issubset(later.created) else self.created
+        return replace(self, passed=later.passed, links=links, created=created) == later
+
+    @property
+    def empty_tables(self) -> frozenset[TableName]:
+        """Tables outside of the scope that are known whole, until rows come."""
+        if not self.created:
+            return frozenset()
+        return frozenset(one.name for one in self.created if one.is_empty)
+
+    def with_rows(self, tables: Collection[TableName]) -> Self:
+        """With tables that are empty no more."""
+        if self.empty_tables.isdisjoint(tables):
+            return self
+        return self.with_created(
+            replace(one, is_empty=one.is_empty and one.name not in tables) for one in self.created
+        )
+
+    def with_created(self, tables: Iterable[CreatedTable]) -> Self:
+        """With other tables outside of the scope."""
+        created = frozenset(tables)
+        return self if created == self.created else replace(self, created=created)
+
     def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
         """Whether an object of one of these kinds was left out."""
         return any(StoredObject(kind, name) in self.left_out for kind in kinds)
+
+
+def _bytes_of(table: CreatedTable) -> tuple[bytes, bytes, bytes]:
+    return table.query, table.database, table.status_vars
 
 
 NOTHING: Final = Memory()

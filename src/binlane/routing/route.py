@@ -27,8 +27,11 @@ from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
+from binlane.routing import xa
+from binlane.routing.cascades import CASCADED, changes_unseen, unseen_changes
 from binlane.routing.judging import Judgement, judge_statement
 from binlane.routing.memory import NOTHING, Memory
+from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
@@ -48,7 +51,8 @@ from binlane.routing.statements import (
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
 from binlane.sql.effects import StatementKind
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.logged_statements import is_undone, logged_statement
+from binlane.sql.sql_mode import Quoting
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
@@ -62,6 +66,9 @@ _SAVEPOINTS: Final = frozenset(
     }
 )
 _STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventType.INCIDENT}
+_TRANSACTIONAL_ENDS: Final = frozenset(
+    {EventType.XID, EventType.XA_PREPARE_LOG, EventType.TRANSACTION_PAYLOAD}
+)
 # They bear on no table: what a group member certified, a view of members, padding.
 _NOTHING: Final = frozenset(
     {
@@ -96,10 +103,17 @@ def route(
         # It says where in its file the transaction ends, which is another place now.
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
-        return Routing(
-            group=RoutedGroup(gtid=group.gtid, events=events) if events else None,
-            omissions=(LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else (),
+        omissions = (LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else ()
+        if not events:
+            return Routing(group=None, omissions=omissions)
+        # A definition that follows may give it a scope, within which they must be finished.
+        routed = RoutedGroup(
+            gtid=group.gtid,
+            events=events,
+            prepares=xa.prepared_in(events),
+            finishes=xa.finished_in(events),
         )
+        return Routing(group=routed, omissions=omissions)
     return _Selection(group, definition, format_, prepared, memory).routing()
 
 
@@ -150,6 +164,7 @@ class _Selection:
         except UnsupportedError as error:
             return self._incident(error.message)
         omissions = self._all_omissions()
+        self._remember_group(is_held=self._has_effect)
         if not self._has_effect:
             return Routing(group=None, omissions=omissions, memory=self._new_memory())
         group = RoutedGroup(
@@ -162,6 +177,12 @@ class _Selection:
 
     def _all_omissions(self) -> tuple[Omission, ...]:
         return (*self._omissions, *((LOGGED_AS_STATEMENT,) if self._is_told else ()))
+
+    def _remember_group(self, *, is_held: bool | None) -> None:
+        """Remember what is told by the group as a whole; None: an INCIDENT is in its place."""
+        group = self._group
+        self._memory = xa.remembered(self._memory, group, self._format, is_held=is_held)
+        self._memory = after_rows(self._memory, group.events, self._format, file=group.file)
 
     def _new_memory(self) -> Memory | None:
         return None if self._memory == self._memory_before else self._memory
@@ -202,6 +223,16 @@ class _Selection:
         raise _IncidentError(f"event type {type_code} cannot be told to be in scope or not")
 
     def _select_rows(self, statement: list[Event]) -> tuple[Event, ...]:
+        unseen = unseen_changes(
+            statement,
+            self._memory.links,
+            self._scope,
+            self._format,
+            file=self._group.file,
+            is_transactional=self._group.events[-1].header.type_code in _TRANSACTIONAL_ENDS,
+        )
+        if unseen is not None:
+            raise _IncidentError(unseen)
         kept = select_rows(statement, self._scope, file=self._group.file, format_=self._format)
         if not kept:
             return ()
@@ -237,16 +268,18 @@ class _Selection:
     ) -> Iterator[Event]:
         xid = finished_by(event)
         if xid is not None:
-            # One that was prepared with nothing in scope was not prepared here.
-            if xid in self._prepared:
-                self._has_effect, self._finishes = True, xid
-                assert isinstance(body, QueryEvent), "it is a statement"
-                yield self._confined(event, confined(body, self._scope, None))
+            assert isinstance(body, QueryEvent), "it is a statement"
+            yield from self._finish_xa(event, body, xid)
             return
         query = body.statement if isinstance(body, ExecuteLoadQueryEvent) else body
         statement = logged_statement(query)
-        found = judge_statement(statement, self._scope, self._memory)
+        before = self._memory
+        found = judge_statement(statement, self._scope, before)
         verdict, self._memory = found.verdict, found.memory
+        self._follow(found, query, statement.quoting)
+        if isinstance(verdict, Incident):
+            query, found = self._at_the_edge(query, found, statement.quoting, before)
+            verdict = found.verdict
         if is_logged_as_statement(found.facts):
             self._is_told = True
         self._omissions += found.omissions
@@ -273,6 +306,47 @@ class _Selection:
             return confined(query, self._scope, logged_statement(query).effects())
         return None
 
+    def _at_the_edge(
+        self, query: QueryEvent, found: Judgement, quoting: Quoting, before: Memory
+    ) -> tuple[QueryEvent, Judgement]:
+        """What stands for tables and partitions that move, if their rows are known, else the same."""
+        effects, scope = found.facts.effects, self._scope
+        partition = judge_partition(found.text, effects, scope, before, quoting)
+        if partition is not None:
+            return query, replace(found, verdict=partition)
+        if effects.renames:
+            made = came_in(query, effects, scope, before, self._format.flavor)
+            if made is not None:
+                self._follow(made[1], made[0], quoting)
+                return made
+        return query, found
+
+    def _follow(self, found: Judgement, query: QueryEvent, quoting: Quoting) -> None:
+        """Remember what a statement does to tables and the links between them.
+
+        Raises:
+            _IncidentError: If it may have changed rows in scope by way of them.
+        """
+        first, effects = self._group.events[0].body, found.facts.effects
+        if isinstance(first, GtidEvent) and is_undone(first):
+            return
+        before = self._memory.links
+        links = before.after(found.text, effects, quoting=quoting)
+        if links != before:
+            known = frozenset(filter(self._scope.includes, links.known))
+            self._memory = replace(self._memory, links=replace(links, known=known))
+        self._memory = after_statement(self._memory, query, effects, self._scope)
+        if changes_unseen(effects, before, self._scope):
+            raise _IncidentError(CASCADED)
+
+    def _finish_xa(self, event: Event, body: QueryEvent, xid: str) -> Iterator[Event]:
+        # One that was prepared with nothing in scope was not prepared here.
+        if xid in self._prepared:
+            self._has_effect, self._finishes = True, xid
+            yield self._confined(event, confined(body, self._scope, None))
+        elif xa.is_commit(event) and not xa.is_passed(self._memory, xid, self._scope):
+            raise _IncidentError(xa.UNKNOWN)
+
     def _control_text(self, found: Judgement) -> str:
         """BEGIN, COMMIT and their like without what a session calls its savepoints."""
         facts = found.facts
@@ -292,6 +366,7 @@ class _Selection:
 
     def _incident(self, reason: str) -> Routing:
         first = self._group.events[0]
+        self._remember_group(is_held=None)
         # SHOW SLAVE STATUS cuts it after some 70 characters: what the operator needs comes first.
         place = self._group.gtid or f"{self._group.file}:{self._group.position}"
         message = (

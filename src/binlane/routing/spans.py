@@ -7,7 +7,7 @@ and their brackets is decoded and given to that, unless all of it stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, TypeVar
@@ -26,11 +26,16 @@ from binlane.grouping.window import PADDING, Bytes
 from binlane.kernels import layout
 from binlane.kernels import route_layout as lay
 from binlane.kernels.load import kernels
+from binlane.names import TableName
+from binlane.routing.cascades import dangers
+from binlane.routing.memory import Memory
 from binlane.routing.queries import confined
 from binlane.routing.rows import table_name
 from binlane.routing.session_format import statement_groups
 from binlane.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope
+from binlane.sql.table_links import NO_LINKS, TableLinks
 
 _Array = TypeVar("_Array", Bytes, Small)
 
@@ -65,6 +70,8 @@ _ROLES: Final = {
     EventType.XID: lay.XID,
     # What they say of their place is written in ways that only the codec knows.
     EventType.GTID_TAGGED_LOG: lay.REFERENCE,
+    # What is prepared must be known when it is finished, whatever the scope is by then.
+    EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
     **dict.fromkeys(_ROWS, lay.ROWS),
 }
@@ -138,6 +145,7 @@ class _Views:
     """What one binlog makes of each table and text; `counts` is what it got."""
 
     definition: Definition
+    links: TableLinks = NO_LINKS
     keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
     verdicts: Numbers = field(
         default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
@@ -265,9 +273,32 @@ class SpanRouter:
                 scope = view.definition.scope
                 if number >= view.keep.shape[0]:
                     view.keep = _larger(view.keep)
-                view.keep[number] = scope.includes(name)
-                self._wanted[number] |= view.keep[number] and not scope.is_unscoped
+                view.keep[number] = _table_bits(name, scope, view.links)
+                self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
+
+    def know(self, binlog: int, memory: Memory) -> None:
+        """Take what a binlog remembers, before what it gets of the groups behind is asked for."""
+        view = self._views[binlog]
+        if memory.links is view.links:
+            return
+        view.links = memory.links
+        for number, table in enumerate(self._tables[: self._tables_seen]):
+            name = table_name(table.table_map)
+            view.keep[number] = _table_bits(name, view.definition.scope, view.links)
+
+    def mapped(
+        self, run: RawRun, first: int, last: int, tables: Collection[TableName]
+    ) -> frozenset[TableName]:
+        """Which of some tables have maps in the groups of a run from `first` to before `last`."""
+        if not tables or first >= last:
+            return frozenset()
+        start = int(run.groups[layout.GROUP_FIRST, first])
+        stop = int(run.groups[layout.GROUP_END, last - 1])
+        is_map = self._roles[run.events[layout.EVENT_TYPE, start:stop]] == lay.MAP
+        numbers = np.unique(run.events[layout.EVENT_MAP, start:stop][is_map])
+        names = {table_name(self._tables[int(number)].table_map) for number in numbers}
+        return frozenset(names.intersection(tables))
 
     def _learn_text(self, key: bytes, kind: int) -> None:
         number = self._texts_seen
@@ -383,6 +414,18 @@ class SpanRouter:
                 self._state,
             )
         )
+
+
+def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
+    """What a binlog makes of a table, as `route_layout` has it."""
+    if scope.is_unscoped:
+        return lay.KEEP
+    bits = 0
+    if scope.includes(name):
+        bits = lay.KEEP if links.knows(name) else lay.KEEP | lay.UNKNOWN
+    if danger := dangers(links, scope).get(name):
+        bits |= lay.MERGE if danger.by_any else lay.PARENT
+    return bits
 
 
 def _larger(array: _Array) -> _Array:

@@ -7,7 +7,7 @@ replaced by an incident. No name of an outside object passes (invariant 6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,6 +101,13 @@ _DATABASE_KINDS: Final = frozenset(
         StatementKind.ACCOUNT,
     }
 )
+MOVING: Final = "binlane_moving_"
+"""What the names begin with that tables have within a RENAME alone."""
+CAME_IN: Final = "a table came into the scope by RENAME; its rows are not in the log"
+REPLACED: Final = (
+    "a table was replaced by one from outside of the scope, whose rows are not in the log: "
+    "have the shadow tables of online schema changes in scope"
+)
 _EVERYWHERE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
 _DROPS: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
 
@@ -156,18 +163,39 @@ def _judge_rename(effects: StatementEffects, scope: Scope) -> Verdict:
     names = {name for pair in effects.renames for name in pair}
     if all(map(scope.includes, names)) and names_only(effects, scope):
         return Keep()
-    inside = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
-    if not inside:
+    moves = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
+    leaving = [old for old, new in moves if not scope.includes(new)]
+    coming = [new for old, new in moves if not scope.includes(old)]
+    staying = [pair for pair in moves if all(map(scope.includes, pair))]
+    if not moves:
         return Drop()
-    if any(scope.includes(new) and not scope.includes(old) for old, new in inside):
-        return Incident("a table came into the scope by RENAME; its rows are not in the log")
-    leaving = [old for old, new in inside if not scope.includes(new)]
-    if len(leaving) == len(inside):
+    if coming:
+        return Incident(REPLACED if set(coming) & set(leaving) else CAME_IN)
+    if not staying:
         return _drop_tables(leaving, "TABLE")
-    staying = [pair for pair in effects.renames if all(map(scope.includes, pair))]
-    if leaving or effects.kind is not StatementKind.RENAME_TABLE or len(staying) != len(inside):
+    if leaving or effects.kind is not StatementKind.RENAME_TABLE:
         return Incident("a RENAME moves tables inside and out of the scope at once")
-    return Rewrite("RENAME TABLE " + ", ".join(f"{old} TO {new}" for old, new in staying))
+    renames = ", ".join(f"{old} TO {new}" for old, new in _renames_of(staying))
+    return Rewrite(f"RENAME TABLE {renames}")
+
+
+def _renames_of(
+    moves: Iterable[tuple[TableName, TableName]],
+) -> Iterator[tuple[TableName, TableName]]:
+    """Renames, one after the other, by which tables get names that others of them may have now."""
+    left = dict(moves)
+    number = 0
+    while left:
+        old = next((old for old, new in left.items() if new not in left), None)
+        if old is not None:
+            yield old, left.pop(old)
+            continue
+        old, new = next(iter(left.items()))
+        number += 1
+        between = TableName(old.database, f"{MOVING}{number}")
+        del left[old]
+        left[between] = new
+        yield old, between
 
 
 def _judge_drop(effects: StatementEffects, scope: Scope) -> Verdict:

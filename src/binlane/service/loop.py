@@ -220,14 +220,14 @@ class RoutingLoop:
     def sync(self, outputs: Iterable[Output]) -> None:
         """Publish what was appended, and wake readers; what fails is that binlog's."""
         logs = list(outputs)
-        before = [output.binlog.published for output in logs]
         faults = self.store.sync_each([output.binlog for output in logs])
         woken = []
-        for output, published in zip(logs, before, strict=True):
+        for output in logs:
             if output.name in faults:
                 self.fail(output, faults[output.name])
-            if output.binlog.published is published:
+            if output.told is output.binlog.published:
                 continue
+            output.told = output.binlog.published
             if output.live.changed():
                 woken.append(output.live)
             if output.failure and output.name not in faults:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from binlane.capture.backoff import Backoff
 from binlane.routing.routed_group import OmissionKind
 from binlane.routing.spans import SpanCounts
-from binlane.store.binlog import Binlog
+from binlane.store.binlog import Binlog, Published
 from binlane.store.catalog import Activity
 from binlane.store.live import LiveBinlog
 
@@ -78,6 +78,7 @@ class Output:
         complete_s: When it last held everything that the source had, as `time.time`; None before.
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
         is_on_main: Whether the main feed feeds it.
+        told: What its readers were last told of.
     """
 
     live: LiveBinlog
@@ -93,6 +94,7 @@ class Output:
     complete_s: float | None = None
     feed_failure: Callable[[], str] = str
     is_on_main: bool = False
+    told: Published | None = None
 
     @property
     def name(self) -> str:

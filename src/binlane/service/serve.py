@@ -67,7 +67,7 @@ class Service:
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
         self.binlogs = Binlogs(store, settings.source)
-        self._statements = Statements(self.binlogs)
+        self._statements = Statements(self.binlogs, store.history)
         self._gateway = Gateway(settings.listen, self._statements)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.codec.format import flavor_of
+from binlane.codec.format import MAGIC, flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
@@ -45,7 +46,12 @@ from binlane.scope.definition import Definition, DuplicateBinlogError
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.system_tables.answering import SystemTables
+from binlane.service.system_tables.schema import Snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
+from binlane.store.catalog import ScopeChange
+from binlane.store.heads import read_head
 
 _NOT_SUPPORTED_YET: Final = 1235
 _BAD_DATABASE: Final = 1049
@@ -73,10 +79,13 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
+        history: Gives all changes of definitions; called in a thread.
     """
 
-    def __init__(self, binlogs: Binlogs) -> None:
+    def __init__(self, binlogs: Binlogs, history: Callable[[], Sequence[ScopeChange]]) -> None:
         self._binlogs = binlogs
+        self._history = history
+        self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
@@ -110,7 +119,7 @@ class Statements:
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
         if parsed is None:
-            return None
+            return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
 
     async def gtid_position(self, session: SessionContext) -> Position | None:
@@ -268,7 +277,7 @@ class Statements:
         del statement
         await session.require(Privilege.MONITOR)
         columns = (
-            *("Name", "File", "Position", "Gtid_complete"),
+            *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
         return RowsAnswer(
@@ -296,9 +305,13 @@ class Statements:
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
-            row = (binlog.end.file, str(binlog.end.position), *lists, str(binlog.position))
+            position = await asyncio.to_thread(_status_position, binlog)
+            row = (binlog.end.file, str(position), *lists, str(binlog.position))
             rows.append(row)
-        columns = ("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set")
+        columns: tuple[ColumnDefinition | str, ...] = (
+            *("File", ColumnDefinition.integer("Position"), "Binlog_Do_DB", "Binlog_Ignore_DB"),
+            "Executed_Gtid_Set",
+        )
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
@@ -309,7 +322,7 @@ class Statements:
             await self._wait_until_complete(session, name)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
-        columns = ("Log_name", "File_size", "Encrypted")
+        columns = ("Log_name", ColumnDefinition.integer("File_size"), "Encrypted")
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
@@ -320,7 +333,35 @@ class Statements:
             (str(replica.server_id), replica.peer, replica.user, replica.binlog)
             for replica in self._replicas.values()
         ]
-        return RowsAnswer(("Server_id", "Host", "User", "Binlog"), rows)
+        return RowsAnswer((ColumnDefinition.integer("Server_id"), "Host", "User", "Binlog"), rows)
+
+    async def _snapshot(self) -> Snapshot:
+        """The rows of the system tables."""
+        history = await asyncio.to_thread(self._history)
+        facts = []
+        for name in self._binlogs.names:
+            binlog = self._binlogs.get(name)
+            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            facts.append(
+                BinlogFacts(
+                    definition=binlog.definition,
+                    state=state or "",
+                    file=file or "",
+                    position=int(position or 0),
+                    gtid_complete=gtid_complete or "",
+                )
+            )
+        replicas = [
+            ReplicaFacts(
+                server_id=replica.server_id,
+                host=replica.peer,
+                user=replica.user,
+                binlog=replica.binlog,
+                connection_id=thread_id,
+            )
+            for thread_id, replica in self._replicas.items()
+        ]
+        return snapshot(facts, history, replicas)
 
     def _chosen(self, name: str | None) -> Sequence[str]:
         """One binlog by its name, or all of them."""
@@ -336,6 +377,15 @@ class Statements:
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ):
             raise incomplete(self._binlogs.output(name), position)
+
+
+def _status_position(binlog: Binlog) -> int:
+    """Where a replica that has all begins: for a new binlog its very beginning (seed 000)."""
+    published = binlog.published
+    is_new = not published.closed and published.last.number == 1
+    if is_new and read_head(published.last.path).size_bytes == published.end.position:
+        return len(MAGIC)
+    return published.end.position
 
 
 async def _check_databases(session: SessionContext, scope: Scope) -> None:

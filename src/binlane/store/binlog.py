@@ -27,7 +27,7 @@ from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.memory import Memory
 from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.scope.definition import Definition
-from binlane.store.catalog import CUT, Mark
+from binlane.store.catalog import Mark
 from binlane.store.disk import NO_ROOM, Disk, DiskFile
 from binlane.store.file_facts import FileFacts, closed_files
 from binlane.store.files import (
@@ -232,6 +232,23 @@ class Binlog:
         """Its files, oldest first, with their published sizes."""
         return self._published.files
 
+    def remember(self, memory: Memory) -> None:
+        """Take what is to be remembered behind the group that is appended or passed next.
+
+        What stands behind the mark from here on is cut off by a recovery, until a `sync` has saved
+        both: so no group is ever there without what it left to remember.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if memory == self.memory:
+            return
+        if not self._is_memory_due and not self.memory.may_be_lost_for(memory):
+            self.sync(force=True)
+            self._is_memory_due = True
+            self._save()
+        self._next_memory = memory
+
     def append(self, group: RoutedGroup) -> None:
         """Add an event group, to be published by the next `sync`.
 
@@ -304,41 +321,15 @@ class Binlog:
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""
+        self._take_memory()
         is_ahead = position is self._position or position.includes(self._position)
         self._position = position if is_ahead else self._position.union(position)
-        self._settle_memory()
 
     def advance(self, gtid: AnyGtid) -> None:
         """Note that nothing of a group is in scope: the watermark moves with the next `sync`."""
+        self._take_memory()
         if not self._position.covers(gtid):
             self._position = self._position.advance(gtid)
-        self._settle_memory()
-
-    def remember(self, memory: Memory) -> None:
-        """Take what is to be remembered behind the group that is appended or passed next.
-
-        No file tells it. So a recovery cuts off what stands behind the mark from here on, until
-        that group and a mark with its memory are on disk, which they are once it is passed.
-
-        Raises:
-            StoreError: As `append`.
-        """
-        if memory == self.memory:
-            return
-        if not self._is_memory_due:
-            self.sync(force=True)
-            self._is_memory_due = True
-            self._save()
-        self._next_memory = memory
-
-    def _take_memory(self) -> None:
-        """The group is there that the next memory is behind of."""
-        self._memory, self._next_memory = self._next_memory or self._memory, None
-
-    def _settle_memory(self) -> None:
-        """The group is passed whose memory is due."""
-        if self._is_memory_due:
-            self.sync(force=True)
 
     def sync(self, *, force: bool = False) -> None:
         """Write what was appended, force it to disk as `sync_binlog` says, and publish it.
@@ -349,8 +340,8 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
-        self._take_memory()
         self.write()
+        force |= self._is_memory_due
         if self.wants_force(always=force):
             self.force()
         self.publish()
@@ -366,6 +357,7 @@ class Binlog:
         Raises:
             StoreError: As `append`.
         """
+        self._take_memory()
         with self._failing():
             self._write()
 
@@ -376,7 +368,7 @@ class Binlog:
             always: Whatever the settings say.
         """
         every = self._settings.sync_binlog
-        is_due = always or (every > 0 and self._groups_unsynced >= every)
+        is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
         return is_due and self._has_unsynced
 
     def force(self) -> None:
@@ -391,6 +383,16 @@ class Binlog:
     def publish(self) -> bool:
         """Let readers know what was written; whether there is anything new."""
         return self._publish()
+
+    def save_memory(self) -> None:
+        """Save the mark where what is remembered has changed, as the step behind `publish`.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if self._is_memory_due:
+            self._is_memory_due = False
+            self._save()
 
     def purge_if_due(self) -> None:
         """Purge as the settings say, where a file ended since.
@@ -407,7 +409,6 @@ class Binlog:
 
         What was published must have been forced to disk.
         """
-        self._is_memory_due &= self._published_memory != self.memory
         mark = self._mark()
         if mark == self._saved:
             return None, []
@@ -541,6 +542,10 @@ class Binlog:
         """Let go of the files as they are: the binlog is dropped, or the store did not open."""
         self._file.close()
 
+    def _take_memory(self) -> None:
+        """The group is there that the next memory is behind of."""
+        self._memory, self._next_memory = self._next_memory or self._memory, None
+
     @property
     def _holds_groups(self) -> bool:
         return self.size_bytes > self._head.size_bytes
@@ -594,7 +599,8 @@ class Binlog:
             clock=self._clock,
             clock_base=self._clock_base,
             prepared=self._published_prepared,
-            memory=(CUT if self._is_memory_due else "") + self._published_memory.encode(),
+            memory=self._published_memory.encode(),
+            is_cut=self._is_memory_due,
         )
 
     def _publish(self) -> bool:
@@ -702,7 +708,7 @@ class Binlog:
         except (OSError, StoreError):
             return False
         self._written, self._position = end.position, self.position
-        self._prepared, self._memory = self._published_prepared, self._published_memory
-        self._next_memory = None
+        self._prepared = self._published_prepared
+        self._memory, self._next_memory = self._published_memory, None
         self._has_unsynced = True
         return True

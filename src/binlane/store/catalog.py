@@ -52,9 +52,6 @@ class Activity(Enum):
     STOPPED = "stopped"
 
 
-CUT: Final = "!"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """What is on disk for sure.
@@ -65,8 +62,8 @@ class Mark:
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: What was added to the source's to get it; None for what follows it.
         prepared: The XA transactions that the files prepare and do not finish.
-        memory: What routing remembers of the groups up to there, as its own text; with `CUT`
-            before it where what stands behind the mark was made with another one.
+        memory: What routing remembers of the groups up to there, as its own text.
+        is_cut: What stands behind the mark was made with another memory, and must not stay.
     """
 
     end: FilePosition
@@ -75,11 +72,7 @@ class Mark:
     clock_base: int | None = None
     prepared: frozenset[str] = frozenset()
     memory: str = ""
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether what stands behind the mark must not stay."""
-        return self.memory.startswith(CUT)
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +191,8 @@ class Catalog:
         """All binlogs by name, those half made or unmade included."""
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
-            " end_file, end_position, watermark, flavor, clock, prepared, memory, activity, reason,"
-            " ignores_case FROM binlogs ORDER BY name"
+            " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
+            " reason, ignores_case FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -349,6 +342,7 @@ class Catalog:
         clock: int,
         prepared: str,
         memory: str,
+        is_cut: int,
         activity: str,
         reason: str,
         ignores_case: int,
@@ -362,6 +356,7 @@ class Catalog:
                 clock=clock,
                 prepared=frozenset(prepared.split()),
                 memory=memory,
+                is_cut=bool(is_cut),
             )
         definition = Definition(
             name=name,
@@ -422,7 +417,7 @@ class Catalog:
     def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
         connection.execute(
             "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?,"
-            " prepared = ?, memory = ? WHERE log_id = ?",
+            " prepared = ?, memory = ?, is_cut = ? WHERE log_id = ?",
             (
                 mark.end.file,
                 mark.end.position,
@@ -430,6 +425,7 @@ class Catalog:
                 mark.clock,
                 " ".join(sorted(mark.prepared)),
                 mark.memory,
+                mark.is_cut,
                 log_id,
             ),
         )

@@ -27,7 +27,7 @@ from binlane.grouping.event_group import gtid_of
 from binlane.grouping.inner import expanded
 from binlane.grouping.xa import prepared_after
 from binlane.positions import Position
-from binlane.store.catalog import CUT, Mark
+from binlane.store.catalog import Mark
 from binlane.store.disk import DRAFT_SUFFIX, Disk
 from binlane.store.files import (
     IN_USE,
@@ -158,7 +158,7 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         clock=mark.clock,
         clock_base=mark.clock_base,
         prepared=mark.prepared,
-        memory=mark.memory.removeprefix(CUT),
+        memory=mark.memory,
     )
 
 

@@ -36,6 +36,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
     """
     following = first
     while following < run.count:
+        router.know(number, binlog.memory)
         kept = router.counts(number).groups
         spans = router.select(
             run,
@@ -45,6 +46,9 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             room=binlog.room_bytes,
             clock_base=binlog.clock_base,
         )
+        tables = binlog.memory.empty_tables
+        if tables := router.mapped(run, following, spans.next_group, tables):
+            binlog.remember(binlog.memory.with_rows(tables))
         if spans.data:
             groups = router.counts(number).groups - kept
             binlog.append_placed(spans.data, groups=groups, clock=spans.clock)

@@ -289,6 +289,7 @@ class Store:
                 continue
             binlog.publish()
             try:
+                binlog.save_memory()
                 binlog.purge_if_due()
             except StoreError as error:
                 faults[binlog.name] = error

@@ -20,6 +20,7 @@ from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.names import TableName
+from binlane.routing.memory import NOTHING
 from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, Routing
 from binlane.scope import CreateBinlog, Definition, create, parse_binlog_statement
@@ -223,9 +224,10 @@ def test_an_xa_transaction_is_finished_where_it_was_prepared(name: str) -> None:
     format_, found = groups(name)
     for clauses, is_there in (("LOG(shop.x)", True), ("IGNORE(shop.x)", False)):
         prepared: frozenset[str] = frozenset()
-        finished = 0
+        memory, finished = NOTHING, 0
         for group in found:
-            routed = route(group, definition(clauses), format_, prepared).group
+            routing = route(group, definition(clauses), format_, prepared, memory)
+            routed, memory = routing.group, routing.memory or memory
             if routed is None:
                 continue
             assert is_there or not any(_is_xa(event) for event in routed.events)

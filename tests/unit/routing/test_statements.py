@@ -66,7 +66,29 @@ NOT_CRM = "IGNORE(crm)"
             Rewrite("RENAME TABLE `shop`.`orders` TO `shop`.`orders_old`"),
         ),
         (TABLES, "RENAME TABLE crm.a TO crm.b", Drop()),
-        (TABLES, "RENAME TABLE orders TO tmp, items TO orders, tmp TO items", None),
+        (
+            TABLES,
+            "RENAME TABLE orders TO tmp, items TO orders, tmp TO items",
+            Rewrite(
+                "RENAME TABLE `shop`.`items` TO `shop`.`binlane_moving_1`, "
+                "`shop`.`orders` TO `shop`.`items`, `shop`.`binlane_moving_1` TO `shop`.`orders`"
+            ),
+        ),
+        (
+            DATABASE,
+            "RENAME TABLE a TO crm.x, b TO a, crm.x TO b, c TO d, crm.p TO crm.q",
+            Rewrite(
+                "RENAME TABLE `shop`.`c` TO `shop`.`d`, `shop`.`b` TO `shop`.`binlane_moving_1`, "
+                "`shop`.`a` TO `shop`.`b`, `shop`.`binlane_moving_1` TO `shop`.`a`"
+            ),
+        ),
+        (
+            TABLES,
+            "RENAME TABLE orders TO old, items TO older",
+            Rewrite("DROP TABLE IF EXISTS `shop`.`orders`, `shop`.`items`"),
+        ),
+        (TABLES, "RENAME TABLE orders TO old, items TO orders", None),
+        (TABLES, "RENAME TABLE new TO orders, other TO items", None),
         (DATABASE, "RENAME TABLE orders TO tmp, items TO orders, tmp TO items", Keep()),
         (SHOP_WITHOUT_STOCK, "DROP TABLE stock", Drop()),
         (NOT_CRM, "CREATE TABLE shop.anything (id INT)", Keep()),

@@ -11,7 +11,7 @@ import pytest
 from binlane.errors import StoreError
 from binlane.names import TableName
 from binlane.positions import GtidPosition
-from binlane.routing.memory import NOTHING, ObjectKind, StoredObject
+from binlane.routing.memory import Memory, ObjectKind, StoredObject
 from binlane.store.catalog import Activity
 from binlane.store.disk import DiskFile, LocalDisk
 from binlane.store.reading import StoreReader
@@ -51,42 +51,37 @@ def test_activity_and_reason_are_there_after_a_restart(tmp_path: Path) -> None:
         assert store.activities() == {"orders": (Activity.STOPPED, "STOP BINLOG")}
 
 
-MEMORY = NOTHING.with_left_out(StoredObject(ObjectKind.VIEW, TableName("shop", "v")))
-
-
-def test_what_is_remembered_is_on_disk_with_its_group(tmp_path: Path) -> None:
+def test_what_is_remembered_is_on_disk_before_anything_follows(tmp_path: Path) -> None:
+    view = StoredObject(ObjectKind.VIEW, TableName("shop", "v"))
+    memory = Memory().with_left_out(view)
     store = Store.open(tmp_path, NEVER)
     binlog = create(store)
     binlog.append(transaction(1))
-    binlog.remember(MEMORY)
-    binlog.append(transaction(2))
-    binlog.remember(NOTHING)
-    binlog.advance(transaction(3).gtid)  # type: ignore[arg-type]  # it has one
-    binlog.remember(MEMORY)
-    binlog.advance(transaction(4).gtid)  # type: ignore[arg-type]  # it has one
+    binlog.remember(memory)
+    binlog.advance(transaction(2).gtid)  # type: ignore[arg-type]  # it has one
+    assert store.sync_each([binlog]) == {}
+    binlog.append(transaction(3))
     store._release()  # as a process that dies: nothing is saved any more
     with Store.open(tmp_path, NEVER) as again:
         found = again.binlogs["orders"]
-        assert (found.memory, str(found.position)) == (MEMORY, "0-1-4")
-        assert sequences(stored(found)) == [1, 2]
+        assert (found.memory, str(found.position)) == (memory, "0-1-2")
+        assert sequences(stored(found)) == [1]
 
 
-def test_a_group_without_what_it_left_to_remember_is_cut_off(tmp_path: Path) -> None:
+def test_a_group_is_not_there_without_what_it_left_to_remember(tmp_path: Path) -> None:
+    view = StoredObject(ObjectKind.VIEW, TableName("shop", "v"))
     store = Store.open(tmp_path, NEVER)
     binlog = create(store)
     binlog.append(transaction(1))
-    binlog.remember(MEMORY)
-    binlog.append_new(transaction(2))
+    binlog.remember(Memory().with_left_out(view))
+    binlog.append(transaction(2))
     binlog.write()
     binlog.force()
-    store._release()  # as a process that dies before its mark is saved
+    store._release()  # as a process that dies before it has saved the mark
     with Store.open(tmp_path, NEVER) as again:
         found = again.binlogs["orders"]
-        assert (found.memory, str(found.position)) == (NOTHING, "0-1-1")
+        assert (found.memory, str(found.position)) == (Memory(), "0-1-1")
         assert sequences(stored(found)) == [1]
-        found.remember(MEMORY)
-        found.append(transaction(2))
-        assert (found.memory, sequences(stored(found))) == (MEMORY, [1, 2])
 
 
 def test_a_mark_that_is_saved_late_does_not_take_a_later_one_back(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_catalog_of_a_version_before_is_brought_up(tmp_path: Path, version: in
     with connection:
         connection.execute("DELETE FROM binlog_files")
         connection.execute("DROP TABLE source_identity")
-        for column in ("memory", "activity", "reason", "ignores_case"):
+        for column in ("memory", "is_cut", "activity", "reason", "ignores_case"):
             connection.execute(f"ALTER TABLE binlogs DROP COLUMN {column}")
         if version < 3:
             connection.execute("DROP TABLE binlog_files")

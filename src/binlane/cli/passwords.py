@@ -1,0 +1,46 @@
+"""Where a command's password comes from: a file, the environment, or who sits there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+
+def from_file(path: Path, *, option: str = "--password-file") -> str:
+    """The first line of a file.
+
+    Raises:
+        click.UsageError: If it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8").partition("\n")[0].removesuffix("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{option}: {error}") from None
+
+
+def from_environment() -> str | None:
+    """What the servers' own clients take; None if it is not set."""
+    return os.environ.get("MYSQL_PWD")
+
+
+def asked_for(prompt: str = "Enter password") -> str:
+    """What somebody types; it does not show."""
+    typed: str = click.prompt(prompt, hide_input=True, default="", show_default=False, err=True)
+    return typed
+
+
+def password_of(path: Path | None, user: str) -> str:
+    """A password from a file, else from the environment, else from who sits at the terminal.
+
+    Raises:
+        click.UsageError: If the file cannot be read.
+    """
+    if path is not None:
+        return from_file(path)
+    given = from_environment()
+    if given is None and sys.stdin.isatty():
+        given = asked_for(f"Password of {user}")
+    return given or ""

@@ -1,0 +1,89 @@
+"""`binlane setup`: a server becomes a source, or it is told what it lacks for that."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Final
+
+import click
+
+from binlane.cli import passwords
+from binlane.cli.talk import verbose_option
+
+_PASSWORD_BYTES: Final = 18
+_LACKING: Final = 1
+
+
+@click.command("setup")
+@click.argument("server")
+@click.option("--check", "is_check", is_flag=True, help="Change nothing; print what would be done.")
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path),
+    help="File with the password of SERVER's account; else MYSQL_PWD, else it is asked for.",
+)
+@click.option(
+    "--create-user",
+    metavar="NAME[@HOST]",
+    help="Make an account for `serve`, where it is missing, and grant to it; HOST is % by default.",
+)
+@click.option(
+    "--create-password-file",
+    type=click.Path(path_type=Path),
+    help="File with that account's password; one that is missing is made with a random password.",
+)
+@verbose_option
+@click.option("--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+def command(
+    *,
+    server: str,
+    is_check: bool,
+    password_file: Path | None,
+    create_user: str | None,
+    create_password_file: Path | None,
+    quiet: bool,
+) -> int:
+    """Prepare SERVER as a source: settings of its log, and privileges of the account.
+
+    SERVER is mariadb://user@host:port or mysql://user@host:port, ?socket=PATH for a socket. Its
+    account becomes the one that `serve` uses, unless --create-user names another. What is printed is
+    a SQL script: the statements that are run, with --check those that would be. Exit code 0: nothing
+    lacks; 1: something does, and the script says what; 3: the server cannot be reached.
+    """
+    from binlane.client.settings import ServerUrl  # noqa: PLC0415  # after --help
+    from binlane.service.setup import NewAccount, set_up  # noqa: PLC0415  # as above
+
+    url = ServerUrl.parse(server, key="SERVER")
+    new = None
+    if create_user is not None:
+        user, _, host = create_user.partition("@")
+        if not user:
+            raise click.UsageError("--create-user: an account has a name")
+        if create_password_file is None:
+            raise click.UsageError("--create-user: name a --create-password-file")
+        secret = _password_in(create_password_file, is_check=is_check)
+        new = NewAccount(user, host or "%", secret)
+    elif create_password_file is not None:
+        raise click.UsageError("--create-password-file: goes with --create-user")
+    password = passwords.password_of(password_file, url.user)
+    done = set_up(url, password, _silent if quiet else click.echo, is_check=is_check, new=new)
+    return _LACKING if done.lacking else 0
+
+
+def _silent(_line: str) -> None:
+    """Say nothing."""
+
+
+def _password_in(path: Path, *, is_check: bool) -> str:
+    """The password in a file, which is made where it is missing."""
+    if path.exists() or is_check:
+        option = "--create-password-file"
+        return passwords.from_file(path, option=option) if path.exists() else ""
+    made = secrets.token_urlsafe(_PASSWORD_BYTES)
+    try:
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(f"{made}\n", encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--create-password-file: {error}") from None
+    return made

@@ -1,0 +1,262 @@
+"""Tables that come into a scope empty: what made them stands in the binlog where they come in.
+
+Rows of a table outside of a scope are not at hand. But one that was created a moment ago and has
+had none is known whole by its CREATE TABLE, which is remembered until rows come or the table
+changes. Whatever may have filled it counts.
+
+Partitions move alike: what leaves the scope is dropped there; what comes in empty is made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Final
+
+from binlane.codec.event import Event
+from binlane.codec.format import Format
+from binlane.codec.query import QueryEvent
+from binlane.codec.rows import TableMapEvent
+from binlane.codec.status_vars import decode_status_vars, encode_status_vars
+from binlane.codec.types import Flavor
+from binlane.grouping.inner import expanded_all
+from binlane.names import TableName
+from binlane.routing.judging import Judgement, judge_statement
+from binlane.routing.memory import CreatedTable, Memory
+from binlane.routing.queries import with_text
+from binlane.routing.rows import table_name
+from binlane.routing.statements import Incident, Keep, Rewrite, Verdict
+from binlane.scope.scope import Scope
+from binlane.sql.column_changes import alter_actions
+from binlane.sql.cursor import Cursor, Stopped
+from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.sql.sql_mode import Quoting
+from binlane.sql.table_changes import created
+from binlane.sql.tokens import SqlSyntaxError
+
+CREATED_MAX: Final = 64
+"""Tables that are remembered; of more that are made and stay empty nothing is known."""
+TEXT_MAX: Final = 16 << 10
+"""Bytes of a CREATE TABLE that is remembered."""
+
+# Of a context, what belongs to the event and its group.
+_OF_THE_EVENT: Final = frozenset(
+    {
+        *("UPDATED_DB_NAMES", "MICROSECONDS", "COMMIT_TS", "COMMIT_TS2", "DDL_LOGGED_WITH_XID"),
+        *("HRNOW", "XID", "GTID_FLAGS3"),
+    }
+)
+_UNTOLD: Final = frozenset(
+    {
+        StatementKind.UNKNOWN,
+        StatementKind.SELECT,
+        StatementKind.DO,
+        StatementKind.CALL,
+        StatementKind.COMPOUND,
+        StatementKind.EXECUTE,
+        StatementKind.EXECUTE_IMMEDIATE,
+        StatementKind.BINLOG,
+    }
+)
+_HARMLESS: Final = frozenset({StatementKind.MAINTENANCE, StatementKind.FLUSH, StatementKind.LOCK})
+
+
+def after_statement(
+    memory: Memory, body: QueryEvent, effects: StatementEffects, scope: Scope
+) -> Memory:
+    """What is remembered of tables outside of a scope behind a statement."""
+    kind, tables = effects.kind, memory.created
+    if effects.stopped_at is not None or kind in _UNTOLD:
+        return memory.with_created(())
+    if effects.is_temporary or kind in _HARMLESS:
+        return memory
+    if kind in (StatementKind.DROP_DATABASE, StatementKind.ALTER_DATABASE):
+        gone = effects.databases
+        return memory.with_created(one for one in tables if one.name.database not in gone)
+    if kind is StatementKind.TRUNCATE_TABLE:
+        return memory.with_created(
+            replace(one, is_empty=one.is_empty or one.name in effects.writes) for one in tables
+        )
+    if effects.renames and kind is StatementKind.RENAME_TABLE:
+        return _renamed(memory, effects, scope)
+    others = [one for one in tables if one.name not in effects.writes]
+    if kind is StatementKind.CREATE_TABLE and not effects.if_exists:
+        name = effects.writes[0]
+        is_small = len(body.query) + len(body.status_vars) <= TEXT_MAX
+        if not scope.includes(name) and is_small and len(others) < CREATED_MAX:
+            others.append(
+                CreatedTable(
+                    name=name,
+                    query=body.query,
+                    database=body.database,
+                    status_vars=body.status_vars,
+                    is_empty=True,
+                )
+            )
+    return memory.with_created(others)
+
+
+def _renamed(memory: Memory, effects: StatementEffects, scope: Scope) -> Memory:
+    names = dict(effects.net_renames)
+    moved = [
+        replace(one, name=names.get(one.name, one.name))
+        for one in memory.created
+        if one.name in names or one.name not in names.values()
+    ]
+    return memory.with_created(one for one in moved if not scope.includes(one.name))
+
+
+def after_rows(memory: Memory, events: Iterable[Event], format_: Format, *, file: str) -> Memory:
+    """What is remembered behind the rows of a group; a table that is mapped counts as filled."""
+    if not memory.empty_tables:
+        return memory
+    return memory.with_rows(
+        {
+            table_name(event.body)
+            for event in expanded_all(events, file=file, format_=format_)
+            if isinstance(event.body, TableMapEvent)
+        }
+    )
+
+
+def came_in(
+    body: QueryEvent, effects: StatementEffects, scope: Scope, memory: Memory, flavor: Flavor
+) -> tuple[QueryEvent, Judgement] | None:
+    """The CREATE TABLE of the one table that a RENAME brings into a scope, if it is known.
+
+    Args:
+        body: The RENAME.
+        effects: Of the RENAME.
+        scope: Of the binlog.
+        memory: Before the RENAME.
+        flavor: MariaDB alone can replace a table by one statement.
+
+    Returns:
+        The event and what it does; None if the table has rows, or the rest of the RENAME cannot
+        stand beside it.
+    """
+    moves = [pair for pair in effects.net_renames if any(map(scope.includes, pair))]
+    coming = [pair for pair in moves if not scope.includes(pair[0])]
+    leaving = [old for old, new in moves if not scope.includes(new)]
+    if len(coming) != 1 or not _only_renames(logged_statement(body), effects):
+        return None
+    ((old, new),) = coming
+    replaces = leaving == [new]
+    if len(moves) != 1 + len(leaving) or (leaving and not replaces):
+        return None
+    known = next((one for one in memory.created if one.name == old and one.is_empty), None)
+    if known is None or (replaces and flavor is not Flavor.MARIADB):
+        return None
+    made = replace(
+        body,
+        query=known.query,
+        database=known.database,
+        status_vars=_context(known.status_vars, body.status_vars),
+    )
+    if body.is_compressed:
+        return None
+    text = _text(logged_statement(made), old, new, replaces=replaces)
+    if text is None:
+        return None
+    made = with_text(made, text)
+    statement = logged_statement(made)
+    found = judge_statement(statement, scope, memory)
+    if not isinstance(found.verdict, Keep):
+        return None
+    return with_text(made, found.text), found
+
+
+def _only_renames(statement: LoggedStatement, effects: StatementEffects) -> bool:
+    """Whether a statement that renames tables does nothing else."""
+    if effects.kind is StatementKind.RENAME_TABLE:
+        return True
+    try:
+        actions = [each for each in alter_actions(statement.text, **statement.quoting) if each]
+    except SqlSyntaxError:
+        return False
+    return len(actions) == 1
+
+
+def _context(created_with: bytes, renamed_with: bytes) -> bytes:
+    """The context of the CREATE TABLE, with what belongs to the event that it stands in."""
+    own = [one for one in decode_status_vars(renamed_with) if one.name in _OF_THE_EVENT]
+    kept = [one for one in decode_status_vars(created_with) if one.name not in _OF_THE_EVENT]
+    return encode_status_vars([*own, *kept])
+
+
+def _text(
+    statement: LoggedStatement, old: TableName, new: TableName, *, replaces: bool
+) -> str | None:
+    """The CREATE TABLE with another name; None if it means something else there."""
+    facts = statement.facts()
+    first = facts.tables[0]
+    if facts.effects.reads:
+        return None
+    if old.database != new.database and not _names_its_charset(statement, old):
+        return None
+    head = statement.text[: first.offset]
+    if replaces and not facts.is_or_replace:
+        words = head.lstrip()
+        if words[:6].upper() != "CREATE":
+            return None
+        head = "CREATE OR REPLACE" + words[6:]
+    return head + str(new) + statement.text[first.offset + first.length :]
+
+
+def _names_its_charset(statement: LoggedStatement, name: TableName) -> bool:
+    """Whether a table is the same in a database of any character set."""
+    try:
+        table = created(
+            name, statement.text, engine="INNODB", charset=None, quoting=statement.quoting
+        )
+    except (SqlSyntaxError, Stopped):
+        return False
+    return any(option in ("CHARSET", "COLLATE") for option, _ in table.options)
+
+
+def judge_partition(
+    text: str, effects: StatementEffects, scope: Scope, memory: Memory, quoting: Quoting
+) -> Verdict | None:
+    """What becomes of partitions that ALTER TABLE moves between tables inside and outside.
+
+    Returns:
+        None for any other statement, and where all is inside or outside.
+    """
+    if effects.kind is not StatementKind.ALTER_TABLE or len(effects.writes) != 2:
+        return None
+    table, other = effects.writes
+    if scope.includes(table) == scope.includes(other):
+        return None
+    try:
+        actions = [Cursor(action) for action in alter_actions(text, **quoting) if action]
+        if len(actions) != 1:
+            return None
+        return _moved(actions[0], table, other, scope, memory.empty_tables)
+    except (SqlSyntaxError, Stopped):
+        return None
+
+
+def _moved(
+    action: Cursor,
+    table: TableName,
+    other: TableName,
+    scope: Scope,
+    empty: Collection[TableName],
+) -> Verdict | None:
+    is_inside = scope.includes(table)
+    if action.accept("CONVERT", "TABLE"):
+        if not is_inside:
+            return Rewrite(f"DROP TABLE IF EXISTS {other}")
+        return Incident("a table outside of the scope becomes a partition; its rows are not known")
+    if action.accept("CONVERT", "PARTITION"):
+        partition = action.advance().text
+        if is_inside:
+            return Rewrite(f"ALTER TABLE {table} DROP PARTITION {partition}")
+        return Incident("a partition outside of the scope becomes a table; its rows are not known")
+    if action.accept("EXCHANGE", "PARTITION"):
+        partition = action.advance().text
+        if is_inside and other in empty:
+            return Rewrite(f"ALTER TABLE {table} TRUNCATE PARTITION {partition}")
+        return Incident("a partition is exchanged with a table outside of the scope")
+    return None

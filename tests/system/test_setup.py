@@ -1,0 +1,231 @@
+"""`binlane setup` on real servers: what it tells, what it mends, and what `--check` says after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlane.cli import main
+from binlane.service.private_server import PrivateServer
+from tests.servers import ServerFactory, connect, execute
+
+MARIADB_AS_INSTALLED = ("--log-bin=binlog", "--server-id=1")
+MYSQL_OF_OLD = (
+    "--gtid-mode=OFF",
+    "--enforce-gtid-consistency=OFF",
+    "--binlog-row-metadata=MINIMAL",
+    "--binlog-checksum=NONE",
+)
+
+
+def _account(server: PrivateServer, directory: Path, *grants: str) -> tuple[str, Path]:
+    """An account of the server: its URL, and the file with its password."""
+    secret = directory / "secret"
+    secret.write_text("test'\\binlane\n")
+    execute(
+        server,
+        "CREATE USER binlane@'127.0.0.1' IDENTIFIED BY 'test\\'\\\\binlane'",
+        *(f"GRANT {grant} ON *.* TO binlane@'127.0.0.1'" for grant in grants),
+    )
+    return server.url.replace("root@", "binlane@"), secret
+
+
+def _statements(printed: str) -> list[str]:
+    lines = printed.splitlines()
+    assert all(line.startswith("-- ") or line.endswith(";") for line in lines), printed
+    return [line for line in lines if not line.startswith("-- ")]
+
+
+def _set_up(*arguments: object) -> int:
+    return main(["setup", *map(str, arguments)])
+
+
+def _id_of(connection: Connection[Cursor]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT CONNECTION_ID()")
+        ((number,),) = cursor.fetchall()
+        return int(number)
+
+
+def _variables(server: PrivateServer, names: Sequence[str]) -> dict[str, str]:
+    listed = ", ".join(f"'{name}'" for name in names)
+    rows = execute(server, f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})")
+    return {str(name): str(value) for name, value in rows}
+
+
+def test_a_mariadb_as_installed(
+    servers: ServerFactory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start("source", MARIADB_AS_INSTALLED)
+    url, secret = _account(server, tmp_path, "ALL PRIVILEGES")
+    assert _set_up("--check", url, "--password-file", secret) == 1
+    wanted = capsys.readouterr().out
+    assert _statements(wanted) == [
+        "SET GLOBAL binlog_format = ROW;",
+        "SET GLOBAL binlog_row_metadata = FULL;",
+        "SET GLOBAL gtid_strict_mode = ON;",
+    ]
+    assert "the source has binlog_format = MIXED" in wanted
+    # Nothing was changed, and the script is one: a client runs it as it is.
+    assert _variables(server, ["binlog_format"]) == {"binlog_format": "MIXED"}
+    with connect(server) as waiting:
+        assert _set_up(url, "--password-file", secret) == 0
+        done = capsys.readouterr().out
+        sessions = [line for line in done.splitlines() if "until their clients connect" in line]
+        assert str(_id_of(waiting)) in sessions[0]
+    assert _statements(done) == _statements(wanted)
+    assert "-- [mariadbd]\n-- binlog_format = ROW\n-- binlog_row_metadata = FULL\n" in done
+    assert done.endswith("-- nothing lacks\n")
+    assert _set_up("--check", url, "--password-file", secret) == 0
+    assert _statements(capsys.readouterr().out) == []
+
+
+def test_a_mysql_without_gtids_gets_them_while_it_runs(
+    servers: ServerFactory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("source", *MYSQL_OF_OLD)
+    url, secret = _account(server, tmp_path, "ALL PRIVILEGES")
+    execute(server, "CREATE DATABASE shop", "CREATE TABLE shop.t (a INT PRIMARY KEY)")
+    assert _set_up("--check", url, "--password-file", secret) == 1
+    wanted = _statements(capsys.readouterr().out)
+    assert wanted == [
+        "SET PERSIST binlog_row_metadata = FULL;",
+        "SET PERSIST binlog_checksum = CRC32;",
+        "SET PERSIST enforce_gtid_consistency = ON;",
+        "SET PERSIST gtid_mode = OFF_PERMISSIVE;",
+        "SET PERSIST gtid_mode = ON_PERMISSIVE;",
+        "SET PERSIST gtid_mode = ON;",
+    ]
+    assert _set_up(url, "--password-file", secret) == 0
+    assert _statements(capsys.readouterr().out) == wanted
+    server.options = tuple(o for o in server.options if o not in MYSQL_OF_OLD)
+    server.restart()
+    assert _set_up("--check", url, "--password-file", secret) == 0
+    assert _variables(server, ["gtid_mode", "binlog_row_metadata"]) == {
+        "gtid_mode": "ON",
+        "binlog_row_metadata": "FULL",
+    }
+
+
+def test_values_that_a_restart_of_mysql_would_lose_are_persisted(
+    servers: ServerFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("source", "--binlog-row-metadata=MINIMAL")
+    execute(server, "SET GLOBAL binlog_row_metadata = FULL")
+    with connect(server) as old:
+        with old.cursor() as cursor:
+            cursor.execute("SET SESSION binlog_format = STATEMENT")
+        assert _set_up("--check", server.url) == 0
+        told = capsys.readouterr().out
+        assert _statements(told) == ["SET PERSIST binlog_row_metadata = FULL;"]
+        assert f"until their clients connect anew: {_id_of(old)}\n" in told
+    assert _set_up("--quiet", server.url) == 0
+    assert capsys.readouterr().out == ""
+    assert execute(server, "SELECT VARIABLE_NAME FROM performance_schema.persisted_variables") == (
+        ("binlog_row_metadata",),
+    )
+
+
+def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
+    mariadb_server: PrivateServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, secret = _account(mariadb_server, tmp_path)
+    grant = "GRANT REPLICATION SLAVE ON *.* TO 'binlane'@'127.0.0.1';"
+    try:
+        for arguments in (["--check"], []):
+            assert _set_up(*arguments, url, "--password-file", secret) == 1
+            assert _statements(capsys.readouterr().out) == [grant]
+        execute(mariadb_server, grant)
+        assert _set_up(url, "--password-file", secret) == 0
+    finally:
+        execute(mariadb_server, "DROP USER binlane@'127.0.0.1'")
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_an_account_is_made(
+    request: pytest.FixtureRequest,
+    flavor: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server: PrivateServer = request.getfixturevalue(f"{flavor}_server")
+    secret = tmp_path / "made"
+    arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", secret, server.url]
+    assert _set_up("--check", *arguments) == 1
+    script = _statements(capsys.readouterr().out)
+    assert script == [
+        "CREATE USER 'maker'@'127.0.0.1' IDENTIFIED BY '<password>';",
+        "GRANT REPLICATION SLAVE ON *.* TO 'maker'@'127.0.0.1';",
+    ]
+    assert not secret.exists()
+    assert _set_up(*arguments) == 0
+    password = secret.read_text().strip()
+    assert secret.stat().st_mode & 0o777 == 0o600
+    printed = capsys.readouterr().out
+    assert _statements(printed) == script
+    assert password not in printed
+    try:
+        with connect(server, user="maker", password=password) as connection:
+            assert connection.open
+        assert _set_up(*arguments) == 0
+        assert "its password stays" in capsys.readouterr().out
+        url = server.url.replace("root@", "maker@")
+        assert _set_up("--check", url, "--password-file", secret) == 0
+    finally:
+        execute(server, "DROP USER maker@'127.0.0.1'")
+
+
+def test_the_password_comes_from_the_environment(
+    mariadb_server: PrivateServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, secret = _account(mariadb_server, tmp_path, "REPLICATION SLAVE")
+    try:
+        assert _set_up("--check", url) == 3
+        monkeypatch.setenv("MYSQL_PWD", secret.read_text().strip())
+        assert _set_up("--check", url) == 0
+        by_socket = f"{url}?socket={mariadb_server.socket_path}".replace("127.0.0.1", "localhost")
+        execute(mariadb_server, "RENAME USER binlane@'127.0.0.1' TO binlane@localhost")
+        assert _set_up("--check", by_socket) == 0
+    finally:
+        execute(mariadb_server, "DROP USER IF EXISTS binlane@'127.0.0.1', binlane@localhost")
+
+
+def test_a_server_without_a_log_needs_a_restart(
+    servers: ServerFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start("source", ["--binlog-format=ROW", "--gtid-strict-mode=ON"])
+    assert _set_up(server.url) == 1
+    told = capsys.readouterr().out
+    assert "-- the source writes no binlog" in told
+    assert "--log-bin" in told
+
+
+def test_a_server_that_is_not_there(unused_port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _set_up("--check", f"mysql://root@127.0.0.1:{unused_port}") == 3
+    assert capsys.readouterr().err.startswith("binlane: the server cannot be reached")
+
+
+@pytest.fixture
+def unused_port(servers: ServerFactory) -> int:
+    """A port that nobody listens on any more."""
+    server = servers.start("gone", [])
+    server.stop()
+    return server.port
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["no-url"],
+        ["mariadb://root:secret@127.0.0.1"],
+        ["--create-user", "binlane", "mariadb://root@127.0.0.1"],
+        ["--create-password-file", "secret", "mariadb://root@127.0.0.1"],
+    ],
+)
+def test_wrong_usage(arguments: list[str]) -> None:
+    assert _set_up(*arguments) == 2
