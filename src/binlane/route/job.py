@@ -474,7 +474,12 @@ class _Outputs:
     def __init__(self, binlogs: Mapping[str, Binlog], uses_kernels: bool) -> None:  # noqa: FBT001
         self._outputs = [_Output(binlog, BinlogCounts()) for binlog in binlogs.values()]
         self._router = (
-            SpanRouter([binlog.definition for binlog in binlogs.values()]) if uses_kernels else None
+            SpanRouter(
+                [binlog.definition for binlog in binlogs.values()],
+                [binlog.memory for binlog in binlogs.values()],
+            )
+            if uses_kernels
+            else None
         )
 
     @property

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from binlane.codec.event import Event
+from binlane.codec.query import QueryEvent
+from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.walk import walk
 from binlane.names import TableName
+from binlane.route.job import RouteRequest, route_files
+from binlane.route.schedule import Change, Schedule
 from binlane.routing.judging import judge_statement
 from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.routed_group import OmissionKind
 from binlane.routing.statements import Drop, Incident, Keep, LeaveOut, Rewrite
 from binlane.scope.scope import Scope
 from binlane.sql.logged_statements import LoggedStatement
-from tests.routed_files import definitions
+from tests.routed_files import definitions, outputs, written
 
 TABLES = "LOG(shop.orders, shop.items)"
 DATABASE = "LOG(shop)"
@@ -219,3 +228,32 @@ def test_memory_is_of_the_tables_in_scope() -> None:
     assert one(TABLES, "CREATE VIEW v AS SELECT * FROM crm.t", NOTHING)[1] == NOTHING
     logged = LoggedStatement(text=SECRET_VIEW, database="shop", sql_mode=0)
     assert isinstance(judge_statement(logged, scope_of(TABLES), NOTHING).verdict, Drop)
+
+
+@pytest.mark.parametrize("name", ["md1011_stored", "my97_stored"])
+def test_what_was_left_out_stays_so_under_a_scope_of_everything(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path / "in")
+    found = [group for path in paths for group in group_events(_events(Path(path)), file=path)]
+    (at,) = (n for n, group in enumerate(found) if b"ALTER EVENT evt ENABLE" in _texts(group))
+    after = found[at - 1].gtid
+    assert after is not None
+    schedule = Schedule(
+        definitions("IGNORE(shop.log_i)"), (Change(after, definitions("LOG ALL", "LOG ALL")),)
+    )
+    for fast in (True, False):
+        out = tmp_path / str(fast)
+        route_files(RouteRequest(paths=paths, schedule=schedule, out=out, uses_kernels=fast))
+        data = (out / "b1" / "b1.000001").read_bytes()
+        assert b"evt" not in data
+        # It takes everything else again, and a new binlog takes that, too.
+        assert b"DROP TRIGGER" in data
+        assert b"evt2" in (out / "b2" / "b2.000001").read_bytes()
+    assert outputs(tmp_path / "True") == outputs(tmp_path / "False")
+
+
+def _events(path: Path) -> Iterator[Event]:
+    return walk([path.read_bytes()], file=path.name)
+
+
+def _texts(group: EventGroup) -> list[bytes]:
+    return [event.body.query for event in group.events if isinstance(event.body, QueryEvent)]
