@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from binlane.kernels.load import is_compiled
 from binlane.route.job import Report
 from binlane.service.private_server import PrivateServer
+from binlane.sql.table_links import NO_LINKS, TableLinks
 from tests.replay import binlane
 from tests.routed_files import outputs, routed
 from tests.servers import connect, execute, mysql_program
@@ -59,10 +61,18 @@ class Recording:
         source = self._server.data_directory / self.path.name
         self.path.write_bytes(source.read_bytes()[: self.ends[-1]])
 
-    def reports(self, *scopes: str) -> Report:
+    def reports(self, *scopes: str, links: TableLinks = NO_LINKS) -> Report:
         """Route the file by each path, which must come to the same."""
+        for fast in PATHS:
+            shutil.rmtree(self.path.parent / f"fast-{fast}", ignore_errors=True)
         reports = [
-            routed((str(self.path),), self.path.parent / f"fast-{fast}", *scopes, uses_kernels=fast)
+            routed(
+                (str(self.path),),
+                self.path.parent / f"fast-{fast}",
+                *scopes,
+                uses_kernels=fast,
+                links=links,
+            )
             for fast in PATHS
         ]
         made = [outputs(self.path.parent / f"fast-{fast}") for fast in PATHS]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
 
-from binlane.routing.cascades import CASCADED, MERGED
+from binlane.routing.cascades import CASCADED, MAPPED, MERGED
 from binlane.service.private_server import PrivateServer
+from binlane.service.source_links import Rows, SourceLinks, source_links
 from tests.edges import Recording, recorded
-from tests.servers import ServerFactory
+from tests.routed_files import definitions
+from tests.servers import ServerFactory, connect, execute
 
 _KEY = "FOREIGN KEY (p) REFERENCES crm.p (id)"
 _OUTSIDE = "a statement needs objects outside of the scope"
@@ -91,3 +95,87 @@ def test_what_mysql_logs_itself(mysql_server: PrivateServer, tmp_path: Path) -> 
     told = {number: reason for number, reason in expected().items() if reason != CASCADED}
     assert recording.incidents(report) == told
     assert recording.incidents(report, "b2") == {}
+
+
+# Of tables that are there already, whose definitions no log has.
+LATER = (
+    "UPDATE crm.p SET v = 1 WHERE id = 4",
+    "INSERT INTO crm.p VALUES (10, 1, 10)",
+    "DELETE FROM crm.p WHERE id = 4",
+    "DELETE FROM crm.t WHERE id = 1",
+    "DELETE FROM crm.r WHERE id = 1",
+    "INSERT INTO crm.merged VALUES (1)",
+)
+
+
+async def _query(server: PrivateServer, statement: str) -> Rows:
+    return [
+        [None if cell is None else str(cell) for cell in row] for row in execute(server, statement)
+    ]
+
+
+def asked(server: PrivateServer) -> SourceLinks:
+    return asyncio.run(source_links(partial(_query, server)))
+
+
+def test_what_is_known_of_a_source(mariadb_server: PrivateServer, tmp_path: Path) -> None:
+    execute(mariadb_server, *SETUP)
+    found = asked(mariadb_server)
+    recording = recorded(mariadb_server, tmp_path, (), LATER)
+    told = recording.incidents(recording.reports("LOG(shop)", links=found.links))
+    assert told == {2: CASCADED, 5: MERGED}
+    assert not found.are_logged
+    (scope,) = definitions("LOG(shop)")
+    notes = found.notes(scope.scope)
+    assert [note.partition(":")[0] for note in notes] == ["`shop`.`c`", "`shop`.`n`", "`shop`.`m1`"]
+    assert "`crm`.`p`" in notes[0]
+    assert "ON DELETE CASCADE ON UPDATE CASCADE" in notes[0]
+    assert "with ON DELETE SET NULL:" in notes[1]
+    for clauses in ("LOG ALL", "LOG(shop, crm)", "LOG(crm)"):
+        (other,) = definitions(clauses)
+        assert found.notes(other.scope) == ()
+
+
+def test_what_is_not_known_of_a_source_stops_replicas(
+    mariadb_server: PrivateServer, tmp_path: Path
+) -> None:
+    execute(mariadb_server, *SETUP)
+    recording = recorded(mariadb_server, tmp_path, (), LATER)
+    told = recording.incidents(recording.reports("LOG(shop)"))
+    assert told == dict.fromkeys((0, 2, 3, 5), MAPPED)
+
+
+def test_an_account_that_does_not_see_all_is_told(
+    mariadb_server: PrivateServer, tmp_path: Path
+) -> None:
+    execute(
+        mariadb_server,
+        *SETUP,
+        "CREATE OR REPLACE USER some@localhost",
+        "GRANT SELECT ON shop.* TO some@localhost",
+    )
+
+    async def query(statement: str) -> Rows:
+        with connect(mariadb_server, user="some") as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return [
+                [None if cell is None else str(cell) for cell in row] for row in cursor.fetchall()
+            ]
+
+    found = asyncio.run(source_links(query))
+    assert not found.links.is_complete
+    (scope,) = definitions("LOG(shop)")
+    assert "does not see all tables" in found.notes(scope.scope)[-1]
+
+
+def test_what_is_known_of_mysql(mysql_server: PrivateServer, tmp_path: Path) -> None:
+    execute(mysql_server, *SETUP)
+    found = asked(mysql_server)
+    assert found.are_logged
+    assert {key.name for key in found.links.keys} == {"c_ibfk_1", "n_ibfk_1"}
+    (scope,) = definitions("LOG(shop)")
+    (note,) = found.notes(scope.scope)
+    assert note.startswith("`shop`.`m1`: belongs to the MERGE table `crm`.`merged`")
+    recording = recorded(mysql_server, tmp_path, (), LATER)
+    told = recording.incidents(recording.reports("LOG(shop)", links=found.links))
+    assert told == {5: MERGED}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from binlane.route.job import Report
     from binlane.route.schedule import Change, Schedule
     from binlane.scope.definition import Definition
+    from binlane.sql.table_links import TableLinks
 
 _AT_GTID: Final = re.compile(rb"^[ \t]*--[ \t]+@at-gtid[ \t]+(\S+)[^\n]*$", re.MULTILINE)
 _INCIDENTS_SHOWN: Final = 10
@@ -75,6 +76,14 @@ _INCIDENTS_SHOWN: Final = 10
     show_default=True,
     help="Begin a new file at this size.",
 )
+@click.option(
+    "--schema",
+    "schema_file",
+    metavar="SCHEMA.sql",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The tables as they were before the first file, such as a dump without rows: tells which "
+    "foreign keys there are.",
+)
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Say only what is wrong.")
 def command(  # noqa: PLR0913  # one parameter an option
@@ -86,6 +95,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     key_file: str | None,
     start_position: int | None,
     max_binlog_size: str,
+    schema_file: Path | None,
     quiet: bool,
 ) -> int:
     """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
@@ -108,6 +118,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         keys=None if key_file is None else read_keys(key_file),
         settings=StoreSettings(max_binlog_size_bytes=size),
         start_position=start_position or 0,
+        links=_links(schema_file),
     )
     meter = meter_for(paths, writes_to_terminal=False, is_quiet=quiet)
     try:
@@ -125,6 +136,23 @@ def command(  # noqa: PLR0913  # one parameter an option
         err=True,
     )
     return EXIT_WRONG
+
+
+def _links(path: Path | None) -> TableLinks:
+    """The links between the tables of SCHEMA.sql; those between others are not known without."""
+    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # after --help
+    from binlane.sql.table_links import NO_LINKS, links_of  # noqa: PLC0415
+    from binlane.store.chunks import open_chunks  # noqa: PLC0415
+
+    if path is None:
+        return NO_LINKS
+    catalog = SchemaCatalog()
+    catalog.load(b"".join(open_chunks(str(path))).decode("utf-8", "surrogateescape"))
+    for problem in catalog.problems:
+        click.echo(f"binlane: {problem.message} ({path}:{problem.line})", err=True)
+        click.echo("hint: foreign keys that stand there are not known", err=True)
+    tables = map(catalog.base_table, catalog.tables)
+    return links_of((table for table in tables if table), is_complete=not catalog.problems)
 
 
 def _schedule(path: Path, changes: Sequence[tuple[str, str]]) -> Schedule:

@@ -29,6 +29,7 @@ from binlane.route.target import Target
 from binlane.routing.memory import Memory
 from binlane.routing.routed_group import OmissionKind, Routing, prepared_with
 from binlane.routing.spans import SpanCounts, SpanRouter
+from binlane.sql.table_links import NO_LINKS, TableLinks
 from binlane.store.binlog import Binlog
 from binlane.store.byte_source import FileBytes, MeteredBytes
 from binlane.store.chunks import open_chunks
@@ -112,6 +113,7 @@ class RouteRequest:
         uses_kernels: Whether kernels may be used where they are compiled.
         window_bytes: How much of a file is looked at at once.
         held_bytes_max: Of an event group; a larger one is read from its file twice.
+        links: Between the tables that there are before the first file, where that is known.
     """
 
     paths: tuple[str, ...]
@@ -124,6 +126,7 @@ class RouteRequest:
     uses_kernels: bool = True
     window_bytes: int = WINDOW_BYTES
     held_bytes_max: int = HELD_BYTES_MAX
+    links: TableLinks = NO_LINKS
 
 
 def route_files(
@@ -184,6 +187,9 @@ class _Job:
             self._check_gap(file, is_first=number == 0 and position <= len(MAGIC))
             if number == 0:
                 self._target.begin(file, self._done)
+                if record is None:
+                    for binlog in self._target.binlogs.values():
+                        binlog.remember(Memory(links=self._request.links))
                 self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
             self.report.files += 1
             try:
@@ -476,7 +482,12 @@ class _Outputs:
     def __init__(self, binlogs: Mapping[str, Binlog], uses_kernels: bool) -> None:  # noqa: FBT001
         self._outputs = [_Output(binlog, BinlogCounts()) for binlog in binlogs.values()]
         self._router = (
-            SpanRouter([binlog.definition for binlog in binlogs.values()]) if uses_kernels else None
+            SpanRouter(
+                [binlog.definition for binlog in binlogs.values()],
+                [binlog.memory for binlog in binlogs.values()],
+            )
+            if uses_kernels
+            else None
         )
 
     @property

@@ -101,6 +101,8 @@ _DATABASE_KINDS: Final = frozenset(
         StatementKind.ACCOUNT,
     }
 )
+MOVING: Final = "binlane_moving_"
+"""What the names begin with that tables have within a RENAME alone."""
 CAME_IN: Final = "a table came into the scope by RENAME; its rows are not in the log"
 REPLACED: Final = (
     "a table was replaced by one from outside of the scope, whose rows are not in the log: "
@@ -190,7 +192,7 @@ def _renames_of(
             continue
         old, new = next(iter(left.items()))
         number += 1
-        between = TableName(old.database, f"binlane_moving_{number}")
+        between = TableName(old.database, f"{MOVING}{number}")
         del left[old]
         left[between] = new
         yield old, between

@@ -23,7 +23,7 @@ from binlane.sql.column_changes import (
 )
 from binlane.sql.cursor import Cursor, Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.schema import ForeignKey
+from binlane.sql.schema import ForeignKey, Table
 from binlane.sql.sql_mode import Quoting
 from binlane.sql.table_changes import created, union_of
 from binlane.sql.table_keys import inline_references, read_foreign_key
@@ -263,6 +263,28 @@ class TableLinks:
 
 NO_LINKS: Final = TableLinks()
 """Where nothing is known."""
+
+
+def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
+    """The links of tables that a catalog knows.
+
+    Args:
+        tables: With their foreign keys.
+        is_complete: Whether these are all.
+    """
+    keys: set[ForeignKey] = set()
+    unions: set[tuple[TableName, TableName]] = set()
+    known: set[TableName] = set()
+    for table in tables:
+        keys |= set(_named(table.foreign_keys, table.name, ()))
+        unions |= {(table.name, child) for child in table.union}
+        known.add(table.name)
+    return TableLinks(
+        keys=frozenset(keys),
+        unions=frozenset(unions),
+        known=frozenset() if is_complete else frozenset(known),
+        is_complete=is_complete,
+    )
 
 
 def acting(keys: Iterable[ForeignKey]) -> Iterator[ForeignKey]:

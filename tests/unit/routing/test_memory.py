@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from binlane.names import TableName
-from binlane.routing.memory import NOTHING, Memory, ObjectKind, StoredObject
+from binlane.routing.memory import (
+    NOTHING,
+    CreatedTable,
+    Memory,
+    ObjectKind,
+    PassedXa,
+    StoredObject,
+)
+from binlane.sql.schema import ForeignKey
+from binlane.sql.table_links import TableLinks
 
 VIEW = StoredObject(ObjectKind.VIEW, TableName("shop", 'a "view"'))
 BROKEN_NAME = StoredObject(ObjectKind.EVENT, TableName("shop", "e\udcff"))
@@ -14,11 +23,48 @@ BROKEN_NAME = StoredObject(ObjectKind.EVENT, TableName("shop", "e\udcff"))
 def test_a_text_gives_it_back() -> None:
     memory = NOTHING.with_left_out(VIEW, BROKEN_NAME)
     trigger = TableName("shop", "tr"), TableName("shop", "orders")
-    memory = Memory(left_out=memory.left_out, triggers=frozenset({trigger}))
+    key = ForeignKey(
+        table=TableName("shop", "c"),
+        columns=("p",),
+        parent=TableName("crm", "p"),
+        on_delete="CASCADE",
+        parent_columns=("id",),
+    )
+    made = CreatedTable(
+        name=TableName("crm", "new"),
+        query=b"CREATE TABLE \xff",
+        database=b"crm",
+        status_vars=b"\0",
+        is_empty=True,
+    )
+    memory = Memory(
+        left_out=memory.left_out,
+        triggers=frozenset({trigger}),
+        passed=frozenset({PassedXa("X'61',X'',1", frozenset({TableName("crm", "t")}))}),
+        links=TableLinks(keys=frozenset({key}), known=frozenset({key.table})),
+        created=frozenset({made}),
+    )
     text = memory.encode()
     assert text.isascii()
     assert Memory.decode(text) == memory
     assert Memory.decode(text).encode() == text
+
+
+def test_what_may_be_lost_stops_replicas_at_worst() -> None:
+    made = CreatedTable(
+        name=TableName("crm", "new"), query=b"", database=b"", status_vars=b"", is_empty=True
+    )
+    with_table = Memory(created=frozenset({made}))
+    filled = with_table.with_rows({made.name})
+    xid = Memory(passed=frozenset({PassedXa("X'61',X'',1", frozenset())}))
+    known = Memory(links=TableLinks(known=frozenset({made.name})))
+    for before, later in ((NOTHING, with_table), (NOTHING, xid), (xid, NOTHING), (NOTHING, known)):
+        assert before.may_be_lost_for(later)
+    for before, later in ((with_table, filled), (with_table, NOTHING), (known, NOTHING)):
+        assert not before.may_be_lost_for(later)
+    assert not NOTHING.may_be_lost_for(NOTHING.with_left_out(VIEW))
+    assert filled.empty_tables == frozenset()
+    assert filled.with_rows({made.name}) is filled
 
 
 def test_nothing_is_no_text() -> None:

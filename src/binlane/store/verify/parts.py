@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.names import TableName
+from binlane.routing.statements import MOVING
 from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.store.verify.contents import Change, Contents
 
@@ -33,7 +34,12 @@ def is_part_of_group(part: Contents, whole: Contents) -> bool:
 
 def is_part(part: Change, whole: Change) -> bool:
     """Whether a statement may be what a scope leaves of another."""
-    if part.effects is None or whole.effects is None or part.effects.kind not in _REWRITTEN:
+    if part.effects is None or whole.effects is None:
+        return False
+    kind = part.effects.kind
+    comes_in = kind is StatementKind.CREATE_TABLE and bool(whole.effects.renames)
+    is_left = kind is StatementKind.ALTER_TABLE and _moves_partition(whole.effects)
+    if kind not in _REWRITTEN and not comes_in and not is_left:
         return False
     if whole.effects.kind is StatementKind.DROP_DATABASE:
         return {table.database for table in names_in(part.effects)} <= set(whole.effects.databases)
@@ -42,5 +48,11 @@ def is_part(part: Change, whole: Change) -> bool:
 
 def names_in(effects: StatementEffects) -> set[TableName]:
     """What a statement changes, drops or renames, by all names."""
-    renamed = {name for pair in effects.renames for name in pair}
+    names = {name for pair in effects.renames for name in pair}
+    renamed = {name for name in names if not name.table.startswith(MOVING)}
     return {*effects.writes, *effects.drops, *effects.objects, *renamed}
+
+
+def _moves_partition(effects: StatementEffects) -> bool:
+    """Whether a statement may move a partition between two tables."""
+    return effects.kind is StatementKind.ALTER_TABLE and len(effects.writes) > 1
