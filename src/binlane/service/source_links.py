@@ -18,7 +18,7 @@ from binlane.sql.cursor import Stopped
 from binlane.sql.schema import ForeignKey
 from binlane.sql.sql_mode import quoting
 from binlane.sql.table_changes import created
-from binlane.sql.table_links import ACTING, TableLinks, acting
+from binlane.sql.table_links import ACTING, NO_LINKS, TableLinks, acting
 from binlane.sql.tokens import SqlSyntaxError
 
 Rows = Sequence[Sequence[str | None]]
@@ -84,6 +84,10 @@ class SourceLinks:
                 "this account does not see all tables, so foreign keys may be missing here: "
                 "with SELECT on *.* all are known"
             )
+
+
+NO_SOURCE_LINKS: Final = SourceLinks(links=NO_LINKS, are_logged=False)
+"""Of a source that was not asked."""
 
 
 async def source_links(query: Query) -> SourceLinks:
