@@ -82,7 +82,7 @@ class Workload:
     def session(self, count: int) -> Iterator[str]:
         """So many statements of one session, some of which may fail."""
         for database in DATABASES:
-            yield f"CREATE DATABASE IF NOT EXISTS {database}"
+            yield f"CREATE DATABASE IF NOT EXISTS {database} CHARACTER SET latin1"
         yield from ("USE shop", *(f"CREATE USER IF NOT EXISTS {user}" for user in USERS))
         for database in DATABASES:
             for table in TABLES[database]:
@@ -298,7 +298,7 @@ class Workload:
             (
                 "SET NEW.c = 1",
                 "SET NEW.c = 2",
-                f"INSERT INTO {self._named(other)} (b) VALUES ('w-{other.table}')",
+                f"INSERT INTO {self._named(other)} (b) VALUES ('t')",
                 f"SET NEW.c = (SELECT MAX(a) FROM {self._named(other)})",
             )
         )
@@ -349,7 +349,11 @@ class Workload:
 
     def _database(self) -> Sequence[str]:
         database = self._place()
-        drop = (f"DROP DATABASE {database}", f"CREATE DATABASE {database}", "USE shop")
+        drop = (
+            f"DROP DATABASE {database}",
+            f"CREATE DATABASE {database} CHARACTER SET latin1",
+            "USE shop",
+        )
         remark = "" if self.is_mysql else f" COMMENT '{self._anything()}'"
         alter = (f"ALTER DATABASE {database} CHARACTER SET utf8mb4{remark}",)
         return self.chance.choice((drop, alter, alter))

@@ -36,7 +36,7 @@ from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import PADDING, PIECE_BYTES, Buffer, padded
+from binlane.grouping.window import PADDING, PIECE_BYTES, Buffer, Bytes, padded
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 from binlane.kernels.packet_layout import (
@@ -140,7 +140,7 @@ class RawStream:
         self._file = ""
         self._next_position = len(MAGIC)
         self._format = format_
-        self._came = padded(_CAME_BYTES)
+        self._take_in(padded(_CAME_BYTES))
         self._came_end = 0
         self._state = np.zeros(PACKET_STATE_SIZE, np.int64)
         self._state[SEQUENCE] = 1
@@ -158,7 +158,7 @@ class RawStream:
     @property
     def room(self) -> memoryview:
         """Where the next bytes of the source belong."""
-        return self._came.data[self._came_end : self._came.shape[0] - PADDING]
+        return self._room[self._came_end :] if self._came_end else self._room
 
     def feed(self, count: int, *, has_more: bool) -> Iterator[Item]:
         """Take bytes that were put into `room`; give what they complete.
@@ -209,6 +209,11 @@ class RawStream:
             self._spilled.close()
             self._spilled = None
 
+    def _take_in(self, came: Bytes) -> None:
+        """Use another buffer for what comes."""
+        self._came = came
+        self._room = came.data[: came.shape[0] - PADDING]
+
     def _unpack(self) -> int:
         state, window = self._state, self._window
         state[WINDOW_END], state[WINDOW_BASE] = window.end, window.base
@@ -239,9 +244,9 @@ class RawStream:
         if self._came.shape[0] - PADDING - left < _CAME_BYTES // 2:
             larger = padded(2 * self._came.shape[0])
             larger[:left] = self._came[:left]
-            self._came = larger
+            self._take_in(larger)
         elif left == 0 and self._came.shape[0] > _CAME_BYTES + PADDING:
-            self._came = padded(_CAME_BYTES)
+            self._take_in(padded(_CAME_BYTES))
         self._state[PACKET_AT], self._came_end = 0, left
 
     def _payload(self) -> bytes | None:

@@ -68,6 +68,8 @@ class BinlogCounts:
         self.rows_events += counts.rows_events
         if counts.texts_left_out:
             self.omissions[OmissionKind.ANNOTATE.value] += counts.texts_left_out
+        if counts.statements:
+            self.omissions[OmissionKind.STATEMENT.value] += counts.statements
 
     def merge(self, other: BinlogCounts) -> None:
         """Add what came under other definitions."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.names import TableName
+from binlane.names import TableName, quote
 from binlane.routing.memory import NOTHING, Memory, ObjectKind
 from binlane.routing.objects import (
     OBJECT_KINDS,
@@ -66,6 +66,7 @@ _WITH_REMARKS: Final = _TABLES | {
     StatementKind.ALTER_LIBRARY,
     StatementKind.ACCOUNT,
 }
+_DATABASE_OPTIONS: Final = frozenset({StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE})
 _ROW_WORDS: Final = frozenset({"new", "old"})
 _COMMENT: Final = Omission(
     kind=OmissionKind.COMMENT, reason="a COMMENT may name objects outside of the scope"
@@ -136,6 +137,10 @@ class _Reader:
             return self._judge_account(), memory
         after = after_tables(self._facts, scope, memory)
         is_replaced = effects.kind is StatementKind.CREATE_DATABASE and self._facts.is_or_replace
+        if effects.kind in _DATABASE_OPTIONS and self._is_touched_only(effects):
+            options = self._database_options()
+            if options is not None:
+                return options, after
         views = views_left_out(memory)
         if is_replaced and not all(map(scope.includes_database, effects.databases)):
             return judge(replace(effects, kind=StatementKind.DROP_DATABASE), scope), after
@@ -148,6 +153,29 @@ class _Reader:
                 return LeaveOut(Omission(kind=OmissionKind.ADMIN, reason=reason)), after
             return Incident("a statement needs a view that was left out"), after
         return verdict, after
+
+    def _is_touched_only(self, effects: StatementEffects) -> bool:
+        """Whether a binlog logs tables of a database, and not the database."""
+        (database, *_) = effects.databases
+        scope = self._scope
+        return scope.touches_database(database) and not scope.includes_database(database)
+
+    def _database_options(self) -> Verdict | None:
+        """The defaults of a database, which tables take that are made in it later."""
+        facts, statement = self._facts, self._statement
+        if facts.effects.kind is StatementKind.ALTER_DATABASE:
+            return Keep()
+        if facts.effects.if_exists or facts.is_or_replace:
+            return None
+        (database,) = facts.effects.databases
+        text = without_remarks(statement.text, None, **statement.quoting).text
+        *_, last = (
+            token
+            for token in tokenise(text, **statement.quoting)
+            if token.value == database and token.kind is not TokenKind.STRING
+        )
+        options = text[last.end :].strip().removesuffix(";")
+        return Rewrite(f"ALTER DATABASE {quote(database)} {options}") if options else None
 
     def _judge_renames(self, effects: StatementEffects, views: frozenset[TableName]) -> Verdict:
         """RENAME TABLE of views that were left out, and of what is beside them."""

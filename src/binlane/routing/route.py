@@ -36,6 +36,11 @@ from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
+from binlane.routing.session_format import (
+    LOGGED_AS_STATEMENT,
+    has_statement,
+    is_logged_as_statement,
+)
 from binlane.routing.statements import (
     Incident,
     Keep,
@@ -98,8 +103,9 @@ def route(
         # It says where in its file the transaction ends, which is another place now.
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
+        told = (LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else ()
         if not events:
-            return Routing(group=None)
+            return Routing(group=None, omissions=told)
         # A definition that follows may give it a scope, within which they must be finished.
         routed = RoutedGroup(
             gtid=group.gtid,
@@ -107,7 +113,7 @@ def route(
             prepares=xa.prepared_in(events),
             finishes=xa.finished_in(events),
         )
-        return Routing(group=routed)
+        return Routing(group=routed, omissions=told)
     return _Selection(group, definition, format_, prepared, memory).routing()
 
 
@@ -148,6 +154,7 @@ class _Selection:
         self._prepares: str | None = None
         self._finishes: str | None = None
         self._savepoints: dict[str, int] = {}
+        self._is_told = False
 
     def routing(self) -> Routing:
         try:
@@ -156,7 +163,7 @@ class _Selection:
             return self._incident(str(incident))
         except UnsupportedError as error:
             return self._incident(error.message)
-        omissions = tuple(self._omissions)
+        omissions = self._all_omissions()
         self._remember_group(is_held=self._has_effect)
         if not self._has_effect:
             return Routing(group=None, omissions=omissions, memory=self._new_memory())
@@ -173,6 +180,9 @@ class _Selection:
         group = self._group
         self._memory = xa.remembered(self._memory, group, self._format, is_held=is_held)
         self._memory = after_rows(self._memory, group, self._scope, self._format)
+
+    def _all_omissions(self) -> tuple[Omission, ...]:
+        return (*self._omissions, *((LOGGED_AS_STATEMENT,) if self._is_told else ()))
 
     def _new_memory(self) -> Memory | None:
         return None if self._memory == self._memory_before else self._memory
@@ -239,7 +249,7 @@ class _Selection:
         if names_in(event.body.query).is_inside(self._scope, changed):
             return True
         reason = "its text may name objects outside of the scope"
-        self._omit(Omission(kind=OmissionKind.ANNOTATE, reason=reason))
+        self._omissions.append(Omission(kind=OmissionKind.ANNOTATE, reason=reason))
         return False
 
     def _select_payload(self, event: Event, payload: TransactionPayloadEvent) -> tuple[Event, ...]:
@@ -270,28 +280,31 @@ class _Selection:
         if isinstance(verdict, Incident):
             query, found = self._at_the_edge(query, found, statement.quoting, before)
             verdict = found.verdict
-        for omission in found.omissions:
-            self._omit(omission)
+        if is_logged_as_statement(found.facts):
+            self._is_told = True
+        self._omissions += found.omissions
+        if isinstance(verdict, LeaveOut | Rewrite) and verdict.omission is not None:
+            self._omissions.append(verdict.omission)
+        if isinstance(verdict, Keep | Rewrite):
+            self._has_effect = True
+            yield from context if isinstance(verdict, Keep) else ()
+        kept = self._kept(query, found)
+        if kept is not None:
+            yield self._confined(event, kept)
+
+    def _kept(self, query: QueryEvent, found: Judgement) -> QueryEvent | None:
+        """The statement as it may stand in the binlog; None if it may not."""
+        verdict, effects = found.verdict, found.facts.effects
         if isinstance(verdict, Incident):
             raise _IncidentError(verdict.reason)
-        if isinstance(verdict, LeaveOut):
-            self._omit(verdict.omission)
-        elif isinstance(verdict, KeepWithRows):
-            query = with_text(query, self._control_text(found))
-            yield self._confined(event, confined(query, self._scope, None))
-        elif isinstance(verdict, Keep):
-            self._has_effect = True
-            yield from context
-            query = with_text(query, found.text)
-            yield self._confined(event, confined(query, self._scope, found.facts.effects))
-        elif isinstance(verdict, Rewrite):
-            self._has_effect = True
-            if verdict.omission is not None:
-                self._omit(verdict.omission)
+        if isinstance(verdict, KeepWithRows):
+            return confined(with_text(query, self._control_text(found)), self._scope, None)
+        if isinstance(verdict, Keep):
+            return confined(with_text(query, found.text), self._scope, effects)
+        if isinstance(verdict, Rewrite):
             query = with_text(query, verdict.statement)
-            yield self._confined(
-                event, confined(query, self._scope, logged_statement(query).effects())
-            )
+            return confined(query, self._scope, logged_statement(query).effects())
+        return None
 
     def _at_the_edge(
         self, query: QueryEvent, found: Judgement, quoting: Quoting, before: Memory
@@ -346,11 +359,11 @@ class _Selection:
 
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):
+            if query.query != event.body.statement.query:
+                # It says where in the text its file is named.
+                raise _IncidentError("a LOAD DATA holds comments")
             return replace(event, body=replace(event.body, statement=query))
         return event if event.body == query else replace(event, body=query)
-
-    def _omit(self, omission: Omission) -> None:
-        self._omissions.append(omission)
 
     def _incident(self, reason: str) -> Routing:
         first = self._group.events[0]
@@ -370,7 +383,7 @@ class _Selection:
         events = (_standalone(first), incident) if has_gtid else (incident,)
         return Routing(
             group=RoutedGroup(gtid=self._group.gtid, events=events),
-            omissions=tuple(self._omissions),
+            omissions=self._all_omissions(),
             incident=reason,
             memory=self._new_memory(),
         )

@@ -47,6 +47,7 @@ class OmissionKind(Enum):
     ADMIN = "admin statement"
     GRANT = "grant"
     COMMENT = "comment"
+    STATEMENT = "change logged as a statement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from binlane.routing.cascades import dangers
 from binlane.routing.memory import Memory
 from binlane.routing.queries import confined
 from binlane.routing.rows import table_name
+from binlane.routing.session_format import statement_groups
 from binlane.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
@@ -95,12 +96,15 @@ class SpanCounts:
         events: Events in them.
         rows_events: Of these, rows events.
         texts_left_out: Texts of row changes that may name something outside of the scope.
+        statements: Groups with a change that was logged as a statement, of an unscoped binlog:
+            those of others are for the reference.
     """
 
     groups: int = 0
     events: int = 0
     rows_events: int = 0
     texts_left_out: int = 0
+    statements: int = 0
 
     def copy(self) -> SpanCounts:
         """The counts as they are now."""
@@ -113,6 +117,7 @@ class SpanCounts:
             events=self.events - before.events,
             rows_events=self.rows_events - before.rows_events,
             texts_left_out=self.texts_left_out - before.texts_left_out,
+            statements=self.statements - before.statements,
         )
 
 
@@ -153,10 +158,16 @@ class SpanRouter:
 
     Args:
         definitions: Of the binlogs; each is meant by its place in the sequence.
+
+    Attributes:
+        statements: The groups of the run that was read last with a change that a session had logged
+            as a statement; looked for if a binlog is unscoped.
     """
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self._views = [_Views(definition) for definition in definitions]
+        self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
+        self.statements: list[int] = []
         self._keeps_all = all(definition.scope.is_unscoped for definition in definitions)
         self._tables: list[KnownTable] = []
         self._tables_seen = 0
@@ -200,6 +211,7 @@ class SpanRouter:
         self._learn_tables(run.tables)
         self._format = run.format
         self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
+        self.statements = statement_groups(run) if self._has_unscoped else []
         if self._keeps_all:
             return
         last = int(run.groups[layout.GROUP_END, -1])
@@ -367,6 +379,9 @@ class SpanRouter:
         counts.events += int(state[lay.EVENTS_KEPT])
         counts.rows_events += int(state[lay.ROWS_KEPT])
         counts.texts_left_out += int(state[lay.TEXTS_LEFT_OUT])
+        if view.definition.scope.is_unscoped:
+            done = range(first, int(state[lay.NEXT_GROUP]))
+            counts.statements += sum(number in done for number in self.statements)
         return Spans(
             data=self._out.data[: int(state[lay.OUT_LENGTH])],
             next_group=int(state[lay.NEXT_GROUP]),

@@ -56,6 +56,8 @@ class Counts:
         self.rows_events += spans.rows_events
         if spans.texts_left_out:
             self.omissions[OmissionKind.ANNOTATE.value] += spans.texts_left_out
+        if spans.statements:
+            self.omissions[OmissionKind.STATEMENT.value] += spans.statements
 
 
 @dataclass(slots=True, eq=False)

@@ -20,10 +20,11 @@ from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels import layout
-from binlane.positions import Position
+from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart, whole_group
 from binlane.routing.route import route
-from binlane.routing.routed_group import OmissionKind, Routing
+from binlane.routing.routed_group import Omission, OmissionKind, Routing
+from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition
 from binlane.service.outputs import Output
@@ -125,7 +126,10 @@ class Router:
             after=after,
             by_reference=partial(self._route_of, output, groups),
         )
-        self._count_spans(output, spans.counts(number).since(counts))
+        counts = spans.counts(number).since(counts)
+        if counts.statements:
+            self._tell(output, run.gtid(spans.statements[0]), LOGGED_AS_STATEMENT)
+        self._count_spans(output, counts)
 
     def _router_for(self, definitions: list[Definition]) -> SpanRouter:
         """The router of these definitions; one that was asked before knows its texts."""
@@ -236,14 +240,19 @@ class Router:
         counts.add(spans)
 
     @staticmethod
+    def _tell(output: Output, gtid: AnyGtid | None, omission: Omission) -> None:
+        """Say what is left out, or lacks in the log, the first time of its kind."""
+        if not output.counts.omissions[omission.kind.value]:
+            logger.warning(
+                "binlog %s: %s in %s: %s (further ones are only counted)",
+                *(output.name, omission.kind.value, gtid, omission.reason),
+            )
+
+    @staticmethod
     def _count(output: Output, group: EventGroup, routing: Routing) -> None:
         counts = output.counts
         for omission in routing.omissions:
-            if not counts.omissions[omission.kind.value]:
-                logger.warning(
-                    "binlog %s: %s left out of %s: %s (further ones are only counted)",
-                    *(output.name, omission.kind.value, group.gtid, omission.reason),
-                )
+            Router._tell(output, group.gtid, omission)
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:
             logger.error(
