@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -48,6 +49,7 @@ from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
 from binlane.service.purging import evaluated_time, plan_before, plan_to
+from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
@@ -55,6 +57,8 @@ from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+
+logger = logging.getLogger(__name__)
 
 _BAD_DATABASE: Final = 1049
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
@@ -236,15 +240,17 @@ class Statements:
         def make(log_id: int) -> Definition:
             return create(statement, log_id, ignores_case=ignores_case)
 
-        await _check_databases(session, make(1).scope)
+        scope = make(1).scope
+        await _check_databases(session, scope)
         done = await _source_position(session)
+        found = await _links(session, scope)
         try:
-            begin = await self._binlogs.create(statement.name, make, done=done)
+            begin = await self._binlogs.create(statement.name, make, done=done, links=found.links)
         except DuplicateBinlogError:
             if statement.if_not_exists:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise
-        return OkAnswer(info=f"effective after GTID {begin}")
+        return _effective(begin, statement.name, found.notes(scope))
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -276,10 +282,14 @@ class Statements:
         await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
         done = await _source_position(session)
+        found = await _links(session, preview.scope)
         begin = await self._binlogs.alter(
-            statement.name, lambda definition: alter(definition, statement), done=done
+            statement.name,
+            lambda definition: alter(definition, statement),
+            done=done,
+            links=found.links,
         )
-        return OkAnswer(info=f"effective after GTID {begin}")
+        return _effective(begin, statement.name, found.notes(preview.scope))
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -476,6 +486,26 @@ async def _check_databases(session: SessionContext, scope: Scope) -> None:
             errno=_BAD_DATABASE,
             hint=f"CREATE DATABASE {quote(database)} first; the account must see it too",
         )
+
+
+async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
+    """Which of the source's tables change others without logging it, as far as this account sees."""
+    if scope.is_unscoped:
+        return NO_SOURCE_LINKS
+
+    async def query(statement: str) -> Rows:
+        return (await session.query_source(statement)).texts()
+
+    found = await source_links(query)
+    return replace(found, links=found.links.folded) if scope.ignores_case else found
+
+
+def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
+    """The answer to a definition that holds."""
+    for note in notes:
+        logger.warning("binlog %s: %s", name, note)
+    info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
+    return OkAnswer(info=info, warnings=len(notes))
 
 
 async def _ignores_case(session: SessionContext) -> bool:
