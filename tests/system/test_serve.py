@@ -145,6 +145,51 @@ def test_sigterm_ends_it_with_status_0(serve: ServeProcess) -> None:
     assert "Traceback" not in serve.log
 
 
+def test_a_planned_end_cuts_no_replica_off_inside_of_a_statement(
+    source: PrivateServer, serve: ServeProcess, servers: ServerFactory
+) -> None:
+    execute(source, "CREATE TABLE shop.big (id INT AUTO_INCREMENT PRIMARY KEY, v BLOB)")
+    serve.execute("CREATE BINLOG 'orders' LOG(shop)")
+    replica = servers.start("replica", ("--server-id=34",))
+    replicate(serve, replica, "orders.000001")
+    execute(
+        replica,
+        "STOP SLAVE",
+        "CREATE TABLE shop.big (id INT AUTO_INCREMENT PRIMARY KEY, v BLOB)",
+        "START SLAVE",
+    )
+    is_stopping = threading.Event()
+
+    def write() -> None:
+        while not is_stopping.is_set():
+            # Some hundred rows events of one statement.
+            execute(
+                source, "INSERT INTO shop.big (v) SELECT REPEAT('x', 8000) FROM shop.seq_1_to_300"
+            )
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(5):
+            time.sleep(random.uniform(0.3, 0.8))
+            assert serve.stop() == 0
+            serve.start()
+    finally:
+        is_stopping.set()
+        writer.join()
+    serve.wait_until_complete("orders")
+    expected = checksum(source, "shop.big")
+
+    def is_equal() -> bool:
+        status = slave_status(replica)
+        assert not status["Last_SQL_Errno"], status["Last_SQL_Error"]
+        assert status["Last_IO_Errno"] in {0, 2003, 2013}, status["Last_IO_Error"]
+        return checksum(replica, "shop.big") == expected
+
+    wait_until(is_equal)
+    assert "Traceback" not in serve.log
+
+
 def test_without_binlogs_an_old_position_does_not_matter(
     source: PrivateServer, serve: ServeProcess
 ) -> None:
@@ -172,9 +217,9 @@ def test_what_the_source_refuses_stops_binlogs_until_it_does_not(
         serve.start()
         wait_until(lambda: state(serve, "b").startswith("STOPPED: "))
         assert "Access denied" in state(serve, "b")
-        with pytest.raises(pymysql.MySQLError, match="is not complete up to .*Access denied"):
+        with pytest.raises(pymysql.MySQLError, match=r"is not complete up to .*Access denied"):
             serve.execute("SHOW MASTER STATUS 'b'")
-        with pytest.raises(pymysql.MySQLError, match="not been reached yet: .*Access denied"):
+        with pytest.raises(pymysql.MySQLError, match=r"not been reached yet: .*Access denied"):
             serve.execute("CREATE BINLOG 'c'")
         (serve.directory / "secret").write_text(PASSWORD)
         serve.execute("START BINLOG 'b'")
