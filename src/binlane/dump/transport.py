@@ -64,6 +64,8 @@ async def serve_dump(
     except StatementError as error:
         logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
         return dump.error(error)
+    except ConnectionError:
+        raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
         logger.exception("dump of %s to replica %d", live.name, request.server_id)
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))

@@ -41,6 +41,7 @@ _LOOK_AGAIN_S: Final = 0.1
 
 _LONGEST_WAIT_S: Final = 60.0
 _TOGETHER_S: Final = 0.05
+_NEAR_S: Final = 2
 _SERVER_ID_BASE: Final = 0x62000000
 _SERVER_ID_RANDOM: Final = 1 << 24
 
@@ -117,7 +118,10 @@ class RoutingLoop:
             output = self.add_output(binlog)
             activity, _ = activities[name]
             output.is_stopped = activity is Activity.STOPPED
-            if activity is Activity.OPEN:
+            if binlog.failure:
+                output.failure, output.since_s = binlog.failure, time.time()
+                logger.error("binlog %s: STOPPED: %s", name, binlog.failure)
+            elif activity is Activity.OPEN:
                 opened.append(output)
         return opened
 
@@ -277,9 +281,13 @@ class RoutingLoop:
     def _joins_main(self, output: Output) -> bool:
         """Let the main feed feed a binlog that has all that it gave; whether that is so."""
         main = self.main
-        if main.position is None or not main.is_level:
+        if main.position is None or not main.is_streaming:
             return False
         if not output.binlog.reached.includes(main.position):
+            return False
+        # By the main feed it would wait until that has come to where the binlog is.
+        ahead_s = (output.last_timestamp or 0) - (main.router.last_timestamp or 0)
+        if ahead_s > _NEAR_S and not main.is_quiet:
             return False
         self.detach(output)
         self.attach(output, main)

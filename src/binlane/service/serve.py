@@ -51,7 +51,7 @@ async def serve(settings: Settings, *, port_file: Path | None = None) -> None:
     sys.setswitchinterval(_SWITCH_S)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    with Store.open(settings.data_dir, settings.store) as store:
+    with Store.open(settings.data_dir, settings.store, keeps_lost=True) as store:
         settings = settle(settings, binlogs=len(store.binlogs))
         service = Service(settings, store)
         async with AsyncExitStack() as stack:
