@@ -106,7 +106,7 @@ class ListeningPort:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._store = Store.open(self._data_dir, self._settings, disk=self._disk)
+        self._store = Store.open(self._data_dir, self._settings, disk=self._disk, keeps_lost=True)
         source = SourceSettings(url=ServerUrl.parse(self._source.url))
         self.binlogs = Binlogs(self._store, source)
         self.binlogs.start()

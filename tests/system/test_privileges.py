@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 
 import pymysql
 import pytest
@@ -13,7 +12,6 @@ from pymysql.cursors import Cursor
 
 from binlane.gateway.privileges import global_privileges
 from binlane.service.private_server import PrivateServer
-from tests.differential.logging.servers import mysql, mysql_folder
 
 Connect = Callable[..., "Connection[Cursor]"]
 
@@ -37,21 +35,11 @@ def flavor(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def connect(flavor: str, mariadb_server: PrivateServer, tmp_path: Path) -> Iterator[Connect]:
+def connect(flavor: str, request: pytest.FixtureRequest) -> Connect:
     """Logs in to a server of the flavor, over its socket."""
-    if flavor == "mariadb":
-        yield _over(mariadb_server.socket_path)
-        return
-    folder = mysql_folder()
-    if folder is None:
-        pytest.skip("BINLANE_MYSQL names no folder with MySQL")
-    with mysql(tmp_path, folder) as server:
-        yield _over(server.socket_path)
-
-
-def _over(path: Path) -> Connect:
+    server: PrivateServer = request.getfixturevalue(f"{flavor}_server")
     return lambda **account: pymysql.connect(
-        unix_socket=str(path), charset="utf8mb4", **{"user": "root", **account}
+        unix_socket=str(server.socket_path), charset="utf8mb4", **{"user": "root", **account}
     )
 
 

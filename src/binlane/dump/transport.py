@@ -94,7 +94,7 @@ class _Stream:
         file, head, position = await self._start()
         is_first = True
         while True:
-            with file.path.open("rb") as stream:
+            with self._live.reading(file.name), file.path.open("rb") as stream:
                 self._check_unchanged(file.name, stream)
                 await self._deliver(self._dump.open_file(head, position=position))
                 if is_first and self._request.connect_state is not None:

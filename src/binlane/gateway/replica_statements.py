@@ -20,12 +20,12 @@ from binlane.sql.tokens import Token, TokenKind, tokenise
 INSPECTED_MAX: Final = 1 << 18
 """Bytes of the longest statement that is looked at; longer ones go to the source."""
 
-_WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid")
+_WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid|\bsystem\b")
 _LEAD: Final = re.compile(
     rb"""(?six)
     (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
-    (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|START|STOP|EXPLAIN|DESCRIBE|DESC|GRANT
-      | REVOKE|WITH )\b
+    (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
+      | TABLE|START|STOP )\b
     """
 )
 

@@ -221,6 +221,18 @@ def _string(cursor: Cursor, what: str) -> str:
     return cursor.advance().value
 
 
+def _expression(cursor: Cursor) -> str:
+    """Read an expression up to the end of the statement; gives its text, without comments."""
+    text, end = "", cursor.token.offset
+    while not cursor.is_at_end and cursor.token.text != ";":
+        token = cursor.advance()
+        text += token.text if token.offset == end else f" {token.text}"
+        end = token.end
+    if not text:
+        raise cursor.stop("a time")
+    return text
+
+
 def _number(cursor: Cursor) -> int:
     text = cursor.token.text
     if cursor.token.kind is not TokenKind.NUMBER or not text.isdecimal():
@@ -277,7 +289,7 @@ def _read_purge(cursor: Cursor) -> PurgeBinaryLogs:
     if cursor.accept("TO"):
         return PurgeBinaryLogs(name, to_file=_string(cursor, "the name of a binlog file"))
     if cursor.accept("BEFORE"):
-        return PurgeBinaryLogs(name, before=_string(cursor, "a time in quotes"))
+        return PurgeBinaryLogs(name, before=_expression(cursor))
     raise cursor.stop("TO or BEFORE")
 
 
@@ -319,7 +331,7 @@ GRAMMARS: Final = (
     Grammar(
         ("PURGE BINARY LOGS", "PURGE MASTER LOGS"),
         _read_purge,
-        "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE 'time'}",
+        "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE time}, where time is an expression",
     ),
     Grammar(
         ("SHOW SLAVE HOSTS", "SHOW REPLICA HOSTS", "SHOW REPLICAS"),

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from binlane.codec.format import flavor_of
+from binlane.codec.format import MAGIC, flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
-from binlane.errors import DefinitionError, StatementError
+from binlane.errors import DefinitionError
 from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
@@ -42,12 +43,19 @@ from binlane.scope import (
     parse_binlog_statement,
 )
 from binlane.scope.definition import Definition, DuplicateBinlogError
+from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.purging import evaluated_time, plan_before, plan_to
+from binlane.service.system_tables.answering import SystemTables
+from binlane.service.system_tables.schema import Snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
+from binlane.store.catalog import Activity
+from binlane.store.files import BinlogFile
+from binlane.store.heads import read_head
 
-_NOT_SUPPORTED_YET: Final = 1235
 _BAD_DATABASE: Final = 1049
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
 _BY_FILE: Final = MappingProxyType(
@@ -58,14 +66,27 @@ _BY_FILE: Final = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectedReplica:
-    """A replica whose dump is running."""
+    """A replica whose dump is running.
+
+    Attributes:
+        server_id: As it says.
+        peer: Its address.
+        user: Account that it logged in with.
+        binlog: Name of the binlog that it reads.
+        host: Its `report_host`, empty if it has none.
+        port: Its `report_port`, 0 if it has none.
+        uuid: Its `server_uuid`, empty if it has none.
+    """
 
     server_id: int
     peer: str
     user: str
     binlog: str
+    host: str = ""
+    port: int = 0
+    uuid: str = ""
 
 
 class Statements:
@@ -77,6 +98,7 @@ class Statements:
 
     def __init__(self, binlogs: Binlogs) -> None:
         self._binlogs = binlogs
+        self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
@@ -110,7 +132,7 @@ class Statements:
             return await explain_binlog(session, about, definitions)
         parsed: BinlogStatement | None = parse_binlog_statement(statement)
         if parsed is None:
-            return None
+            return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
 
     async def gtid_position(self, session: SessionContext) -> Position | None:
@@ -187,8 +209,16 @@ class Statements:
     def _connected(
         self, session: SessionContext, request: DumpRequest, name: str
     ) -> Iterator[None]:
+        told = session.replica
+        uuids = (session.variables.get(each) for each in ("replica_uuid", "slave_uuid"))
         self._replicas[session.thread_id] = ConnectedReplica(
-            request.server_id, session.peer, session.user, name
+            server_id=request.server_id,
+            peer=session.peer,
+            user=session.user,
+            binlog=name,
+            host=told.host if told else "",
+            port=told.port if told else 0,
+            uuid=next((each for each in uuids if each), ""),
         )
         try:
             yield
@@ -253,22 +283,62 @@ class Statements:
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         await session.require(Privilege.DEFINE)
-        if statement.to_file is None:
-            raise _not_supported("PURGE BINARY LOGS BEFORE", "use PURGE BINARY LOGS TO 'file'")
-        name = statement.name or statement.to_file.rpartition(".")[0]
-        await self._binlogs.purge(name, statement.to_file)
-        return OkAnswer()
+        if statement.to_file is not None:
+            name = statement.name or statement.to_file.rpartition(".")[0]
+            plans = [plan_to(self._binlogs.live(name), statement.to_file)]
+        else:
+            timestamp = await evaluated_time(session, statement.before or "")
+            names = self._chosen(statement.name)
+            plans = [plan_before(self._binlogs.live(name), timestamp) for name in names]
+        for plan in plans:
+            if plan.first is not None:
+                await self._binlogs.purge(plan.binlog, plan.first)
+        kept = [plan.warning for plan in plans if plan.warning]
+        return OkAnswer(info="; ".join(kept), warnings=len(kept))
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
-        del statement
         await session.require(Privilege.EVENTS)
-        raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
+        if statement.file is None:
+            name = self._only_binlog()
+            file: BinlogFile | None = self._binlogs.get(name).published.oldest
+        else:
+            name = statement.file.rpartition(".")[0]
+            file = self._file(name, statement.file)
+        if file is None:
+            raise wrong(
+                "Could not find target log", hint="SHOW BINARY LOGS lists the files of all binlogs"
+            )
+        if file.ended is None:
+            await self._binlogs.wait_until_complete(
+                name, await _source_position(session), timeout_s=COMPLETE_TIMEOUT_S
+            )
+            file = self._file(name, file.name) or file
+        return await show_events(file, statement)
+
+    def _only_binlog(self) -> str:
+        """The binlog that a statement means that names none."""
+        names = self._binlogs.names
+        if len(names) == 1:
+            return names[0]
+        listed = ", ".join(f"'{name}'" for name in names)
+        raise wrong(
+            f"which binlog is not said; the binlogs are {listed}"
+            if names
+            else "there are no binlogs",
+            hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
+        )
+
+    def _file(self, name: str, file: str) -> BinlogFile | None:
+        if name not in self._binlogs.names:
+            return None
+        files = self._binlogs.get(name).published.files
+        return next((each for each in files if each.name == file), None)
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
         await session.require(Privilege.MONITOR)
         columns = (
-            *("Name", "File", "Position", "Gtid_complete"),
+            *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
         return RowsAnswer(
@@ -292,13 +362,14 @@ class Statements:
         await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
-            await self._wait_until_complete(session, name)
+            await self._wait_until_complete(session, name, is_named=statement.name is not None)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
-            row = (binlog.end.file, str(binlog.end.position), *lists, str(binlog.position))
-            rows.append(row)
-        columns = ("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set")
+            at = await asyncio.to_thread(_status_position, binlog)
+            rows.append((binlog.end.file, str(at), *lists, str(binlog.position)))
+        position = ColumnDefinition.integer("Position")
+        columns = ("File", position, "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set")
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
@@ -306,36 +377,90 @@ class Statements:
         await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
-            await self._wait_until_complete(session, name)
+            await self._wait_until_complete(session, name, is_named=statement.name is not None)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
-        columns = ("Log_name", "File_size", "Encrypted")
+        columns = ("Log_name", ColumnDefinition.integer("File_size"), "Encrypted")
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
         await session.require(Privilege.REPLICAS)
+        found = await session.query_source("SELECT @@GLOBAL.server_id")
+        source_id = found.texts()[0][0]
         rows = [
-            (str(replica.server_id), replica.peer, replica.user, replica.binlog)
+            (
+                *(replica.server_id, replica.host or replica.peer, replica.port, source_id),
+                *(replica.uuid, replica.user, replica.binlog),
+            )
             for replica in self._replicas.values()
         ]
-        return RowsAnswer(("Server_id", "Host", "User", "Binlog"), rows)
+        is_mysql = flavor_of(session.server_version) is Flavor.MYSQL
+        numbers = (
+            ("Server_Id", "Port", "Source_Id") if is_mysql else ("Server_id", "Port", "Master_id")
+        )
+        server_id, port, source = map(ColumnDefinition.integer, numbers)
+        columns = (server_id, "Host", port, source, "Replica_UUID", "User", "Binlog")
+        if is_mysql:
+            return RowsAnswer(columns, rows)
+        # MariaDB's has no UUIDs.
+        return RowsAnswer((*columns[:4], *columns[5:]), [(*row[:4], *row[5:]) for row in rows])
+
+    async def _snapshot(self) -> Snapshot:
+        """The rows of the system tables."""
+        history = await asyncio.to_thread(self._binlogs.history)
+        facts = []
+        for name in self._binlogs.names:
+            binlog = self._binlogs.get(name)
+            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            facts.append(
+                BinlogFacts(
+                    definition=binlog.definition,
+                    state=state or "",
+                    file=file or "",
+                    position=int(position or 0),
+                    gtid_complete=gtid_complete or "",
+                )
+            )
+        replicas = [
+            ReplicaFacts(
+                server_id=replica.server_id,
+                host=replica.host or replica.peer,
+                user=replica.user,
+                binlog=replica.binlog,
+                connection_id=thread_id,
+            )
+            for thread_id, replica in self._replicas.items()
+        ]
+        return snapshot(facts, history, replicas)
 
     def _chosen(self, name: str | None) -> Sequence[str]:
         """One binlog by its name, or all of them."""
         return self._binlogs.names if name is None else (self._binlogs.get(name).name,)
 
-    async def _wait_until_complete(self, session: SessionContext, name: str) -> None:
+    async def _wait_until_complete(
+        self, session: SessionContext, name: str, *, is_named: bool = True
+    ) -> None:
         """Wait until the binlog holds all that the source has done by now.
 
-        A position that was read after FLUSH TABLES WITH READ LOCK then overlaps nothing.
+        A position that was read after FLUSH TABLES WITH READ LOCK then overlaps nothing. Among all
+        binlogs one that is stopped is shown as it stands.
         """
         position = await _source_position(session)
         if not await self._binlogs.wait_until_complete(
             name, position, timeout_s=COMPLETE_TIMEOUT_S
-        ):
+        ) and (is_named or self._binlogs.state(name).activity is not Activity.STOPPED):
             raise incomplete(self._binlogs.output(name), position)
+
+
+def _status_position(binlog: Binlog) -> int:
+    """Where a replica that has all begins: for a new binlog its very beginning (seed 000)."""
+    published = binlog.published
+    is_new = not published.closed and published.last.number == 1
+    if is_new and read_head(published.last.path).size_bytes == published.end.position:
+        return len(MAGIC)
+    return published.end.position
 
 
 async def _check_databases(session: SessionContext, scope: Scope) -> None:
@@ -363,12 +488,3 @@ async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
     flavor = flavor_of(session.server_version)
     found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
     return parse_position(found.texts()[0][0] or "", flavor.value)
-
-
-def _not_supported(what: str, hint: str) -> StatementError:
-    return StatementError(
-        f"This version of binlane doesn't yet support '{what}'",
-        errno=_NOT_SUPPORTED_YET,
-        sqlstate="42000",
-        hint=hint,
-    )

@@ -1,0 +1,92 @@
+"""Answers questions over the system tables for a client's session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from binlane.errors import StatementError
+from binlane.gateway.handler import RowsAnswer, SessionContext
+from binlane.gateway.privileges import Privilege
+from binlane.scope.scope import SYSTEM_DATABASE
+from binlane.service.system_tables.question import (
+    Describe,
+    Select,
+    Session,
+    ShowCreate,
+    ShowTables,
+    may_ask,
+    question_of,
+)
+from binlane.service.system_tables.run import Circumstances, QueryLimits, QueryRunner
+from binlane.service.system_tables.schema import (
+    DESCRIBE_COLUMNS,
+    TABLES,
+    TABLES_COLUMN,
+    Snapshot,
+    created,
+    described,
+    is_like,
+)
+from binlane.service.system_tables.translate import translate
+
+_SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION()"
+_DEFAULT_LIMITS: Final = QueryLimits()
+
+
+class SystemTables:
+    """Answers what sessions ask of `system`.
+
+    Args:
+        snapshot: Gives the rows of all tables.
+        limits: What one question may use.
+    """
+
+    def __init__(
+        self, snapshot: Callable[[], Awaitable[Snapshot]], *, limits: QueryLimits = _DEFAULT_LIMITS
+    ) -> None:
+        self._snapshot = snapshot
+        self._runner = QueryRunner(limits)
+
+    async def answer(self, session: SessionContext, statement: str) -> RowsAnswer | None:
+        """Answer a statement; None if it does not ask tables of `system`.
+
+        Raises:
+            StatementError: If it is wrong, if the account may not ask, or if it takes too much.
+        """
+        if not may_ask(statement):
+            return None
+        ((modes, database, user, version),) = (await session.query_source(_SESSION)).texts()
+        reading = Session(database=database or "", modes=frozenset((modes or "").split(",")))
+        question = question_of(statement, reading)
+        if question is None:
+            return None
+        await session.require(Privilege.MONITOR)
+        match question:
+            case Select(tokens):
+                sql = translate(statement, tokens, pipes_concat="PIPES_AS_CONCAT" in reading.modes)
+                return await self._runner.run(
+                    sql,
+                    await self._snapshot(),
+                    Circumstances(
+                        default_database=database or "", user=user or "", version=version or ""
+                    ),
+                )
+            case Describe(table, pattern):
+                rows = [row for row in described(table) if is_like(str(row[0]), pattern)]
+                return RowsAnswer(DESCRIBE_COLUMNS, rows)
+            case ShowCreate(table):
+                return RowsAnswer(("Table", "Create Table"), [(table, created(table))])
+            case ShowTables(pattern):
+                names = {*TABLES, *await _tables_of_the_source(session)}
+                listed = sorted(name for name in names if is_like(name, pattern))
+                return RowsAnswer((TABLES_COLUMN,), [(name,) for name in listed])
+
+
+async def _tables_of_the_source(session: SessionContext) -> set[str]:
+    """The tables of a database of the same name, which the source may have."""
+    try:
+        found = await session.query_source(f"SHOW TABLES FROM {SYSTEM_DATABASE}")
+    except StatementError:
+        return set()
+    return {row[0] or "" for row in found.texts()}

@@ -1,0 +1,178 @@
+"""Asks the process that answers questions over the system tables, and waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from binlane.codec.packets.results import BINARY_COLLATION, Cell, ColumnDefinition
+from binlane.codec.types import ColumnType
+from binlane.errors import StatementError
+from binlane.gateway.handler import RowsAnswer
+from binlane.scope.scope import SYSTEM_DATABASE
+from binlane.service.system_tables.schema import TABLES, Snapshot
+
+_WORKER: Final = Path(__file__).with_name("worker.py")
+_INTERRUPTED: Final = 1317
+_SYNTAX: Final = 1064
+_INVALID_TEXT: Final = 1300
+_AT_ONCE_MAX: Final = 2
+"""Questions that are answered at a time; others wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLimits:
+    """What one question may use.
+
+    Attributes:
+        cpu_s: Processor seconds.
+        wall_s: Seconds from its start.
+        memory_bytes: Address space of the process.
+        rows_max: Rows of the answer.
+        bytes_max: Bytes of the answer.
+        length_max: Bytes of one value.
+    """
+
+    cpu_s: int = 5
+    wall_s: float = 15.0
+    memory_bytes: int = 512 << 20
+    rows_max: int = 100_000
+    bytes_max: int = 32 << 20
+    length_max: int = 16 << 20
+
+
+_LIMITS: Final = QueryLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What functions of the session give.
+
+    Attributes:
+        default_database: DATABASE().
+        user: USER().
+        version: VERSION().
+    """
+
+    default_database: str = ""
+    user: str = ""
+    version: str = ""
+
+
+class QueryRunner:
+    """Answers SELECTs over the system tables, a few at a time."""
+
+    def __init__(self, limits: QueryLimits = _LIMITS) -> None:
+        self._limits = limits
+        self._at_once = asyncio.Semaphore(_AT_ONCE_MAX)
+
+    async def run(self, sql: str, snapshot: Snapshot, circumstances: Circumstances) -> RowsAnswer:
+        """Answer one.
+
+        Args:
+            sql: As SQLite takes it.
+            snapshot: The rows of all tables.
+            circumstances: Of the session.
+
+        Raises:
+            StatementError: If it is wrong, or uses more than it may.
+        """
+        data = _encoded(sql, snapshot, circumstances, self._limits)
+        async with self._at_once:
+            output = await _ask(data, self._limits)
+        if not output:
+            raise _too_much(f"{self._limits.cpu_s} s of processor time")
+        return _decoded(json.loads(output))
+
+
+def _encoded(
+    sql: str, snapshot: Snapshot, circumstances: Circumstances, limits: QueryLimits
+) -> bytes:
+    tables = {
+        name: {"columns": columns, "rows": snapshot[name]} for name, columns in TABLES.items()
+    }
+    question = {
+        **asdict(limits),
+        **asdict(circumstances),
+        "sql": sql,
+        "database": SYSTEM_DATABASE,
+        "tables": tables,
+    }
+    try:
+        return json.dumps(question, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise StatementError(
+            "Invalid utf8mb4 character string in the statement", errno=_INVALID_TEXT
+        ) from None
+
+
+def _decoded(answer: Mapping[str, Any]) -> RowsAnswer:
+    if "limit" in answer:
+        raise _too_much(answer["limit"])
+    if "error" in answer:
+        raise StatementError(
+            f"You have an error in your SQL syntax; over system tables: {answer['error']}",
+            errno=_SYNTAX,
+            sqlstate="42000",
+            hint="system tables are asked in SQLite, which knows most of the servers' SELECT",
+        )
+    heads = [_head(name, type_) for name, type_ in answer["columns"]]
+    return RowsAnswer(heads, [[_cell(value) for value in row] for row in answer["rows"]])
+
+
+async def _ask(data: bytes, limits: QueryLimits) -> bytes:
+    """What the process answers; nothing if it was killed."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", str(_WORKER)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+    )
+    try:
+        async with asyncio.timeout(limits.wall_s):
+            output, _ = await process.communicate(data)
+    except TimeoutError:
+        return b""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return output if process.returncode == 0 else b""
+
+
+def _too_much(what: str) -> StatementError:
+    return StatementError(
+        f"Query execution was interrupted: it needs more than {what}",
+        errno=_INTERRUPTED,
+        sqlstate="70100",
+        hint="ask for less; a recursive query needs an end",
+    )
+
+
+def _head(name: str, type_: str) -> ColumnDefinition:
+    if type_ == "integer":
+        return ColumnDefinition.integer(name)
+    if type_ == "real":
+        return ColumnDefinition(
+            name=name,
+            character_set=BINARY_COLLATION,
+            length=23,
+            type_code=ColumnType.DOUBLE,
+            decimals=31,
+        )
+    if type_ == "blob":
+        return ColumnDefinition(
+            name=name, character_set=BINARY_COLLATION, type_code=ColumnType.BLOB
+        )
+    return ColumnDefinition(name=name)
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, dict):
+        return bytes.fromhex(value["hex"])
+    if isinstance(value, bool):
+        return int(value)
+    return repr(value) if isinstance(value, float) else value
