@@ -59,7 +59,14 @@ class Story:
     """
 
     def __init__(
-        self, servers: ServerFactory, directory: Path, *, writers: int, seed: int, pause_s: float
+        self,
+        servers: ServerFactory,
+        directory: Path,
+        *,
+        writers: int,
+        seed: int,
+        pause_s: float,
+        is_mysql: bool = False,
     ) -> None:
         """Start the servers; `with` starts all else.
 
@@ -69,9 +76,10 @@ class Story:
             writers: Sessions that write.
             seed: Of what is done by lot, but for when it strikes.
             pause_s: As `Load` has it.
+            is_mysql: The source is a MySQL; then there are no replicas.
         """
         self.counts: Counter[str] = Counter()
-        self.source = servers.start("source")
+        self.source = servers.start_mysql("source") if is_mysql else servers.start("source")
         self._directory = directory
         self._chance = random.Random(seed)
         self._has_ended = threading.Event()
@@ -81,7 +89,7 @@ class Story:
         self.serve = ServeProcess(directory / "serve", self.source, extra=_SMALL_FILES)
         self.replicas = {
             name: servers.start(name, (f"--server-id={server_id}", "--slave-net-timeout=10"))
-            for server_id, name in enumerate(("all", "shop"), start=30)
+            for server_id, name in enumerate(() if is_mysql else ("all", "shop"), start=30)
         }
         self.load = Load(self.source, writers=writers, seed=seed, pause_s=pause_s)
         self._threads = [
