@@ -312,6 +312,8 @@ class _Reader:
     def _has_names_unknown(self) -> bool:
         """Whether a name with a dot is none of what the statement is known to name."""
         effects = self._facts.effects
+        if "." not in self._statement.text:
+            return False
         named = {*effects.writes, *effects.reads, *effects.objects, *effects.calls}
         pairs = {(name.database.lower(), name.table.lower()) for name in named}
         chains, single = dotted_names(self._statement.text, **self._statement.quoting)
