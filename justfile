@@ -25,7 +25,7 @@ format:
 test *args:
     pytest {{ args }}
 
-# Tests against private MariaDB servers.
+# Tests against private servers.
 system *args:
     pytest -m system {{ args }}
 

@@ -91,19 +91,13 @@ def log(name: str, *, megabytes: int | None = None, directory: Path = DIRECTORY)
 @contextmanager
 def served(name: str, megabytes: int) -> Iterator[tuple[Account, str]]:
     """A running server that has just written such a log, and the log's name."""
-    with server_of(name) as server:
-        yield server, fill(server, name, megabytes)
-
-
-def fill(server: Account, name: str, megabytes: int) -> str:
-    """Have a server write such a log; the log's name."""
-    write = _sysbench if name in {"oltp", "oltp_mysql", "statement"} else _bulk
-    return write(server, megabytes << 20)
+    with _server(name) as server:
+        fill = _sysbench if name in {"oltp", "oltp_mysql", "statement"} else _bulk
+        yield server, fill(server, megabytes << 20)
 
 
 @contextmanager
-def server_of(name: str) -> Iterator[Account]:
-    """A running server, set up to write such a log."""
+def _server(name: str) -> Iterator[Account]:
     with tempfile.TemporaryDirectory() as directory:
         if name in MYSQL:
             with _mysql(Path(directory), compresses=name == "payload") as account:

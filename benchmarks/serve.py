@@ -1,422 +1,430 @@
-"""`binlane serve` beside a server under load, as JSON lines: CPU, commits a second, latency, backlog.
+"""What `binlane serve` costs beside its source, as JSON lines: CPU, commits a second, latency, memory.
 
-A private MariaDB with `sync_binlog=1` takes sysbench's oltp_write_only; `serve` keeps one or ten
-unscoped binlogs of it. Latency is from the return of a probe's COMMIT to the moment when its row has
-come to a dump client; the same of the source's own dump stands beside it. A backlog is what the source
-wrote while `serve` was away; its CPU has the start of the process in it.
+A private MariaDB is the source, `binlane serve` a process of its own, sysbench the load where it is
+installed and a few clients of our own where it is not. Each figure stands beside the source's own.
 
-    python -m benchmarks.serve [--seconds N] [--binlogs 1,10] [--rates 200,2000] [--parts P,…]
+    python -m benchmarks.serve [--only NAME ...] [--seconds N] [--megabytes N] [--directory DIR]
+
+`cpu`: CPU seconds for 1,000 commits into one binlog and into ten, and the commits a second that
+both keep up with. `latency`: from the answer to a COMMIT until its event group stands in the binlog
+file and until a dump client has it. `backlog`: megabytes of the source's log for a CPU second while
+catching up. `memory`: the most that ten binlogs take for one large transaction.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
-import statistics
+import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Self
 
 import pymysql
-from pymysql.cursors import Cursor
 
-from benchmarks.logs import fill, server_of
-from benchmarks.measuring import run
-from binlane.client.account import account_at
-from binlane.client.connection import ServerConnection
-from binlane.client.dialogue import GTID_CAPABILITY, Account, Command, Dialogue, ask, log_in
-from binlane.client.packet_flow import PacketFlow
-from binlane.client.settings import ServerUrl
-from binlane.codec.packets.commands import BinlogDump
-from binlane.codec.packets.flags import DumpFlag
-from binlane.errors import PeerError
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 
-_USER: Final = "binlane"
-_PASSWORD: Final = "bench-binlane"
-_DURABLE: Final = ("--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1")
-_TABLES: Final = 4
-_ROWS: Final = 10_000
-_THREADS: Final = 4
-_PROBE: Final = b"probe:"
-_PROBE_LENGTH: Final = 8
-_PROBES_A_S: Final = 50
-_TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
-_READY_S: Final = 60.0
-_MIB: Final = 1 << 20
+_NAMES = ("cpu", "latency", "backlog", "memory")
+_RATES = (200, 2000)
+_TICKS = os.sysconf("SC_CLK_TCK")
+_OPTIONS = (*SOURCE_OPTIONS, "--max-connections=200", "--innodb-buffer-pool-size=256M")
+_GTID = 162
+_FRAME = 4
+_COM_BINLOG_DUMP = 18
+_SANDBOX = "sbtest"
 
 
 def main() -> None:
-    """Print one line for each figure."""
+    """Measure what was asked for."""
+    given = _options().parse_args()
+    with tempfile.TemporaryDirectory(prefix="binlane-bench-", dir=given.directory) as place:
+        for name in given.only or _NAMES:
+            for count in (10,) if name == "memory" else (1, 10):
+                with _setting(Path(place) / f"{name}{count}", count) as setting:
+                    for line in _MEASURES[name](setting, given):
+                        head = {"benchmark": "serve", "what": name, "binlogs": count}
+                        print(json.dumps(head | line | {"load": os.getloadavg()[0]}), flush=True)
+
+
+def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seconds", type=int, default=20, help="of load for each figure")
-    parser.add_argument("--binlogs", default="1,10", help="how many, a list")
-    parser.add_argument("--rates", default="200,2000", help="commits a second for latency, a list")
-    parser.add_argument("--parts", default="cpu,latency,backlog")
-    parser.add_argument("--megabytes", type=int, default=300, help="of each backlog")
-    given = parser.parse_args()
-    parts = given.parts.split(",")
-    for count in map(int, given.binlogs.split(",")):
-        if "cpu" in parts or "latency" in parts:
-            with _running(_DURABLE, count) as stage:
-                stage.prepare_sysbench()
-                if "cpu" in parts:
-                    _measure_cpu(stage, given.seconds)
-                if "latency" in parts:
-                    for rate in map(int, given.rates.split(",")):
-                        _measure_latency(stage, rate, given.seconds)
-    if "backlog" in parts:
-        for name in ("oltp", "bulk"):
-            _measure_backlog(name, given.megabytes)
+    parser.add_argument("--only", nargs="*", choices=_NAMES, help="what to measure; all by default")
+    parser.add_argument("--seconds", type=float, default=20, help="of load for each figure")
+    parser.add_argument("--megabytes", type=int, default=300, help="of the backlog")
+    parser.add_argument("--large", type=int, default=2048, help="megabytes of one transaction")
+    parser.add_argument("--directory", help="where servers and binlogs are kept")
+    return parser
 
 
-@dataclass(slots=True)
-class Stage:
-    """A source, `serve`, and the binlogs there.
+@dataclass
+class _Setting:
+    """A source and a binlane before it."""
 
-    Attributes:
-        source: The server's address.
-        source_pid: Of its process.
-        serve: The process of `serve`.
-        port: Where that listens.
-        count: How many binlogs there are.
-        directory: Where `serve` keeps its data.
-    """
-
-    source: tuple[str, int]
-    source_pid: int
-    serve: subprocess.Popen[bytes]
+    source: PrivateServer
+    binlane: subprocess.Popen[bytes]
     port: int
-    count: int
-    directory: Path
+    data_dir: Path
+    names: list[str]
 
-    def prepare_sysbench(self) -> None:
-        """Make the tables of the load and of the probes."""
-        _execute(self.source, "CREATE DATABASE IF NOT EXISTS sbtest")
-        _execute(self.source, "CREATE DATABASE IF NOT EXISTS bench")
-        _execute(
-            self.source,
-            "CREATE TABLE bench.probe (id INT PRIMARY KEY AUTO_INCREMENT, mark CHAR(14))",
-        )
-        subprocess.run([*self._sysbench(), "prepare"], check=True, stdout=subprocess.DEVNULL)
-        self.wait_until_complete()
+    def binlog(self, statement: str) -> tuple[tuple[Any, ...], ...]:
+        return _execute(self.port, statement)
 
-    def load(self, seconds: int, rate: int = 0) -> subprocess.Popen[str]:
-        """Begin the load; a rate of 0 is as fast as it goes."""
-        command = [*self._sysbench(), f"--time={seconds}", f"--rate={rate}", "run"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    def run(self, *statements: str) -> tuple[tuple[Any, ...], ...]:
+        return _execute(self.source.port, *statements)
 
-    def _sysbench(self) -> list[str]:
-        host, port = self.source
-        return [
-            *("sysbench", "oltp_write_only", "--db-driver=mysql", f"--mysql-host={host}"),
-            *(f"--mysql-port={port}", "--mysql-user=root", f"--tables={_TABLES}"),
-            *(f"--table-size={_ROWS}", f"--threads={_THREADS}"),
-        ]
+    def commits(self) -> int:
+        """The last sequence of the source."""
+        position = str(self.run("SELECT @@gtid_binlog_pos")[0][0])
+        return int(position.rpartition("-")[2] or 0)
 
-    def wait_until_complete(self, timeout_s: float = 600.0) -> float:
-        """Wait until all binlogs have what the source has; gives the seconds that took."""
-        begin = time.monotonic()
-        done = _execute(self.source, "SELECT @@gtid_binlog_pos")[0][0]
-        while time.monotonic() - begin < timeout_s:
-            rows = _execute(("127.0.0.1", self.port), "SHOW BINLOGS", _USER, _PASSWORD)
-            if rows and all(row[3] == done for row in rows):
-                return time.monotonic() - begin
+    def wait(self) -> None:
+        """Until all binlogs have everything."""
+        position = self.run("SELECT @@gtid_binlog_pos")[0][0]
+        while any(row[3] != position for row in self.binlog("SHOW BINLOGS")):
             time.sleep(0.02)
-        raise TimeoutError(f"binlogs are at {[row[3] for row in rows]}, the source is at {done}")
+
+    def cpu_s(self) -> tuple[float, float]:
+        """Of binlane and of its source, so far."""
+        return _cpu_s(self.binlane.pid), _cpu_s(self.source.process_id)
 
 
 @contextmanager
-def _running(options: Sequence[str], count: int) -> Iterator[Stage]:
-    """A source with `serve` beside it and so many binlogs."""
-    with ExitStack() as stack:
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        source = stack.enter_context(
-            PrivateServer.start(work, name="source", options=(*SOURCE_OPTIONS, *options))
+def _setting(place: Path, count: int) -> Iterator[_Setting]:
+    place.mkdir(parents=True)
+    with PrivateServer.start(place, name="source", options=_OPTIONS) as source:
+        _execute(source.port, f"CREATE DATABASE {_SANDBOX}")
+        port_file, config = place / "port", place / "binlane.toml"
+        config.write_text(
+            f'data_dir = "data"\n[source]\nurl = "mariadb://root@127.0.0.1:{source.port}"\n'
+            "[listen]\nport = 0\n"
         )
-        address = (source.host, source.port)
-        _grant(address)
-        stage = _serve(stack, work, address, _pid_of(source.port), start="now")
-        for number in range(count):
-            _execute(("127.0.0.1", stage.port), f"CREATE BINLOG 'b{number}'", _USER, _PASSWORD)
-        stage.count = count
-        yield stage
+        command = [sys.executable, "-m", "binlane", "serve", "--config", str(config)]
+        with (place / "log").open("wb") as log:
+            binlane = subprocess.Popen(
+                [*command, "--port-file", str(port_file)], stdout=log, stderr=log
+            )
+        try:
+            while not port_file.exists():
+                if binlane.poll() is not None:
+                    raise SystemExit((place / "log").read_text())
+                time.sleep(0.05)
+            port = int(port_file.read_text())
+            names = [f"b{number}" for number in range(count)]
+            for name in names:
+                _execute(port, f"CREATE BINLOG '{name}'")
+            yield _Setting(source, binlane, port, place / "data", names)
+        finally:
+            binlane.send_signal(signal.SIGTERM)
+            binlane.wait()
 
 
-def _grant(address: tuple[str, int]) -> None:
-    _execute(address, f"CREATE USER {_USER}@'%' IDENTIFIED BY '{_PASSWORD}'")
-    _execute(
-        address,
-        f"GRANT SELECT, REPLICATION SLAVE, BINLOG ADMIN, BINLOG MONITOR ON *.* TO {_USER}@'%'",
-    )
-
-
-def _serve(
-    stack: ExitStack, work: Path, source: tuple[str, int], pid: int, *, start: str, port: int = 0
-) -> Stage:
-    """Start `serve`, and wait until it listens."""
-    (work / "secret").write_text(_PASSWORD)
-    (work / "binlane.toml").write_text(
-        f'data_dir = "data"\n[source]\nurl = "mariadb://{_USER}@{source[0]}:{source[1]}"\n'
-        f'password_file = "secret"\nstart = "{start}"\n[listen]\nport = {port}\n'
-    )
-    ready = work / "port"
-    ready.unlink(missing_ok=True)
-    log = stack.enter_context((work / "serve.log").open("ab"))
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "binlane", "serve", "--config", str(work / "binlane.toml")),
-            *("--port-file", str(ready)),
-        ],
-        stdout=log,
-        stderr=log,
-    )
-    stack.callback(_end, process)
-    deadline = time.monotonic() + _READY_S
-    while not ready.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError((work / "serve.log").read_text())
-        time.sleep(0.05)
-    return Stage(source, pid, process, int(ready.read_text()), 0, work)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(30)
-    process.kill()
-
-
-def _measure_cpu(stage: Stage, seconds: int) -> None:
-    """What 1,000 commits cost, at full load, and how many a second all binlogs keep up with."""
-    serve, source = _cpu_s(stage.serve.pid), _cpu_s(stage.source_pid)
-    commits, begin = _commits(stage), time.monotonic()
-    _finish(stage.load(seconds))
-    loaded_s = time.monotonic() - begin
-    commits = _commits(stage) - commits
-    behind_s = stage.wait_until_complete()
-    thousands = commits / 1000
-    _print(
-        benchmark="serve_cpu",
-        binlogs=stage.count,
-        commits=commits,
-        source_commits_a_s=round(commits / loaded_s),
-        kept_up_commits_a_s=round(commits / (loaded_s + behind_s)),
-        behind_at_the_end_s=round(behind_s, 2),
-        serve_cpu_s_a_1000=round((_cpu_s(stage.serve.pid) - serve) / thousands, 3),
-        source_cpu_s_a_1000=round((_cpu_s(stage.source_pid) - source) / thousands, 3),
-        serve_rss_mib=_memory_mib(stage.serve.pid),
-    )
-
-
-def _measure_latency(stage: Stage, rate: int, seconds: int) -> None:
-    """From a commit to its row at a dump client, of the first binlog and of the source."""
-    serve_cpu, commits = _cpu_s(stage.serve.pid), _commits(stage)
-    load = stage.load(seconds + 2, rate)
-    time.sleep(1)
-    file = _execute(("127.0.0.1", stage.port), "SHOW BINARY LOGS FOR 'b0'", _USER, _PASSWORD)[-1][0]
-    own = _execute(stage.source, "SHOW MASTER STATUS")[0]
-    ends = ("127.0.0.1", stage.port), stage.source
-    ours = _Listener(ends[0], str(file), _end_of(stage, str(file)), 71)
-    theirs = _Listener(ends[1], str(own[0]), int(own[1]), 72)
-    sent = _probe(stage.source, seconds)
-    time.sleep(1)
-    _finish(load)
-    commits = _commits(stage) - commits
-    _print(
-        benchmark="serve_latency",
-        binlogs=stage.count,
-        rate=rate,
-        commits=commits,
-        probes=len(sent),
-        commit_to_replica_ms=_percentiles(sent, ours.seen),
-        source_commit_to_replica_ms=_percentiles(sent, theirs.seen),
-        serve_cpu_s_a_1000=round((_cpu_s(stage.serve.pid) - serve_cpu) / (commits / 1000), 3),
-    )
-    ours.close()
-    theirs.close()
-    stage.wait_until_complete()
-
-
-def _end_of(stage: Stage, file: str) -> int:
-    rows = _execute(("127.0.0.1", stage.port), "SHOW BINLOGS", _USER, _PASSWORD)
-    return next(int(row[2]) for row in rows if row[1] == file)
-
-
-def _probe(source: tuple[str, int], seconds: int) -> dict[int, float]:
-    """Commit probes for so long; when each COMMIT returned, by its number."""
-    sent: dict[int, float] = {}
-    with _connect(source) as connection, connection.cursor() as cursor:
-        until = time.monotonic() + seconds
-        number = 0
-        while (now := time.monotonic()) < until:
-            cursor.execute(f"INSERT INTO bench.probe (mark) VALUES ('probe:{number:08d}')")
-            sent[number] = time.monotonic()
-            number += 1
-            time.sleep(max(0.0, 1 / _PROBES_A_S - (time.monotonic() - now)))
-    return sent
-
-
-class _Listener:
-    """A dump client that notes when probes come."""
-
-    def __init__(self, address: tuple[str, int], file: str, position: int, server_id: int) -> None:
-        self.seen: dict[int, float] = {}
-        url = ServerUrl(user=_USER, host=address[0], port=address[1])
-        flow = PacketFlow(_introduction(account_at(url, _PASSWORD)), peer=str(url))
-        self._connection = ServerConnection(url, None)
-        while flow.result is None:
-            for payload in flow.packets(self._connection.read()):
-                for step in flow.converse(payload):
-                    self._connection.do(step)
-        dump = BinlogDump(position=position, flags=DumpFlag(0), server_id=server_id, file=file)
-        self._connection.do(flow.take_step(Command(dump.encode())))
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        rest, size = b"", len(_PROBE) + _PROBE_LENGTH
-        with suppress(OSError, PeerError):
-            while True:
-                data = rest + self._connection.read()
-                now = time.monotonic()
-                at = data.find(_PROBE)
-                while 0 <= at <= len(data) - size:
-                    number = data[at + len(_PROBE) : at + size]
-                    if number.isdigit():
-                        self.seen.setdefault(int(number), now)
-                    at = data.find(_PROBE, at + 1)
-                rest = data[1 - size :]
-
-    def close(self) -> None:
-        """Go away."""
-        self._connection.close()
-
-
-def _introduction(account: Account) -> Dialogue[bool]:
-    yield from log_in(account)
-    yield from ask("SET @master_binlog_checksum = @@global.binlog_checksum", peer=account.peer)
-    yield from ask(f"SET @mariadb_slave_capability = {GTID_CAPABILITY}", peer=account.peer)
-    return True
-
-
-def _percentiles(sent: dict[int, float], seen: dict[int, float]) -> dict[str, float]:
-    taken = sorted(
-        1000 * max(0.0, seen[number] - sent[number]) for number in sent if number in seen
-    )
-    if len(taken) < 2:
-        return {"missing": len(sent) - len(taken)}
-    cuts = statistics.quantiles(taken, n=100)
-    return {
-        "p50": round(cuts[49], 2),
-        "p99": round(cuts[98], 2),
-        "max": round(taken[-1], 2),
-        "missing": len(sent) - len(taken),
+def _cpu(setting: _Setting, given: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """CPU of both for a load at full speed, and how fast both together are."""
+    with _Load(setting.source) as load:
+        setting.wait()
+        before, commits, start = setting.cpu_s(), setting.commits(), time.monotonic()
+        load.run(given.seconds)
+        done = setting.commits() - commits
+        loaded_s = time.monotonic() - start
+        setting.wait()
+        taken_s = time.monotonic() - start
+        after = setting.cpu_s()
+    yield {
+        "load_by": load.name,
+        "commits": done,
+        "binlane_cpu_s_per_1000": round(1000 * (after[0] - before[0]) / done, 3),
+        "source_cpu_s_per_1000": round(1000 * (after[1] - before[1]) / done, 3),
+        "source_commits_per_s": round(done / loaded_s),
+        "sustained_commits_per_s": round(done / taken_s),
+        "binlane_mb": _memory_mb(setting.binlane.pid),
     }
 
 
-def _measure_backlog(name: str, megabytes: int) -> None:
-    """Catching up on what the source wrote while `serve` was away, with one binlog."""
-    with server_of(name) as account, ExitStack() as stack:
-        address = (account.host, account.port)
-        _grant(address)
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        pid = _pid_of(account.port)
-        with ExitStack() as first:
-            stage = _serve(first, work, address, pid, start="now")
-            _execute(("127.0.0.1", stage.port), "CREATE BINLOG 'b0'", _USER, _PASSWORD)
-        file = fill(account, name, megabytes)
-        size_mib = (account.directory / file).stat().st_size / _MIB
-        since = time.monotonic()
-        stage = _serve(stack, work, address, pid, start="now")
-        stage.wait_until_complete()
-        taken_s, cpu_s = time.monotonic() - since, _cpu_s(stage.serve.pid)
-        _print(
-            benchmark="serve_backlog",
-            log=name,
-            mib=round(size_mib),
-            seconds=round(taken_s, 2),
-            cpu_s_start_included=round(cpu_s, 2),
-            mib_a_cpu_s=round(size_mib / cpu_s, 1),
-            mariadb_binlog_mib_a_cpu_s=round(
-                size_mib / _plain_reader_cpu_s(address, file, work), 1
+def _latency(setting: _Setting, given: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """From the answer to a COMMIT on, at some rates, with a dump client on one binlog."""
+    setting.run(f"CREATE TABLE {_SANDBOX}.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))")
+    setting.wait()
+    name = setting.names[0]
+    file, position = next(row[1:3] for row in setting.binlog("SHOW BINLOGS") if row[0] == name)
+    path = setting.data_dir / "binlogs" / name / str(file)
+    context = multiprocessing.get_context("spawn")
+    for rate in _RATES:
+        before = setting.cpu_s()[0]
+        position = next(row[2] for row in setting.binlog("SHOW BINLOGS") if row[0] == name)
+        count = max(1, int(given.seconds * rate))
+        writers = max(1, rate // 250)
+        watch: Queue[dict[int, float]] = context.Queue()
+        dump: Queue[dict[int, float]] = context.Queue()
+        first = setting.commits() + 1
+        readers = [
+            context.Process(target=_watch, args=(path, int(position), first, count, watch)),
+            context.Process(
+                target=_dump, args=(setting.port, str(file), int(position), first, count, dump)
             ),
-            serve_rss_mib=_memory_mib(stage.serve.pid),
-        )
+        ]
+        for reader in readers:
+            reader.start()
+        time.sleep(1.5)
+        given_out: Queue[dict[int, float]] = context.Queue()
+        clients = [
+            context.Process(
+                target=_commit,
+                args=(setting.source.port, count // writers, rate / writers, given_out),
+            )
+            for _ in range(writers)
+        ]
+        start = time.monotonic()
+        for client in clients:
+            client.start()
+        committed: dict[int, float] = {}
+        for _ in clients:
+            committed |= given_out.get()
+        taken_s = time.monotonic() - start
+        for client in clients:
+            client.join()
+        setting.run(f"INSERT INTO {_SANDBOX}.t (v) VALUES ('the last')")
+        arrived = {"file": watch.get(), "dump": dump.get()}
+        for reader in readers:
+            reader.join()
+        for what, at in arrived.items():
+            delays = sorted(
+                1000 * max(0.0, at[number] - when)
+                for number, when in committed.items()
+                if number in at
+            )
+            yield {
+                "until": what,
+                "rate": rate,
+                "reached_rate": round(len(committed) / taken_s),
+                "groups": len(delays),
+                **{f"p{share}_ms": round(_share(delays, share), 2) for share in (50, 90, 99)},
+                "max_ms": round(delays[-1], 2),
+                "binlane_cpu_ms_per_commit": round(
+                    1000 * (setting.cpu_s()[0] - before) / max(1, len(committed)), 3
+                ),
+            }
 
 
-def _plain_reader_cpu_s(address: tuple[str, int], file: str, work: Path) -> float:
-    """What the official tool takes to copy the same file from the server."""
-    host, port = address
-    command = [
-        *("mariadb-binlog", "--no-defaults", "--read-from-remote-server", "--raw", "--user=root"),
-        *(f"--host={host}", f"--port={port}", f"--result-file={work}/copy-", file),
-    ]
-    return run(command).cpu_s
+def _share(values: Sequence[float], percent: int) -> float:
+    return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def _commits(stage: Stage) -> int:
-    text = str(_execute(stage.source, "SELECT @@gtid_binlog_pos")[0][0])
-    return int(text.rpartition("-")[2])
+def _backlog(setting: _Setting, given: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """A binlog that was stopped catches up, for small transactions and for large ones."""
+    for what in ("oltp", "bulk"):
+        for name in setting.names:
+            setting.binlog(f"STOP BINLOG '{name}'")
+        begin = _log_bytes(setting)
+        if what == "oltp":
+            with _Load(setting.source) as load:
+                begin = _log_bytes(setting)
+                while _log_bytes(setting) - begin < given.megabytes << 20:
+                    load.run(10)
+        else:
+            setting.run(
+                f"CREATE TABLE {_SANDBOX}.bulk (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(200))"
+            )
+            while _log_bytes(setting) - begin < given.megabytes << 20:
+                setting.run(
+                    f"INSERT INTO {_SANDBOX}.bulk (v) SELECT REPEAT(MD5(seq), 5) "
+                    f"FROM {_SANDBOX}.seq_1_to_20000"
+                )
+        megabytes = (_log_bytes(setting) - begin) / (1 << 20)
+        before, start = setting.cpu_s()[0], time.monotonic()
+        for name in setting.names:
+            setting.binlog(f"START BINLOG '{name}'")
+        setting.wait()
+        cpu_s = setting.cpu_s()[0] - before
+        yield {
+            "log": what,
+            "megabytes": round(megabytes),
+            "mb_per_cpu_s": round(megabytes / cpu_s, 1),
+            "mb_per_s": round(megabytes / (time.monotonic() - start), 1),
+            "binlane_mb": _memory_mb(setting.binlane.pid),
+        }
 
 
-def _finish(load: subprocess.Popen[str]) -> None:
-    text, _ = load.communicate()
-    if load.returncode:
-        raise RuntimeError(text)
+def _memory(setting: _Setting, given: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """One transaction of some gigabytes."""
+    setting.run(
+        f"CREATE TABLE {_SANDBOX}.large (id INT AUTO_INCREMENT PRIMARY KEY, v LONGBLOB)",
+        f"USE {_SANDBOX}",
+        "BEGIN",
+        *(
+            "INSERT INTO large (v) SELECT REPEAT('x', 1 << 20) FROM seq_1_to_64"
+            for _ in range(given.large // 64)
+        ),
+        "COMMIT",
+    )
+    before = setting.cpu_s()[0]
+    setting.wait()
+    yield {
+        "transaction_mb": given.large,
+        "binlane_mb": _memory_mb(setting.binlane.pid),
+        "binlane_cpu_s": round(setting.cpu_s()[0] - before, 1),
+    }
 
 
-def _execute(
-    address: tuple[str, int], statement: str, user: str = "root", password: str = ""
-) -> tuple[tuple[Any, ...], ...]:
-    with _connect(address, user, password) as connection, connection.cursor() as cursor:
-        cursor.execute(statement)
+_MEASURES = {"cpu": _cpu, "latency": _latency, "backlog": _backlog, "memory": _memory}
+
+
+class _Load:
+    """Transactions at full speed: sysbench's oltp_write_only, else clients of our own."""
+
+    def __init__(self, source: PrivateServer) -> None:
+        self._source = source
+        self._sysbench = shutil.which("sysbench")
+        self.name = "sysbench oltp_write_only" if self._sysbench else "own"
+
+    def __enter__(self) -> Self:
+        if self._sysbench:
+            self._call("prepare")
+        else:
+            _execute(
+                self._source.port,
+                f"CREATE TABLE {_SANDBOX}.own (id INT AUTO_INCREMENT PRIMARY KEY, v CHAR(120))",
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._sysbench:
+            self._call("cleanup")
+
+    def run(self, seconds: float) -> None:
+        if self._sysbench:
+            self._call("run", f"--time={int(seconds)}")
+            return
+        ends_s = time.monotonic() + seconds
+        clients = [threading.Thread(target=self._write, args=(ends_s,)) for _ in range(8)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+
+    def _write(self, ends_s: float) -> None:
+        with _connected(self._source.port) as session, session.cursor() as cursor:
+            cursor.execute("SET autocommit = 0")
+            while time.monotonic() < ends_s:
+                for _ in range(4):
+                    cursor.execute(f"INSERT INTO {_SANDBOX}.own (v) VALUES (REPEAT('x', 120))")
+                session.commit()
+
+    def _call(self, *arguments: str) -> None:
+        assert self._sysbench is not None, "it was found"
+        command = [
+            *(self._sysbench, "oltp_write_only", "--db-driver=mysql", "--threads=8"),
+            *("--mysql-host=127.0.0.1", f"--mysql-port={self._source.port}", "--mysql-user=root"),
+            *(f"--mysql-db={_SANDBOX}", "--tables=4", "--table-size=10000", *arguments),
+        ]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _commit(port: int, count: int, rate: float, out: Queue[dict[int, float]]) -> None:
+    """Commit at a rate; when each was answered, by its sequence."""
+    at: dict[int, float] = {}
+    with _connected(port) as session, session.cursor() as cursor:
+        cursor.execute("SET session_track_system_variables = 'last_gtid'")
+        start = time.monotonic()
+        for number in range(count):
+            time.sleep(max(0.0, start + number / rate - time.monotonic()))
+            cursor.execute(f"INSERT INTO {_SANDBOX}.t (v) VALUES (REPEAT('x', 100))")
+            now_s = time.monotonic()
+            cursor.execute("SELECT @@last_gtid")
+            row: Any = cursor.fetchone()
+            at[int(row[0].rpartition("-")[2])] = now_s
+    out.put(at)
+
+
+def _watch(path: Path, position: int, first: int, count: int, out: Queue[dict[int, float]]) -> None:
+    """When the group of each sequence stood in a file."""
+    at: dict[int, float] = {}
+    with path.open("rb") as file:
+        while not at or max(at) < first + count:
+            size = os.fstat(file.fileno()).st_size
+            if size == position:
+                time.sleep(0.0002)
+                continue
+            now_s, offset = time.monotonic(), 0
+            data = os.pread(file.fileno(), size - position, position)
+            while len(data) - offset >= 19:
+                (length,) = struct.unpack_from("<I", data, offset + 9)
+                if length < 19 or len(data) - offset < length:
+                    break
+                if data[offset + 4] == _GTID:
+                    at[struct.unpack_from("<Q", data, offset + 19)[0]] = now_s
+                offset += length
+            position += offset
+            if max(at, default=0) - first >= count - 1:
+                break
+    out.put(at)
+
+
+def _dump(  # where, from where on, and how far
+    port: int, file: str, position: int, first: int, count: int, out: Queue[dict[int, float]]
+) -> None:
+    """When a dump client had the group of each sequence."""
+    at: dict[int, float] = {}
+    with _connected(port) as session:
+        with session.cursor() as cursor:
+            cursor.execute("SET @mariadb_slave_capability = 4, @master_binlog_checksum = 'CRC32'")
+        body = struct.pack("<IHI", position, 0, 4_000_000_000) + file.encode()
+        connection: Any = session
+        connection._execute_command(_COM_BINLOG_DUMP, body)  # noqa: SLF001  # it knows no dumps
+        data, last = b"", first + count - 1
+        # PyMySQL reads packet by packet, which takes longer than the event group takes to come.
+        while last not in at:
+            data += connection._rfile.read1(1 << 16)  # noqa: SLF001  # it knows no dumps
+            now_s, offset = time.monotonic(), 0
+            while len(data) - offset >= _FRAME + 1 + 19:
+                length = int.from_bytes(data[offset : offset + 3], "little")
+                if len(data) - offset < _FRAME + length:
+                    break
+                event = offset + _FRAME + 1
+                if data[event + 4] == _GTID:
+                    at[struct.unpack_from("<Q", data, event + 19)[0]] = now_s
+                offset += _FRAME + length
+            data = data[offset:]
+        connection._force_close()  # noqa: SLF001  # it knows no dumps
+    out.put(at)
+
+
+def _log_bytes(setting: _Setting) -> int:
+    return sum(int(row[1]) for row in setting.run("SHOW BINARY LOGS"))
+
+
+def _connected(port: int) -> pymysql.connections.Connection[Any]:
+    return pymysql.connect(host="127.0.0.1", port=port, user="root", autocommit=True)
+
+
+def _execute(port: int, *statements: str) -> tuple[tuple[Any, ...], ...]:
+    with _connected(port) as session, session.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
         return tuple(cursor.fetchall())
 
 
-def _connect(
-    address: tuple[str, int], user: str = "root", password: str = ""
-) -> pymysql.connections.Connection[Cursor]:
-    return pymysql.connect(
-        host=address[0], port=address[1], user=user, password=password, autocommit=True
-    )
-
-
-def _pid_of(port: int) -> int:
-    """The process that listens on a port of this machine, of those that serve MariaDB or MySQL."""
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            if f"--port={port}".encode() in words:
-                return int(entry.name)
-    raise ProcessLookupError(f"no server was started with --port={port}")
-
-
 def _cpu_s(pid: int) -> float:
-    """User and system time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * _TICK_S
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _memory_mib(pid: int) -> int:
-    """The most memory that a process had."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) // 1024
-    return 0
-
-
-def _print(**line: object) -> None:
-    print(json.dumps({**line, "load": os.getloadavg()[0]}), flush=True)
+def _memory_mb(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) >> 10
 
 
 if __name__ == "__main__":

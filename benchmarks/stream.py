@@ -140,10 +140,11 @@ def served(path: Path) -> float:
         directory = Path(place)
         with PrivateServer.start(directory, name="source", options=SOURCE_OPTIONS) as server:
             server.stop()
-            for old in server.data_directory.glob("binlog.*"):
-                old.unlink()
-            (server.data_directory / "binlog.000001").write_bytes(path.read_bytes())
-            (server.data_directory / "binlog.index").write_text("./binlog.000001\n")
+            # The server recovers from the last file only, which stays its own.
+            data = server.data_directory
+            (data / "binlog.000001").rename(data / "binlog.000002")
+            (data / "binlog.000001").write_bytes(path.read_bytes())
+            (data / "binlog.index").write_text("./binlog.000001\n./binlog.000002\n")
             server.restart()
             settings = SourceSettings(url=ServerUrl.parse(server.url))
             capture = Capture(settings, StartAt.OLDEST, spill=directory / "spill", server_id=4711)

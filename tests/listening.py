@@ -116,7 +116,7 @@ class ListeningPort:
             source_port=self._source.port,
             source_socket=self._source_socket,
         )
-        self.statements = Statements(self.binlogs, self._store.history)
+        self.statements = Statements(self.binlogs)
         self._gateway = Gateway(settings, self.statements)
         await self._gateway.start()
         self.port = self._gateway.port

@@ -9,9 +9,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import pymysql
@@ -46,6 +46,7 @@ class ServeProcess:
         listen: str = "",
         source_host: str = "127.0.0.1",
         prefix: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Prepare; `start` or `with` starts it.
 
@@ -57,6 +58,7 @@ class ServeProcess:
             listen: Further lines of its section `[listen]`.
             source_host: By which address the source is reached.
             prefix: A program with arguments that runs the command behind it.
+            environment: Added to the process's.
         """
         self.directory = directory
         self.source = source
@@ -69,6 +71,7 @@ class ServeProcess:
         self._listen = listen
         self._source_host = source_host
         self._prefix = tuple(prefix)
+        self._environment = dict(environment)
 
     def _configure(self) -> Path:
         path = self.directory / "binlane.toml"
@@ -112,7 +115,7 @@ class ServeProcess:
                 ],
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self._environment,
             )
 
     @property

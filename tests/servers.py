@@ -57,7 +57,12 @@ class ServerFactory:
             port=port,
             program=program,
         )
-        return self._stack.enter_context(server)
+        if program is MARIADB:
+            self._stack.enter_context(server)
+        else:
+            # A clean shutdown of MySQL waits for those whom it sends its log, up to ten seconds.
+            self._stack.callback(server.kill)
+        return server
 
     def start_mysql(self, name: str, *options: str, port: int | None = None) -> PrivateServer:
         """Start a MySQL that is a source; later options win. Skips the test where there is none."""

@@ -152,17 +152,20 @@ def test_an_account_that_does_not_see_all_is_told(
         mariadb_server,
         *SETUP,
         "CREATE OR REPLACE USER some@localhost",
+        "CREATE OR REPLACE USER reader@localhost",
         "GRANT SELECT ON shop.* TO some@localhost",
+        "GRANT SELECT ON *.* TO reader@localhost",
     )
 
-    async def query(statement: str) -> Rows:
-        with connect(mariadb_server, user="some") as connection, connection.cursor() as cursor:
+    async def query(user: str, statement: str) -> Rows:
+        with connect(mariadb_server, user=user) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             return [
                 [None if cell is None else str(cell) for cell in row] for row in cursor.fetchall()
             ]
 
-    found = asyncio.run(source_links(query))
+    assert asyncio.run(source_links(partial(query, "reader"))) == asked(mariadb_server)
+    found = asyncio.run(source_links(partial(query, "some")))
     assert not found.links.is_complete
     (scope,) = definitions("LOG(shop)")
     assert "does not see all tables" in found.notes(scope.scope)[-1]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import mysql_program
+
 
 def demo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -22,8 +24,10 @@ def demo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.spark
-def test_the_whole_line(tmp_path: Path) -> None:
-    done = demo("--transactions", "60", TMPDIR=str(tmp_path))
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_the_whole_line(flavor: str, tmp_path: Path) -> None:
+    servers = [] if flavor == "mariadb" else _mysql()
+    done = demo("--transactions", "60", *servers, TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✗" not in done.stdout
     claims = [line for line in done.stdout.splitlines() if line.startswith("  ✓")]
@@ -42,6 +46,13 @@ def test_the_whole_line(tmp_path: Path) -> None:
     assert f"{len(claims)} of {len(claims)} checks held" in done.stdout
     assert done.stderr == ""
     assert not list(tmp_path.glob("binlane-demo-*"))
+    text = done.stdout.partition("(some of it)")[2].partition("✓")[0]
+    assert "INSERT INTO `shop`.`orders`" in text
+
+
+def _mysql() -> list[str]:
+    folder = mysql_program().folder
+    return ["--mysql"] if folder is None else [f"--mysql={folder}"]
 
 
 def test_a_failure_says_which_step_and_where_the_logs_are(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 
 import pymysql
 import pytest
@@ -39,12 +38,8 @@ def flavor(request: pytest.FixtureRequest) -> str:
 def connect(flavor: str, request: pytest.FixtureRequest) -> Connect:
     """Logs in to a server of the flavor, over its socket."""
     server: PrivateServer = request.getfixturevalue(f"{flavor}_server")
-    return _over(server.socket_path)
-
-
-def _over(path: Path) -> Connect:
     return lambda **account: pymysql.connect(
-        unix_socket=str(path), charset="utf8mb4", **{"user": "root", **account}
+        unix_socket=str(server.socket_path), charset="utf8mb4", **{"user": "root", **account}
     )
 
 

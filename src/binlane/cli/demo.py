@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from binlane.service.demo.stage import Stage
     from binlane.service.demo.story import BinlogFigures, Check, Story
 
+_INSTALLED = ""
+
 
 @click.command("demo")
 @click.option("--keep", is_flag=True, help="Leave everything running and tell how to connect.")
@@ -31,23 +33,35 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of each of the shop's four sessions.",
 )
+@click.option(
+    "--mysql",
+    is_flag=False,
+    flag_value=_INSTALLED,
+    metavar="[FOLDER]",
+    help="Use MySQL: the one that is installed, or that tools/unpack-mysql unpacked into FOLDER.",
+)
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Only the table at the end.")
-def command(*, keep: bool, transactions: int, quiet: bool) -> int:
-    """Show everything at work on private MariaDB servers, and check it. Exit code 0: all held."""
-    from binlane.service.demo.stage import Stage  # noqa: PLC0415  # after --help
+def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) -> int:
+    """Show everything at work on private servers, and check it. Exit code 0: all held."""
+    from binlane.service.demo import dialect as dialects  # noqa: PLC0415  # after --help
+    from binlane.service.demo.stage import Stage  # noqa: PLC0415  # as above
     from binlane.service.demo.story import Story  # noqa: PLC0415  # as above
 
     console = Console(highlight=False)
     story_console = Console(highlight=False, quiet=quiet)
+    if mysql is None:
+        dialect = dialects.mariadb()
+    else:
+        dialect = dialects.mysql(None if mysql == _INSTALLED else Path(mysql).resolve())
     begin = time.monotonic()
     directory = Path(tempfile.mkdtemp(prefix="binlane-demo-"))
     signal.signal(signal.SIGTERM, _interrupt)
     stage: Stage | None = None
     done = False
     try:
-        story_console.print("[bold]1/6  A private MariaDB[/bold]")
-        stage = Stage(directory)
+        story_console.print(f"[bold]1/6  A private {dialect.name}[/bold]")
+        stage = Stage(directory, dialect)
         voice = _Voice(story_console)
         story = Story(stage, voice, transactions=transactions)
         with voice.status:
@@ -123,15 +137,16 @@ def _close(
 def _tell_how_to_connect(console: Console, stage: Stage) -> None:
     from binlane.service.demo.stage import ADMIN, ADMIN_PASSWORD  # noqa: PLC0415  # as above
 
+    client = stage.dialect.client
     lines = [
-        f"binlane:  mariadb --host=127.0.0.1 --port={stage.port} --user={ADMIN} --password={ADMIN_PASSWORD}",
-        f"source:   mariadb --host=127.0.0.1 --port={stage.source.port} --user=root",
+        f"binlane:  {client} --host=127.0.0.1 --port={stage.port} --user={ADMIN} --password={ADMIN_PASSWORD}",
+        f"source:   {client} --host=127.0.0.1 --port={stage.source.port} --user=root",
         f"data:     {stage.directory}",
         f"stop:     kill {stage.serve_pid} {stage.source.process_id}",
     ]
     if stage.replica is not None:
         lines.insert(
-            2, f"replica:  mariadb --host=127.0.0.1 --port={stage.replica.port} --user=root"
+            2, f"replica:  {client} --host=127.0.0.1 --port={stage.replica.port} --user=root"
         )
         lines[-1] += f" {stage.replica.process_id}"
     console.print("Everything goes on running:")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,13 +46,34 @@ class RowsAnswer:
     @property
     def heads(self) -> list[ColumnDefinition]:
         """All heads with their types."""
-        return [
-            ColumnDefinition(name=column) if isinstance(column, str) else column
-            for column in self.columns
-        ]
+        return _heads(self.columns)
 
 
-Answer = OkAnswer | RowsAnswer
+@dataclass(frozen=True, slots=True)
+class RowsInParts:
+    """A result set that is too large to be held: it is sent as it is made.
+
+    Attributes:
+        columns: As of `RowsAnswer`.
+        parts: Some rows at a time; what it raises ends the result set with that error.
+    """
+
+    columns: Sequence[ColumnDefinition | str]
+    parts: AsyncGenerator[Sequence[Sequence[Cell]], None]
+
+    @property
+    def heads(self) -> list[ColumnDefinition]:
+        """All heads with their types."""
+        return _heads(self.columns)
+
+
+def _heads(columns: Sequence[ColumnDefinition | str]) -> list[ColumnDefinition]:
+    return [
+        ColumnDefinition(name=column) if isinstance(column, str) else column for column in columns
+    ]
+
+
+Answer = OkAnswer | RowsAnswer | RowsInParts
 
 
 class SessionContext(Protocol):

@@ -7,7 +7,7 @@ further on waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,14 +25,24 @@ from binlane.codec.packets.framing import (
     FRAME_PAYLOAD_MAX,
     PacketSplitter,
     frame,
+    frame_count,
     frames,
     nul_bytes,
     text_of,
 )
 from binlane.codec.packets.replies import ErrPacket, OkPacket, error_packet
-from binlane.codec.packets.results import ReplyReader, ResultSet, encode_result_set
+from binlane.codec.packets.results import (
+    Cell,
+    ColumnDefinition,
+    ReplyReader,
+    ResultSet,
+    encode_end_of_rows,
+    encode_heads,
+    encode_result_set,
+    encode_row,
+)
 from binlane.errors import CodecError, StatementError
-from binlane.gateway.handler import Answer, OkAnswer
+from binlane.gateway.handler import OkAnswer, RowsAnswer
 from binlane.gateway.login import Login, LoginPhase
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_tracker import ReplyTracker
@@ -94,6 +104,7 @@ class Relay:
         self._reply_packets: PacketSplitter | None = None
         self._reply_reader: ReplyReader | None = None
         self._reply: OkPacket | ErrPacket | ResultSet | None = None
+        self._reply_number = 1
         self.question: Question | None = None
         self.user = ""
         self.variables: dict[str, str | None] = {}
@@ -190,7 +201,28 @@ class Relay:
         self._forward(Command.QUERY, self.question.packet)
         self._close_question()
 
-    def answer(self, answer: Answer) -> None:
+    def begin_rows(self, heads: Sequence[ColumnDefinition]) -> None:
+        """Begin to answer the open statement with rows; `rows` and `end_rows` or `refuse` follow."""
+        self._reply_to_client(
+            encode_heads(
+                heads,
+                capabilities=self.capabilities,
+                extended=self._login.extended,
+                status=self._tracker.status,
+            )
+        )
+
+    def rows(self, rows: Iterable[Sequence[Cell]]) -> None:
+        """Go on with rows."""
+        self._reply_to_client(list(map(encode_row, rows)))
+
+    def end_rows(self) -> None:
+        """End the rows."""
+        end = encode_end_of_rows(capabilities=self.capabilities, status=self._tracker.status)
+        self._reply_to_client([end])
+        self._close_question()
+
+    def answer(self, answer: OkAnswer | RowsAnswer) -> None:
         """Answer the open statement, or let the replica register."""
         self._reply_to_client(self._payloads(answer))
         self._close_question()
@@ -328,16 +360,19 @@ class Relay:
         self._to_source.append(packet)
 
     def _reply_to_client(self, payloads: Sequence[bytes]) -> None:
-        self._to_client.append(frames(payloads, 1))
+        self._to_client.append(frames(payloads, self._reply_number))
+        count = sum(frame_count(len(payload)) for payload in payloads)
+        self._reply_number = (self._reply_number + count) & 0xFF
 
     def _close_question(self) -> None:
         if isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # One client says one byte less than it sends: that byte is no command.
             self._client_bytes.clear()
         self.question = None
+        self._reply_number = 1
         self._read_commands()
 
-    def _payloads(self, answer: Answer) -> list[bytes]:
+    def _payloads(self, answer: OkAnswer | RowsAnswer) -> list[bytes]:
         status = self._tracker.status
         if isinstance(answer, OkAnswer):
             packet = OkPacket(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Final
 
 from binlane.codec.format import flavor_of
@@ -18,7 +19,7 @@ from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, PeerError, StatementError
-from binlane.gateway.handler import Answer, Handler, OkAnswer, RowsAnswer
+from binlane.gateway.handler import Answer, Handler, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.machine import Relay, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
@@ -253,6 +254,9 @@ class Session:
     async def _answer(self, question: Statement | RegisterSlave) -> None:
         try:
             answer = await self._answer_to(question)
+            if isinstance(answer, RowsInParts):
+                await self._send_rows(answer)
+                return
         except StatementError as error:
             self._relay.refuse(error)
         except BinlaneError as error:
@@ -263,6 +267,15 @@ class Session:
                 self._relay.hand_on()
             else:
                 self._relay.answer(answer)
+
+    async def _send_rows(self, answer: RowsInParts) -> None:
+        """Send rows as they are made, no faster than the client takes them."""
+        self._relay.begin_rows(answer.heads)
+        async with aclosing(answer.parts) as parts:
+            async for rows in parts:
+                self._relay.rows(rows)
+                await self._flush()
+        self._relay.end_rows()
 
     async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | None:
         if isinstance(question, RegisterSlave):

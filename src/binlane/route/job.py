@@ -233,8 +233,16 @@ class _Job:
         is_inside = position > file.first.next_position
         start = position if is_inside else 0
         if file.is_encrypted or not self._uses_kernels:
-            chunks = open_chunks(file.path)
-            walker = Walker(self._metered(chunks), file=file.path, keys=self._request.keys)
+            # Only a file that is not encrypted can be read from its middle.
+            goes_on = is_inside and not file.is_encrypted
+            chunks = open_chunks(file.path, position=position if goes_on else 0)
+            walker = Walker(
+                self._metered(chunks),
+                file=file.path,
+                position=position if goes_on else 0,
+                format_=file.description.format if goes_on else None,
+                keys=self._request.keys,
+            )
             for group in group_events(walker.events(), file=file.name):
                 if group.position >= start:
                     yield group

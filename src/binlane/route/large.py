@@ -105,7 +105,7 @@ class LargePart:
 
     def _see_map(self, body: TableMapEvent, at: int) -> None:
         self._watch.see_map(body)
-        self._filled.add(table_name(body))
+        self._filled.add(self._scope.key(table_name(body)))
         if self._scope.includes(table_name(body)):
             self._changed.add(body.table)
         else:

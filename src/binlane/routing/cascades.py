@@ -130,6 +130,11 @@ def _merged(links: TableLinks, scope: Scope, table: TableName) -> frozenset[Tabl
     )
 
 
+def named(table_map: TableMapEvent, scope: Scope) -> TableName:
+    """The table of a TABLE_MAP, as links name it."""
+    return scope.key(table_name(table_map))
+
+
 def unseen_changes(
     statement: Sequence[Event],
     links: TableLinks,
@@ -154,16 +159,16 @@ def unseen_changes(
         CodecError: If a rows event has no TABLE_MAP.
     """
     mapped = {
-        table_name(event.body) for event in statement if isinstance(event.body, TableMapEvent)
+        named(event.body, scope) for event in statement if isinstance(event.body, TableMapEvent)
     }
     known = dangers(links, scope)
     unknown = {name for name in mapped if scope.includes(name) and not links.knows(name)}
     if not unknown and known.keys().isdisjoint(mapped):
         return None
     changes = list(_changes(statement, format_, file=file))
-    lone = unknown - {table_name(owner) for _, owner in changes}
+    lone = unknown - {named(owner, scope) for _, owner in changes}
     for body, owner in changes:
-        name = table_name(owner)
+        name = named(owner, scope)
         danger = known.get(name)
         if danger is not None and not danger.by_any.isdisjoint(mapped):
             return MERGED
@@ -197,13 +202,13 @@ class StatementWatch:
 
     def see_map(self, table_map: TableMapEvent) -> None:
         """Take a TABLE_MAP, which all stand before the rows."""
-        name = table_name(table_map)
+        name = named(table_map, self._scope)
         if self._scope.includes(name) and not self._links.knows(name):
             self._lone.add(name)
 
     def see_rows(self, body: RowsEvent, owner: TableMapEvent) -> None:
         """Take a rows event of a table."""
-        name = table_name(owner)
+        name = named(owner, self._scope)
         self._lone.discard(name)
         may_cascade = not body.flags & NOT_CASCADED
         danger = self._dangers.get(name)
@@ -277,7 +282,7 @@ def changes_unseen(effects: StatementEffects, links: TableLinks, scope: Scope) -
     if effects.kind not in _UPDATES and effects.kind is not StatementKind.TRUNCATE_TABLE:
         return False
     known = dangers(links, scope)
-    found = [known[table] for table in effects.writes if table in known]
+    found = [known[table] for table in map(scope.key, effects.writes) if table in known]
     if effects.kind in (StatementKind.TRUNCATE_TABLE, StatementKind.INSERT):
         return any(danger.by_any for danger in found)
     return bool(found)

@@ -9,16 +9,16 @@ Partitions move alike: what leaves the scope is dropped there; what comes in emp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.status_vars import decode_status_vars, encode_status_vars
 from binlane.codec.types import Flavor
+from binlane.grouping.event_group import EventGroup
 from binlane.grouping.inner import expanded_all
 from binlane.names import TableName
 from binlane.routing.judging import Judgement, judge_statement
@@ -72,18 +72,24 @@ def after_statement(
     if effects.is_temporary or kind in _HARMLESS:
         return memory
     if kind in (StatementKind.DROP_DATABASE, StatementKind.ALTER_DATABASE):
-        gone = effects.databases
-        return memory.with_created(one for one in tables if one.name.database not in gone)
+        return memory.with_created(
+            one
+            for one in tables
+            if not any(scope.is_same(one.name.database, name) for name in effects.databases)
+        )
+    written = set(map(scope.key, effects.writes))
     if kind is StatementKind.TRUNCATE_TABLE:
         return memory.with_created(
-            replace(one, is_empty=one.is_empty or one.name in effects.writes) for one in tables
+            replace(one, is_empty=one.is_empty or one.name in written) for one in tables
         )
     if effects.renames and kind is StatementKind.RENAME_TABLE:
         return _renamed(memory, effects, scope)
-    others = [one for one in tables if one.name not in effects.writes]
+    others = [one for one in tables if one.name not in written]
     if kind is StatementKind.CREATE_TABLE and not effects.if_exists:
-        name = effects.writes[0]
+        name = scope.key(effects.writes[0])
         is_small = len(body.query) + len(body.status_vars) <= TEXT_MAX
+        if len(others) >= CREATED_MAX:
+            others = [one for one in others if one.is_empty]
         if not scope.includes(name) and is_small and len(others) < CREATED_MAX:
             others.append(
                 CreatedTable(
@@ -98,7 +104,7 @@ def after_statement(
 
 
 def _renamed(memory: Memory, effects: StatementEffects, scope: Scope) -> Memory:
-    names = dict(effects.net_renames)
+    names = {scope.key(old): scope.key(new) for old, new in effects.net_renames}
     moved = [
         replace(one, name=names.get(one.name, one.name))
         for one in memory.created
@@ -107,14 +113,14 @@ def _renamed(memory: Memory, effects: StatementEffects, scope: Scope) -> Memory:
     return memory.with_created(one for one in moved if not scope.includes(one.name))
 
 
-def after_rows(memory: Memory, events: Iterable[Event], format_: Format, *, file: str) -> Memory:
+def after_rows(memory: Memory, group: EventGroup, scope: Scope, format_: Format) -> Memory:
     """What is remembered behind the rows of a group; a table that is mapped counts as filled."""
     if not memory.empty_tables:
         return memory
     return memory.with_rows(
         {
-            table_name(event.body)
-            for event in expanded_all(events, file=file, format_=format_)
+            scope.key(table_name(event.body))
+            for event in expanded_all(group.events, file=group.file, format_=format_)
             if isinstance(event.body, TableMapEvent)
         }
     )
@@ -145,7 +151,8 @@ def came_in(
     replaces = leaving == [new]
     if len(moves) != 1 + len(leaving) or (leaving and not replaces):
         return None
-    known = next((one for one in memory.created if one.name == old and one.is_empty), None)
+    name = scope.key(old)
+    known = next((one for one in memory.created if one.name == name and one.is_empty), None)
     if known is None or (replaces and flavor is not Flavor.MARIADB):
         return None
     made = replace(
@@ -256,7 +263,7 @@ def _moved(
         return Incident("a partition outside of the scope becomes a table; its rows are not known")
     if action.accept("EXCHANGE", "PARTITION"):
         partition = action.advance().text
-        if is_inside and other in empty:
+        if is_inside and scope.key(other) in empty:
             return Rewrite(f"ALTER TABLE {table} TRUNCATE PARTITION {partition}")
         return Incident("a partition is exchanged with a table outside of the scope")
     return None

@@ -220,7 +220,7 @@ class _Selection:
         """Remember what is told by the group as a whole; None: an INCIDENT is in its place."""
         group = self._group
         self._memory = xa.remembered(self._memory, group, self._format, is_held=is_held)
-        self._memory = after_rows(self._memory, group.events, self._format, file=group.file)
+        self._memory = after_rows(self._memory, group, self._scope, self._format)
 
     def _new_memory(self) -> Memory | None:
         return None if self._memory == self._memory_before else self._memory
@@ -370,6 +370,7 @@ class _Selection:
             return
         before = self._memory.links
         links = before.after(found.text, effects, quoting=quoting)
+        links = links.folded if self._scope.ignores_case else links
         if links != before:
             known = frozenset(filter(self._scope.includes, links.known))
             self._memory = replace(self._memory, links=replace(links, known=known))

@@ -307,7 +307,8 @@ class SpanRouter:
         stop = int(run.groups[layout.GROUP_END, last - 1])
         is_map = self._roles[run.events[layout.EVENT_TYPE, start:stop]] == lay.MAP
         numbers = np.unique(run.events[layout.EVENT_MAP, start:stop][is_map])
-        names = {table_name(self._tables[int(number)].table_map) for number in numbers}
+        maps = (self._tables[int(number)].table_map for number in numbers)
+        names = {self._views[0].definition.scope.key(table_name(one)) for one in maps}
         return frozenset(names.intersection(tables))
 
     def _learn_text(self, key: bytes, kind: int) -> None:
@@ -432,8 +433,8 @@ def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
         return lay.KEEP
     bits = 0
     if scope.includes(name):
-        bits = lay.KEEP if links.knows(name) else lay.KEEP | lay.UNKNOWN
-    if danger := dangers(links, scope).get(name):
+        bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
+    if danger := dangers(links, scope).get(scope.key(name)):
         bits |= lay.MERGE if danger.by_any else lay.PARENT
     return bits
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from binlane.names import TableName
@@ -47,6 +48,8 @@ ALTER_GRAMMAR: Final = (
 FIRST_WORDS: Final = frozenset(
     ("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET")
 )
+_BEGINNING: Final = 8
+"""More tokens than any of our statements is known by."""
 
 
 def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogStatement | None:
@@ -65,8 +68,15 @@ def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogSta
     source = tokenise(text, ansi_quotes=ansi_quotes)
     tokens: list[Token] = []
     try:
-        tokens.append(next(source))
-        if tokens[0].word not in FIRST_WORDS:
+        tokens.extend(islice(source, 2))
+        # Of what else begins with these words no more is read.
+        may_be_ours = tokens[0].word in FIRST_WORDS and (
+            tokens[0].word != "SET" or tokens[-1].word == "STATEMENT"
+        )
+        if not may_be_ours:
+            return None
+        tokens.extend(islice(source, _BEGINNING))
+        if tokens[0].word != "SET" and _grammar(Cursor(tokens)) is None:
             return None
         tokens.extend(source)
     except SqlSyntaxError:
@@ -221,6 +231,18 @@ def _string(cursor: Cursor, what: str) -> str:
     return cursor.advance().value
 
 
+def _expression(cursor: Cursor) -> str:
+    """Read an expression up to the end of the statement; gives its text, without comments."""
+    text, end = "", cursor.token.offset
+    while not cursor.is_at_end and cursor.token.text != ";":
+        token = cursor.advance()
+        text += token.text if token.offset == end else f" {token.text}"
+        end = token.end
+    if not text:
+        raise cursor.stop("a time")
+    return text
+
+
 def _number(cursor: Cursor) -> int:
     text = cursor.token.text
     if cursor.token.kind is not TokenKind.NUMBER or not text.isdecimal():
@@ -277,7 +299,7 @@ def _read_purge(cursor: Cursor) -> PurgeBinaryLogs:
     if cursor.accept("TO"):
         return PurgeBinaryLogs(name, to_file=_string(cursor, "the name of a binlog file"))
     if cursor.accept("BEFORE"):
-        return PurgeBinaryLogs(name, before=_string(cursor, "a time in quotes"))
+        return PurgeBinaryLogs(name, before=_expression(cursor))
     raise cursor.stop("TO or BEFORE")
 
 
@@ -319,7 +341,7 @@ GRAMMARS: Final = (
     Grammar(
         ("PURGE BINARY LOGS", "PURGE MASTER LOGS"),
         _read_purge,
-        "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE 'time'}",
+        "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE time}, where time is an expression",
     ),
     Grammar(
         ("SHOW SLAVE HOSTS", "SHOW REPLICA HOSTS", "SHOW REPLICAS"),

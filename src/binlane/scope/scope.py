@@ -128,6 +128,10 @@ class Scope:
         """This scope with objects taken out of a list; those that are not in it make no change."""
         return self.with_list(which, self.objects(which) - set(map(self.as_listed, objects)))
 
+    def key(self, table: TableName) -> TableName:
+        """The name by which a table is found among others."""
+        return table.folded if self.ignores_case else table
+
     def as_listed(self, name: ScopeObject) -> ScopeObject:
         """The name by which the lists hold an object."""
         if not self.ignores_case:

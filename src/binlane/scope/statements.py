@@ -100,7 +100,7 @@ class FlushBinaryLogs:
 
 @dataclass(frozen=True, slots=True)
 class PurgeBinaryLogs:
-    """PURGE BINARY LOGS; either `to_file` or `before`, a time as the user wrote it, is given."""
+    """PURGE BINARY LOGS; either `to_file` or `before`, an expression in SQL, is given."""
 
     name: str | None = None
     to_file: str | None = None

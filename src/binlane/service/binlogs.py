@@ -16,8 +16,9 @@ from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
+from binlane.sql.table_links import NO_LINKS, TableLinks
 from binlane.store.binlog import Binlog
-from binlane.store.catalog import Activity
+from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.live import LiveBinlog
 from binlane.store.store import Store
 
@@ -113,6 +114,10 @@ class Binlogs:
         self.live(name)
         return self._loop.outputs[name]
 
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, oldest first; looks at the disk, from any thread."""
+        return self._loop.store.history()
+
     def counts(self, name: str) -> Counts:
         """What went into a binlog since this process began."""
         return self._loop.outputs[name].counts
@@ -153,7 +158,12 @@ class Binlogs:
         return self._loop.marks_failure
 
     async def create(
-        self, name: str, make: Callable[[int], Definition], *, done: Position
+        self,
+        name: str,
+        make: Callable[[int], Definition],
+        *,
+        done: Position,
+        links: TableLinks = NO_LINKS,
     ) -> Position:
         """As `Definitions.create`.
 
@@ -161,10 +171,15 @@ class Binlogs:
             StatementError: If it is there already, malformed, or the source was not reached yet.
             StoreError: If the disk cannot be written.
         """
-        return await self._do(self._definitions.create(name, make, done))
+        return await self._do(self._definitions.create(name, make, done, links))
 
     async def alter(
-        self, name: str, change: Callable[[Definition], Definition], *, done: Position
+        self,
+        name: str,
+        change: Callable[[Definition], Definition],
+        *,
+        done: Position,
+        links: TableLinks = NO_LINKS,
     ) -> Position:
         """As `Definitions.alter`.
 
@@ -172,7 +187,7 @@ class Binlogs:
             StatementError: If there is none of this name, or it is behind the source for too long.
             StoreError: If the disk cannot be written.
         """
-        return await self._do(self._definitions.alter(name, change, done))
+        return await self._do(self._definitions.alter(name, change, done, links))
 
     async def drop(self, name: str, *, if_exists: bool = False) -> bool:
         """As `Definitions.drop`.

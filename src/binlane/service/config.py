@@ -28,9 +28,9 @@ _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 KEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "": {"data_dir": "directory of the store; relative to the file"},
     "source": {
-        "url": "mariadb://user@host:port of the server whose log is captured",
+        "url": "mariadb:// or mysql://user@host:port of the server whose log is captured",
         "password_file": "file that holds the account's password",
-        "start": '"now", "oldest", a GTID position, or "file:position"',
+        "start": '"now", "oldest", a GTID position or set, or "file:position"',
         "server_id": "server id as a replica of the source; by default a number of its own",
         "heartbeat_period_s": "an idle source says that it lives this often",
         "timeout_s": "longest wait for a connection to the source",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from binlane.codec.control import IncidentEvent
@@ -20,6 +21,8 @@ from binlane.routing.routed_group import RoutedGroup
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Output
+from binlane.sql.table_links import TableLinks
+from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 
 SOURCE_TIMEOUT_S: Final = 10.0
@@ -48,7 +51,7 @@ class Definitions:
         self._loop = loop
 
     def create(
-        self, name: str, make: Callable[[int], Definition], done: Position
+        self, name: str, make: Callable[[int], Definition], done: Position, links: TableLinks
     ) -> Command[Position]:
         """Make a binlog.
 
@@ -59,6 +62,7 @@ class Definitions:
             name: Of the binlog.
             make: Gives the definition for a new log id.
             done: What the source had done when the statement came.
+            links: Between the source's tables at that time.
         """
 
         def execute(waited_s: float) -> Position | None:
@@ -82,6 +86,7 @@ class Definitions:
                 server_id=header.server_id,
                 timestamp=header.timestamp,
             )
+            _know(binlog, links, is_followed=False)
             output = loop.add_output(binlog)
             if has_come:
                 loop.attach(output, main)
@@ -92,7 +97,11 @@ class Definitions:
         return execute
 
     def alter(
-        self, name: str, change: Callable[[Definition], Definition], done: Position
+        self,
+        name: str,
+        change: Callable[[Definition], Definition],
+        done: Position,
+        links: TableLinks,
     ) -> Command[Position]:
         """Give a binlog another definition, made of the one that it has when this is executed.
 
@@ -103,6 +112,7 @@ class Definitions:
             name: Of the binlog.
             change: Gives the definition that follows from another one.
             done: What the source had done when the statement came.
+            links: Between the source's tables at that time.
         """
 
         def execute(waited_s: float) -> Position | None:
@@ -112,7 +122,10 @@ class Definitions:
                 if output.state.activity is Activity.STOPPED or waited_s > COMPLETE_TIMEOUT_S:
                     raise incomplete(output, done)
                 return None
+            before = output.binlog.definition.scope
             self._changing(output, lambda: self._loop.store.alter_binlog(definition))
+            is_followed = not before.is_unscoped and not definition.scope.is_unscoped
+            self._changing(output, lambda: _know(output.binlog, links, is_followed=is_followed))
             return output.binlog.position
 
         return execute
@@ -255,6 +268,23 @@ class Definitions:
         finally:
             if output.binlog.published is not before:
                 self._loop.tell(output)
+
+
+def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
+    """Have a binlog know of the source's tables, before it gets anything by its definition.
+
+    Args:
+        binlog: That has the definition.
+        links: Between tables, as the source answered.
+        is_followed: Whether the binlog followed the log's DDL up to here, and goes on to do so.
+    """
+    memory = binlog.memory
+    if not is_followed:
+        memory = memory.with_created(())
+    if not (is_followed and memory.links.is_complete and not links.is_complete):
+        memory = replace(memory, links=links)
+    binlog.remember(memory)
+    binlog.sync(force=True)
 
 
 def incomplete(output: Output, position: Position) -> StatementError:

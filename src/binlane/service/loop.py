@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import secrets
 import selectors
 import threading
@@ -41,6 +40,7 @@ _LOOK_AGAIN_S: Final = 0.1
 """How often a command that waits for something is looked at, at least."""
 
 _LONGEST_WAIT_S: Final = 60.0
+_TOGETHER_S: Final = 0.05
 _SERVER_ID_BASE: Final = 0x62000000
 _SERVER_ID_RANDOM: Final = 1 << 24
 
@@ -256,8 +256,8 @@ class RoutingLoop:
             output.since_s = time.time()
         output.failure = reason
         output.has_lost_trust |= not is_known
-        delay_s = output.backoff.next_delay_s(random.random())  # noqa: S311  # no secret
-        output.due_s = time.monotonic() + delay_s
+        # Without chance: those whose disk fails at once go on together, by one feed.
+        output.due_s = time.monotonic() + output.backoff.next_delay_s(0)
         self.detach(output)
 
     def note_activity(self, output: Output, activity: Activity, reason: str = "") -> None:
@@ -400,8 +400,15 @@ class RoutingLoop:
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
         now_s, ready = time.monotonic(), []
-        for output in self.outputs.values():
-            if output.is_stopped or output.due_s > now_s or self.feed_of(output) is not None:
+        waiting = [
+            output
+            for output in self.outputs.values()
+            if not output.is_stopped and self.feed_of(output) is None
+        ]
+        if not any(output.due_s <= now_s for output in waiting):
+            return
+        for output in waiting:
+            if output.due_s > now_s + _TOGETHER_S:
                 continue
             try:
                 if output.has_lost_trust or output.binlog.failure:

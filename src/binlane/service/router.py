@@ -189,6 +189,7 @@ class Router:
     @staticmethod
     def _write_large(output: Output, part: LargePart, large: LargeGroup) -> None:
         binlog = output.binlog
+        part.remember()
         if part.has_effect:
             if not binlog.room_bytes:
                 binlog.rotate(large.timestamp)

@@ -15,10 +15,10 @@ from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.scope.scope import Scope
 from binlane.sql.cursor import Stopped
-from binlane.sql.schema import ForeignKey
+from binlane.sql.schema import ForeignKey, Table
 from binlane.sql.sql_mode import quoting
 from binlane.sql.table_changes import created
-from binlane.sql.table_links import ACTING, TableLinks, acting
+from binlane.sql.table_links import ACTING, NO_LINKS, TableLinks, acting
 from binlane.sql.tokens import SqlSyntaxError
 
 Rows = Sequence[Sequence[str | None]]
@@ -29,8 +29,9 @@ _KEYS: Final = (
     "SELECT k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME, k.REFERENCED_TABLE_SCHEMA, "
     "k.REFERENCED_TABLE_NAME, r.DELETE_RULE, r.UPDATE_RULE, k.COLUMN_NAME, "
     "k.REFERENCED_COLUMN_NAME "
-    "FROM information_schema.REFERENTIAL_CONSTRAINTS r "
-    "JOIN information_schema.KEY_COLUMN_USAGE k ON k.CONSTRAINT_SCHEMA = r.CONSTRAINT_SCHEMA "
+    "FROM information_schema.KEY_COLUMN_USAGE k "
+    "LEFT JOIN information_schema.REFERENTIAL_CONSTRAINTS r "
+    "ON k.CONSTRAINT_SCHEMA = r.CONSTRAINT_SCHEMA "
     "AND k.CONSTRAINT_NAME = r.CONSTRAINT_NAME AND k.TABLE_NAME = r.TABLE_NAME "
     "WHERE k.REFERENCED_TABLE_NAME IS NOT NULL "
     "ORDER BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION"
@@ -86,6 +87,10 @@ class SourceLinks:
             )
 
 
+NO_SOURCE_LINKS: Final = SourceLinks(links=NO_LINKS, are_logged=False)
+"""Of a source that was not asked."""
+
+
 async def source_links(query: Query) -> SourceLinks:
     """Ask a source for the links between its tables.
 
@@ -95,27 +100,45 @@ async def source_links(query: Query) -> SourceLinks:
     Raises:
         StatementError: If the source refuses a question.
     """
-    keys = list(acting(_keys(await query(_KEYS))))
+    rows = await query(_KEYS)
+    keys = set(acting(_keys(row for row in rows if row[5] is not None)))
+    unknown: set[TableName] = set()
+    # MariaDB tells what keys do only to who may do more with a table than read it.
+    for name in sorted({_name(row) for row in rows if row[5] is None}):
+        table = await _defined(query, name)
+        keys |= set(acting(() if table is None else table.foreign_keys))
+        unknown |= {name} if table is None else set()
     unions: set[tuple[TableName, TableName]] = set()
-    for database, table in await query(_MERGES):
-        name = TableName(database or "", table or "")
-        unions |= {(name, child) for child in await _children(query, name)}
+    for row in await query(_MERGES):
+        name = _name(row)
+        # One that is broken cannot be written.
+        table = await _defined(query, name)
+        unions |= {(name, child) for child in (() if table is None else table.union)}
     sees_all = bool(await query(_SEES_ALL))
     by_innodb = await query(_BY_INNODB)
-    links = TableLinks(keys=frozenset(keys), unions=frozenset(unions), is_complete=sees_all)
+    links = TableLinks(
+        keys=frozenset(keys),
+        unions=frozenset(unions),
+        is_complete=sees_all,
+        unknown=frozenset(unknown),
+    )
     return SourceLinks(links=links, are_logged=bool(by_innodb) and by_innodb[0][1] == "OFF")
 
 
-async def _children(query: Query, name: TableName) -> Iterable[TableName]:
-    """The tables of a MERGE table; none if it is broken, and so cannot be written."""
+async def _defined(query: Query, name: TableName) -> Table | None:
+    """A table as the source defines it; None if that cannot be found out."""
     try:
         text = (await query(f"SHOW CREATE TABLE {name}"))[0][1] or ""
-        return created(name, text, engine="", charset=None, quoting=quoting(0)).union
+        return created(name, text, engine="INNODB", charset=None, quoting=quoting(0))
     except (StatementError, SqlSyntaxError, Stopped):
-        return ()
+        return None
 
 
-def _keys(rows: Rows) -> Iterator[ForeignKey]:
+def _name(row: Sequence[str | None]) -> TableName:
+    return TableName(row[0] or "", row[1] or "")
+
+
+def _keys(rows: Iterable[Sequence[str | None]]) -> Iterator[ForeignKey]:
     texts = [[cell or "" for cell in row] for row in rows]
     for fields, columns in groupby(texts, key=lambda row: row[:7]):
         database, table, name, parent_database, parent, on_delete, on_update = fields

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
-from binlane.errors import DefinitionError, StatementError
+from binlane.errors import DefinitionError
 from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
@@ -43,17 +44,22 @@ from binlane.scope import (
     parse_binlog_statement,
 )
 from binlane.scope.definition import Definition, DuplicateBinlogError
+from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.purging import evaluated_time, plan_before, plan_to
+from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
-from binlane.store.catalog import ScopeChange
+from binlane.store.catalog import Activity
+from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
 
-_NOT_SUPPORTED_YET: Final = 1235
+logger = logging.getLogger(__name__)
+
 _BAD_DATABASE: Final = 1049
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
 _BY_FILE: Final = MappingProxyType(
@@ -64,14 +70,27 @@ _BY_FILE: Final = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectedReplica:
-    """A replica whose dump is running."""
+    """A replica whose dump is running.
+
+    Attributes:
+        server_id: As it says.
+        peer: Its address.
+        user: Account that it logged in with.
+        binlog: Name of the binlog that it reads.
+        host: Its `report_host`, empty if it has none.
+        port: Its `report_port`, 0 if it has none.
+        uuid: Its `server_uuid`, empty if it has none.
+    """
 
     server_id: int
     peer: str
     user: str
     binlog: str
+    host: str = ""
+    port: int = 0
+    uuid: str = ""
 
 
 class Statements:
@@ -79,12 +98,10 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
-        history: Gives all changes of definitions; called in a thread.
     """
 
-    def __init__(self, binlogs: Binlogs, history: Callable[[], Sequence[ScopeChange]]) -> None:
+    def __init__(self, binlogs: Binlogs) -> None:
         self._binlogs = binlogs
-        self._history = history
         self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
@@ -196,8 +213,16 @@ class Statements:
     def _connected(
         self, session: SessionContext, request: DumpRequest, name: str
     ) -> Iterator[None]:
+        told = session.replica
+        uuids = (session.variables.get(each) for each in ("replica_uuid", "slave_uuid"))
         self._replicas[session.thread_id] = ConnectedReplica(
-            request.server_id, session.peer, session.user, name
+            server_id=request.server_id,
+            peer=session.peer,
+            user=session.user,
+            binlog=name,
+            host=told.host if told else "",
+            port=told.port if told else 0,
+            uuid=next((each for each in uuids if each), ""),
         )
         try:
             yield
@@ -215,15 +240,17 @@ class Statements:
         def make(log_id: int) -> Definition:
             return create(statement, log_id, ignores_case=ignores_case)
 
-        await _check_databases(session, make(1).scope)
+        scope = make(1).scope
+        await _check_databases(session, scope)
         done = await _source_position(session)
+        found = await _links(session, scope)
         try:
-            begin = await self._binlogs.create(statement.name, make, done=done)
+            begin = await self._binlogs.create(statement.name, make, done=done, links=found.links)
         except DuplicateBinlogError:
             if statement.if_not_exists:
                 return OkAnswer(info=f"binlog '{statement.name}' exists already")
             raise
-        return OkAnswer(info=f"effective after GTID {begin}")
+        return _effective(begin, statement.name, found.notes(scope))
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -255,23 +282,67 @@ class Statements:
         await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
         done = await _source_position(session)
+        found = await _links(session, preview.scope)
         begin = await self._binlogs.alter(
-            statement.name, lambda definition: alter(definition, statement), done=done
+            statement.name,
+            lambda definition: alter(definition, statement),
+            done=done,
+            links=found.links,
         )
-        return OkAnswer(info=f"effective after GTID {begin}")
+        return _effective(begin, statement.name, found.notes(preview.scope))
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         await session.require(Privilege.DEFINE)
-        if statement.to_file is None:
-            raise _not_supported("PURGE BINARY LOGS BEFORE", "use PURGE BINARY LOGS TO 'file'")
-        name = statement.name or statement.to_file.rpartition(".")[0]
-        await self._binlogs.purge(name, statement.to_file)
-        return OkAnswer()
+        if statement.to_file is not None:
+            name = statement.name or statement.to_file.rpartition(".")[0]
+            plans = [plan_to(self._binlogs.live(name), statement.to_file)]
+        else:
+            timestamp = await evaluated_time(session, statement.before or "")
+            names = self._chosen(statement.name)
+            plans = [plan_before(self._binlogs.live(name), timestamp) for name in names]
+        for plan in plans:
+            if plan.first is not None:
+                await self._binlogs.purge(plan.binlog, plan.first)
+        kept = [plan.warning for plan in plans if plan.warning]
+        return OkAnswer(info="; ".join(kept), warnings=len(kept))
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
-        del statement
         await session.require(Privilege.EVENTS)
-        raise _not_supported("SHOW BINLOG EVENTS", "binlane cat prints a binlog file")
+        if statement.file is None:
+            name = self._only_binlog()
+            file: BinlogFile | None = self._binlogs.get(name).published.oldest
+        else:
+            name = statement.file.rpartition(".")[0]
+            file = self._file(name, statement.file)
+        if file is None:
+            raise wrong(
+                "Could not find target log", hint="SHOW BINARY LOGS lists the files of all binlogs"
+            )
+        if file.ended is None:
+            await self._binlogs.wait_until_complete(
+                name, await _source_position(session), timeout_s=COMPLETE_TIMEOUT_S
+            )
+            file = self._file(name, file.name) or file
+        return await show_events(file, statement)
+
+    def _only_binlog(self) -> str:
+        """The binlog that a statement means that names none."""
+        names = self._binlogs.names
+        if len(names) == 1:
+            return names[0]
+        listed = ", ".join(f"'{name}'" for name in names)
+        raise wrong(
+            f"which binlog is not said; the binlogs are {listed}"
+            if names
+            else "there are no binlogs",
+            hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
+        )
+
+    def _file(self, name: str, file: str) -> BinlogFile | None:
+        if name not in self._binlogs.names:
+            return None
+        files = self._binlogs.get(name).published.files
+        return next((each for each in files if each.name == file), None)
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
@@ -301,17 +372,14 @@ class Statements:
         await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
-            await self._wait_until_complete(session, name)
+            await self._wait_until_complete(session, name, is_named=statement.name is not None)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
             lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE))
-            position = await asyncio.to_thread(_status_position, binlog)
-            row = (binlog.end.file, str(position), *lists, str(binlog.position))
-            rows.append(row)
-        columns: tuple[ColumnDefinition | str, ...] = (
-            *("File", ColumnDefinition.integer("Position"), "Binlog_Do_DB", "Binlog_Ignore_DB"),
-            "Executed_Gtid_Set",
-        )
+            at = await asyncio.to_thread(_status_position, binlog)
+            rows.append((binlog.end.file, str(at), *lists, str(binlog.position)))
+        position = ColumnDefinition.integer("Position")
+        columns = ("File", position, "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set")
         count = len(columns) if flavor_of(session.server_version) is Flavor.MYSQL else -1
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
@@ -319,7 +387,7 @@ class Statements:
         await session.require(Privilege.MONITOR)
         rows = []
         for name in self._chosen(statement.name):
-            await self._wait_until_complete(session, name)
+            await self._wait_until_complete(session, name, is_named=statement.name is not None)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
         columns = ("Log_name", ColumnDefinition.integer("File_size"), "Encrypted")
@@ -329,15 +397,29 @@ class Statements:
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
         await session.require(Privilege.REPLICAS)
+        found = await session.query_source("SELECT @@GLOBAL.server_id")
+        source_id = found.texts()[0][0]
         rows = [
-            (str(replica.server_id), replica.peer, replica.user, replica.binlog)
+            (
+                *(replica.server_id, replica.host or replica.peer, replica.port, source_id),
+                *(replica.uuid, replica.user, replica.binlog),
+            )
             for replica in self._replicas.values()
         ]
-        return RowsAnswer((ColumnDefinition.integer("Server_id"), "Host", "User", "Binlog"), rows)
+        is_mysql = flavor_of(session.server_version) is Flavor.MYSQL
+        numbers = (
+            ("Server_Id", "Port", "Source_Id") if is_mysql else ("Server_id", "Port", "Master_id")
+        )
+        server_id, port, source = map(ColumnDefinition.integer, numbers)
+        columns = (server_id, "Host", port, source, "Replica_UUID", "User", "Binlog")
+        if is_mysql:
+            return RowsAnswer(columns, rows)
+        # MariaDB's has no UUIDs.
+        return RowsAnswer((*columns[:4], *columns[5:]), [(*row[:4], *row[5:]) for row in rows])
 
     async def _snapshot(self) -> Snapshot:
         """The rows of the system tables."""
-        history = await asyncio.to_thread(self._history)
+        history = await asyncio.to_thread(self._binlogs.history)
         facts = []
         for name in self._binlogs.names:
             binlog = self._binlogs.get(name)
@@ -354,7 +436,7 @@ class Statements:
         replicas = [
             ReplicaFacts(
                 server_id=replica.server_id,
-                host=replica.peer,
+                host=replica.host or replica.peer,
                 user=replica.user,
                 binlog=replica.binlog,
                 connection_id=thread_id,
@@ -367,15 +449,18 @@ class Statements:
         """One binlog by its name, or all of them."""
         return self._binlogs.names if name is None else (self._binlogs.get(name).name,)
 
-    async def _wait_until_complete(self, session: SessionContext, name: str) -> None:
+    async def _wait_until_complete(
+        self, session: SessionContext, name: str, *, is_named: bool = True
+    ) -> None:
         """Wait until the binlog holds all that the source has done by now.
 
-        A position that was read after FLUSH TABLES WITH READ LOCK then overlaps nothing.
+        A position that was read after FLUSH TABLES WITH READ LOCK then overlaps nothing. Among all
+        binlogs one that is stopped is shown as it stands.
         """
         position = await _source_position(session)
         if not await self._binlogs.wait_until_complete(
             name, position, timeout_s=COMPLETE_TIMEOUT_S
-        ):
+        ) and (is_named or self._binlogs.state(name).activity is not Activity.STOPPED):
             raise incomplete(self._binlogs.output(name), position)
 
 
@@ -403,6 +488,26 @@ async def _check_databases(session: SessionContext, scope: Scope) -> None:
         )
 
 
+async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
+    """Which of the source's tables change others without logging it, as far as this account sees."""
+    if scope.is_unscoped:
+        return NO_SOURCE_LINKS
+
+    async def query(statement: str) -> Rows:
+        return (await session.query_source(statement)).texts()
+
+    found = await source_links(query)
+    return replace(found, links=found.links.folded) if scope.ignores_case else found
+
+
+def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
+    """The answer to a definition that holds."""
+    for note in notes:
+        logger.warning("binlog %s: %s", name, note)
+    info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
+    return OkAnswer(info=info, warnings=len(notes))
+
+
 async def _ignores_case(session: SessionContext) -> bool:
     """Whether the source takes names that differ in case alone for one."""
     found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
@@ -413,12 +518,3 @@ async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
     flavor = flavor_of(session.server_version)
     found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
     return parse_position(found.texts()[0][0] or "", flavor.value)
-
-
-def _not_supported(what: str, hint: str) -> StatementError:
-    return StatementError(
-        f"This version of binlane doesn't yet support '{what}'",
-        errno=_NOT_SUPPORTED_YET,
-        sqlstate="42000",
-        hint=hint,
-    )

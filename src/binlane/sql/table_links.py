@@ -56,6 +56,19 @@ class TableLinks:
     is_complete: bool = False
     unknown: frozenset[TableName] = field(default=frozenset())
 
+    @property
+    def folded(self) -> Self:
+        """The same with all names in lower case, for a source that does not tell case apart."""
+        return replace(
+            self,
+            keys=frozenset(
+                replace(key, table=key.table.folded, parent=key.parent.folded) for key in self.keys
+            ),
+            unions=frozenset((merge.folded, child.folded) for merge, child in self.unions),
+            known=frozenset(table.folded for table in self.known),
+            unknown=frozenset(table.folded for table in self.unknown),
+        )
+
     def knows(self, table: TableName) -> bool:
         """Whether a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from binlane.store.binlog import Published
@@ -41,6 +44,7 @@ class LiveBinlog:
         self.is_dropped = False
         self.is_ending = False
         self._waiting: set[asyncio.Future[None]] = set()
+        self._read: Counter[str] = Counter()
 
     @property
     def name(self) -> str:
@@ -51,6 +55,21 @@ class LiveBinlog:
     def published(self) -> Published:
         """What may be read of it now."""
         return self.binlog.published
+
+    @property
+    def files_read(self) -> frozenset[str]:
+        """The files that somebody reads."""
+        return frozenset(self._read)
+
+    @contextmanager
+    def reading(self, file: str) -> Iterator[None]:
+        """Note that somebody reads a file."""
+        self._read[file] += 1
+        try:
+            yield
+        finally:
+            self._read[file] -= 1
+            self._read += Counter()  # those of 0 are gone
 
     def changed(self) -> bool:
         """Note that end, watermark or files have changed; whether somebody is to be woken.

@@ -114,7 +114,8 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     reached = _Reached(mark.end.position, mark.position, mark.clock, mark.prepared)
     if mark.end.file != names[-1]:
         position = head.begin.union(mark.position)
-        reached = _Reached(head.size_bytes, position, mark.clock, mark.prepared)
+        before = _behind_mark(directory, names[names.index(mark.end.file) : -1], reached)
+        reached = _Reached(head.size_bytes, position, before.clock, before.prepared)
     if path.stat().st_size > reached.end:
         reached = _recover_tail(path, head.format_description.format, reached, disk)
     file = disk.open(path)
@@ -252,6 +253,36 @@ def _check_mark(directory: Path, names: list[str], present: set[str], mark: Mark
             path=str(path),
             hint=_RESTORE_HINT,
         )
+
+
+def _behind_mark(directory: Path, names: list[str], reached: _Reached) -> _Reached:
+    """How far closed files go that were written behind a mark.
+
+    What they prepare no other file tells: forgotten, its XA COMMIT would be left out.
+
+    Args:
+        directory: Of the binlog.
+        names: The file of the mark and those behind it, but for the last.
+        reached: The mark.
+
+    Raises:
+        CorruptStoreError: If one is damaged; each was forced to disk before the next began.
+    """
+    for number, name in enumerate(names):
+        path = directory / name
+        head = read_head(path)
+        position = head.size_bytes if number else reached.end
+        format_ = head.format_description.format
+        try:
+            for event, _ in whole_groups(path, position=position, format_=format_):
+                reached = reached.behind(event, format_)
+        except CodecError as error:
+            raise CorruptStoreError(
+                f"an event of a file that is closed is damaged: {error}",
+                path=str(path),
+                hint=_RESTORE_HINT,
+            ) from error
+    return reached
 
 
 def _recover_tail(path: Path, format_: Format, whole: _Reached, disk: Disk) -> _Reached:

@@ -385,3 +385,35 @@ def _conversation(cuts: Sequence[int]) -> list[bytes]:
 @given(st.lists(st.integers(min_value=0), max_size=8))
 def test_any_pieces_give_the_same_conversation(cuts: list[int]) -> None:
     assert _conversation(cuts) == _conversation([])
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_rows_in_parts_are_numbered_on(*, fails: bool) -> None:
+    relay = _relay()
+    relay.from_client(_query("SHOW BINLOGS"))
+    relay.take_to_source()
+    sent = b""
+    relay.begin_rows([ColumnDefinition(name="Name")])
+    for part in range(3):
+        relay.rows([(f"{part}-{number}",) for number in range(200)])
+        sent += relay.take_to_client()
+    assert relay.question is not None
+    if fails:
+        relay.refuse(StatementError("no more"))
+    else:
+        relay.end_rows()
+    sent += relay.take_to_client()
+    packets = PacketSplitter().feed(sent)
+    assert [packet.sequence for packet in packets] == [n % 256 for n in range(1, 1 + len(packets))]
+    whole = encode_result_set(
+        [ColumnDefinition(name="Name")],
+        [(f"{part}-{number}",) for part in range(3) for number in range(200)],
+        capabilities=relay.capabilities,
+    )
+    assert [packet.payload for packet in packets][:-1] == whole[:-1]
+    assert (packets[-1].payload[0] == 0xFF) is fails
+    assert relay.question is None
+    relay.from_client(_query("SHOW BINLOGS"))
+    relay.take_to_client()
+    relay.answer(OkAnswer())
+    assert relay.take_to_client()[3] == 1

@@ -90,7 +90,14 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
         ("FLUSH BINARY LOGS", FlushBinaryLogs()),
         ("FLUSH LOCAL BINARY LOGS 'b'", FlushBinaryLogs("b")),
         ("PURGE BINARY LOGS TO 'b.000002'", PurgeBinaryLogs(to_file="b.000002")),
-        ("PURGE MASTER LOGS FOR b BEFORE '2030-01-01'", PurgeBinaryLogs("b", before="2030-01-01")),
+        (
+            "PURGE MASTER LOGS FOR b BEFORE '2030-01-01'",
+            PurgeBinaryLogs("b", before="'2030-01-01'"),
+        ),
+        (
+            "PURGE BINARY LOGS BEFORE NOW() - /* c */INTERVAL 3 DAY;",
+            PurgeBinaryLogs(before="NOW() - INTERVAL 3 DAY"),
+        ),
         ("SHOW SLAVE HOSTS", ShowReplicas()),
         ("SHOW REPLICA HOSTS", ShowReplicas()),
         ("SHOW REPLICAS", ShowReplicas()),
@@ -150,7 +157,8 @@ def test_not_ours(text: str) -> None:
         ("SHOW BINLOG EVENTS FROM x", "x", "a number"),
         ("SHOW BINLOG EVENTS IN x", "x", "the name of a binlog file"),
         ("PURGE BINARY LOGS", "", "TO or BEFORE"),
-        ("PURGE BINARY LOGS BEFORE NOW()", "NOW()", "a time in quotes"),
+        ("PURGE BINARY LOGS BEFORE ;", ";", "a time"),
+        ("PURGE BINARY LOGS BEFORE 1; DROP TABLE t", "DROP TABLE t", "the end of the statement"),
         ("CREATE BINLOG 'b", "'b", "the quotes to end"),
     ],
 )

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from binlane.errors import CorruptStoreError
+from binlane.grouping.xa import prepared_by
 from binlane.positions import Gtid, GtidPosition
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Catalog
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify
-from tests.groups import add, create, kill, sequences, stored, transaction
+from tests.groups import TIMESTAMP, add, create, kill, real_groups, sequences, stored, transaction
 
 RARE_MARKS = StoreSettings(max_binlog_size_bytes=4096, watermark_interval_s=3600)
 GROUPS = [transaction(n, size=400) for n in range(1, 13)]
@@ -172,3 +174,16 @@ def test_a_watermark_ahead_of_the_files_survives(tmp_path: Path) -> None:
     kill(store)
     with Store.open(tmp_path) as store:
         assert store.binlogs["orders"].position == position == GtidPosition.parse("0-1-7")
+
+
+def test_what_was_prepared_in_a_file_before_the_last_is_known(tmp_path: Path) -> None:
+    prepared, *_ = (g for g in real_groups("md1011_xa") if prepared_by(g.events[-1]))
+    xid = prepared_by(prepared.events[-1])
+    store = Store.open(tmp_path, RARE_MARKS)
+    binlog = create(store)
+    add(binlog, [replace(prepared, prepares=xid)])
+    binlog.rotate(TIMESTAMP)
+    kill(store)
+    with Store.open(tmp_path, RARE_MARKS) as store:
+        assert len(store.binlogs["orders"].files()) == 2
+        assert store.binlogs["orders"].prepared == binlog.prepared == {xid}

@@ -201,18 +201,36 @@ def encode_result_set(
         extended: MariaDB's own among them.
         status: Of the session.
     """
+    return [
+        *encode_heads(columns, capabilities=capabilities, extended=extended, status=status),
+        *map(encode_row, rows),
+        encode_end_of_rows(capabilities=capabilities, status=status),
+    ]
+
+
+def encode_heads(
+    columns: Sequence[ColumnDefinition],
+    *,
+    capabilities: Capability,
+    extended: ExtendedCapability = NO_EXTENSIONS,
+    status: ServerStatus = ServerStatus.AUTOCOMMIT,
+) -> list[bytes]:
+    """What stands before the rows of a text result set; arguments as `encode_result_set`."""
     caches = ExtendedCapability.CACHE_METADATA in extended
-    deprecates_eof = Capability.DEPRECATE_EOF in capabilities
     payloads = [encode_packed_int(len(columns)) + (b"\x01" if caches else b"")]
     payloads += [column.encode(extended) for column in columns]
-    if not deprecates_eof:
-        payloads.append(EofPacket(status=status).encode())
-    payloads += map(encode_row, rows)
-    if deprecates_eof:
-        payloads.append(OkPacket(status=status, ends_rows=True).encode(capabilities))
-    else:
+    if Capability.DEPRECATE_EOF not in capabilities:
         payloads.append(EofPacket(status=status).encode())
     return payloads
+
+
+def encode_end_of_rows(
+    *, capabilities: Capability, status: ServerStatus = ServerStatus.AUTOCOMMIT
+) -> bytes:
+    """What stands behind the rows of a text result set; arguments as `encode_result_set`."""
+    if Capability.DEPRECATE_EOF in capabilities:
+        return OkPacket(status=status, ends_rows=True).encode(capabilities)
+    return EofPacket(status=status).encode()
 
 
 class ReplyReader:

@@ -14,18 +14,12 @@ from typing import Any, Final
 import pymysql
 
 from binlane.errors import PeerError
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.service.demo.dialect import Dialect
+from binlane.service.private_server import PrivateServer
 
 ADMIN, ADMIN_PASSWORD = "binlane", "demo-binlane"  # an account of a private server
 REPLICA, REPLICA_PASSWORD = "replica", "demo-replica"  # as above
 CHARACTER_SET: Final = "CHARACTER SET utf8mb4"
-_ACCOUNTS: Final = (
-    f"CREATE USER {ADMIN}@'%' IDENTIFIED BY '{ADMIN_PASSWORD}'",
-    f"GRANT SELECT, REPLICATION SLAVE, BINLOG ADMIN, BINLOG MONITOR ON *.* TO {ADMIN}@'%'",
-    f"CREATE USER {REPLICA}@'%' IDENTIFIED BY '{REPLICA_PASSWORD}'",
-    f"GRANT REPLICATION SLAVE ON *.* TO {REPLICA}@'%'",
-)
-_REPLICA_OPTIONS: Final = ("--server-id=20", "--log-bin=binlog", "--log-slave-updates=ON")
 _READY_TIMEOUT_S: Final = 30.0
 _STOP_TIMEOUT_S: Final = 15.0
 
@@ -35,14 +29,18 @@ class Stage:
 
     Attributes:
         directory: Holds the data and logs of all processes.
+        dialect: Which servers they are.
         source: The server whose log is captured.
         replica: The server that reads the binlog `orders`.
         port: Where `binlane serve` listens.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, dialect: Dialect) -> None:
         self.directory = directory
-        self.source = PrivateServer.start(directory, name="source", options=SOURCE_OPTIONS)
+        self.dialect = dialect
+        self.source = PrivateServer.start(
+            directory, name="source", options=dialect.source_options, program=dialect.program
+        )
         self.replica: PrivateServer | None = None
         self.port = 0
         self._serve: subprocess.Popen[bytes] | None = None
@@ -68,7 +66,12 @@ class Stage:
         with closing(self.connect_source()) as connection, connection.cursor() as cursor:
             for statement in (
                 *(f"CREATE DATABASE {name} {CHARACTER_SET}" for name in databases),
-                *_ACCOUNTS,
+                *self.dialect.accounts(
+                    admin=ADMIN,
+                    admin_password=ADMIN_PASSWORD,
+                    user=REPLICA,
+                    password=REPLICA_PASSWORD,
+                ),
             ):
                 cursor.execute(statement)
 
@@ -86,7 +89,7 @@ class Stage:
         config.write_text(
             f'data_dir = "{self.data_dir}"\n'
             "[source]\n"
-            f'url = "mariadb://{ADMIN}@{self.source.host}:{self.source.port}"\n'
+            f'url = "{self.source.url.replace("root", ADMIN)}"\n'
             'password_file = "secret"\n'
             "[listen]\nport = 0\n"
             '[binlog]\nmax_binlog_size = "256K"\n',
@@ -109,7 +112,12 @@ class Stage:
 
     def start_replica(self) -> PrivateServer:
         """Start the server that will be the replica."""
-        self.replica = PrivateServer.start(self.directory, name="replica", options=_REPLICA_OPTIONS)
+        self.replica = PrivateServer.start(
+            self.directory,
+            name="replica",
+            options=self.dialect.replica_options,
+            program=self.dialect.program,
+        )
         return self.replica
 
     def connect_source(self) -> pymysql.Connection[Any]:
@@ -154,9 +162,9 @@ class Stage:
         return time.monotonic() - begin
 
     def close(self) -> None:
-        """Stop everything, the last started first."""
+        """End everything, the last started first; nobody needs the servers' data any more."""
         if self.replica is not None:
-            self.replica.stop()
+            self.replica.kill()
         if self._serve is not None and self._serve.poll() is None:
             self._serve.terminate()
             try:
@@ -164,7 +172,7 @@ class Stage:
             except subprocess.TimeoutExpired:
                 self._serve.kill()
                 self._serve.wait()
-        self.source.stop()
+        self.source.kill()
 
 
 def tail(path: Path, lines: int = 8) -> str:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from binlane.codec.columns import decode_rows
 from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
 from binlane.grouping.table_maps import rows_with_tables
+from binlane.positions import AnyGtid
 from binlane.service.demo.compare import delta_rows, server_rows
 from binlane.service.demo.shop import DATABASES, SECRET, TABLES, Shop
 from binlane.service.demo.stage import CHARACTER_SET, REPLICA, REPLICA_PASSWORD, Stage
@@ -39,6 +39,7 @@ _CATCH_UP_TIMEOUT_S: Final = 120.0
 _CAT_TIMEOUT_S: Final = 120.0
 _CAT_LINES: Final = 30
 _CAT_WIDTH: Final = 72
+_BEGINS: Final = ("START TRANSACTION", "BEGIN")
 _EVENT_PLACE: Final = re.compile(r" server id .*? CRC32 0x[0-9a-f]+ *")
 
 
@@ -137,25 +138,27 @@ class Story:
 
     def live(self) -> Iterator[Check]:
         """The replica starts, then the shop opens and trades."""
+        dialect = self._stage.dialect
         self._stage.start_replica()
         with closing(self._stage.connect_replica()) as connection:
             # LOG(shop.orders, …) names tables: their database is the replica's to have.
             _query(connection, f"CREATE DATABASE shop {CHARACTER_SET}")
-            change = (
-                f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={self._stage.port}, "
-                f"MASTER_USER='{REPLICA}', MASTER_PASSWORD='{REPLICA_PASSWORD}', "
-                "MASTER_LOG_FILE='orders.000001', MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1"
+            change = dialect.follow(
+                port=self._stage.port,
+                user=REPLICA,
+                password=REPLICA_PASSWORD,
+                file="orders.000001",
             )
-            self._voice.say(
-                "replica> CHANGE MASTER TO … MASTER_LOG_FILE='orders.000001'; START SLAVE;"
-            )
+            begin, end = change.index(" TO "), change.index("_LOG_FILE")
+            named = change[change.rindex(" ", 0, end) + 1 :].partition(",")[0]
+            self._voice.say(f"replica> {change[:begin]} TO … {named}; {dialect.start};")
             _query(connection, change)
-            _query(connection, "START SLAVE")
+            _query(connection, dialect.start)
         self._shop.open()
-        begin = time.monotonic()
+        began = time.monotonic()
         for done in self._shop.run(sessions=self._sessions, transactions=self._transactions):
             self._voice.progress(f"{done} transactions by {self._sessions} sessions")
-        seconds = time.monotonic() - begin
+        seconds = time.monotonic() - began
         tally = self._shop.tally
         self._wait_for_binlogs()
         yield Check(
@@ -167,7 +170,8 @@ class Story:
     def _wait_for_binlogs(self) -> None:
         """Wait until every binlog is complete up to the source, and note how long each took."""
         with closing(self._stage.connect_source()) as connection:
-            position = _query(connection, "SELECT @@gtid_binlog_pos")[0][0]
+            dialect = self._stage.dialect
+            position = dialect.position(_query(connection, dialect.done)[0][0])
         with closing(self._stage.connect_binlane()) as connection:
             for name in ("orders", "analytics"):
 
@@ -184,13 +188,14 @@ class Story:
     def compare_replica(self) -> Iterator[Check]:
         """Caught up, equal in scope, nothing else there."""
         last = _last_gtid(self._stage.data_dir, "orders")
+        dialect = self._stage.dialect
 
         def has_caught_up() -> bool:
             with closing(self._stage.connect_replica()) as connection:
-                status = _status(connection)
+                status = _status(connection, dialect.status)
                 if status["Last_SQL_Error"] or status["Last_IO_Error"]:
                     raise AssertionError(status["Last_SQL_Error"] or status["Last_IO_Error"])
-                return bool(_query(connection, "SELECT @@gtid_slave_pos")[0][0] == last)
+                return dialect.has_applied(_query(connection, dialect.replicated)[0][0], last)
 
         try:
             self._stage.wait_for(
@@ -255,8 +260,8 @@ class Story:
         """Show the first groups with rows, without what only a client that runs the text needs."""
         self._voice.say(f"$ binlane cat -v {path.name}   (some of it)")
         lines = self._binlane("cat", "-v", str(path)).stdout.splitlines()
-        told = [line for line in lines if line.startswith(("#", "COMMIT", "START TRANSACTION"))]
-        first = next((i for i, line in enumerate(told) if line.startswith("START")), 0)
+        told = [line for line in lines if line.startswith(("#", "COMMIT", *_BEGINS))]
+        first = next((i for i, line in enumerate(told) if line.startswith(_BEGINS)), 1)
         for line in told[first - 1 : first + _CAT_LINES]:
             self._voice.say(f"  {_without_place(line)[:_CAT_WIDTH]}")
 
@@ -276,7 +281,7 @@ class Story:
             groups += not group.is_control
             events += len(group.events)
             for _, body, table_map in rows_with_tables(group.events, file=group.file):
-                columns = table_columns(table_map, flavor=Flavor.MARIADB)
+                columns = table_columns(table_map, flavor=self._stage.dialect.flavor)
                 rows += sum(1 for _ in decode_rows(body, columns))
         size = sum(file.size_bytes for file in files)
         return BinlogFigures(
@@ -336,15 +341,15 @@ def _query(connection: pymysql.Connection[Any], statement: str) -> list[tuple[An
         return list(cursor.fetchall())
 
 
-def _status(connection: pymysql.Connection[Any]) -> dict[str, Any]:
+def _status(connection: pymysql.Connection[Any], statement: str) -> dict[str, Any]:
     with connection.cursor() as cursor:
-        cursor.execute("SHOW SLAVE STATUS")
+        cursor.execute(statement)
         names = [column[0] for column in cursor.description or ()]
         return dict(zip(names, cursor.fetchone() or (), strict=True))
 
 
-def _last_gtid(data_dir: Path, name: str) -> str:
+def _last_gtid(data_dir: Path, name: str) -> AnyGtid:
     """The last GTID in a binlog's files: where its replica has to be."""
     paths = [Path(file.path) for file in StoreReader(data_dir).files(name)]
     gtids = [group.gtid for group in read_groups(paths) if group.gtid is not None]
-    return str(gtids[-1])
+    return gtids[-1]

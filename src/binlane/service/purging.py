@@ -1,0 +1,87 @@
+"""PURGE BINARY LOGS: which files go, and which stay since somebody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.errors import DefinitionError, StatementError
+from binlane.gateway.handler import SessionContext
+from binlane.store.files import BinlogFile
+from binlane.store.live import LiveBinlog
+from binlane.store.purging import ended_before
+
+_UNKNOWN_TARGET_BINLOG: Final = 1373
+_WRONG_TIME: Final = 1292
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgePlan:
+    """What becomes of one binlog's files.
+
+    Attributes:
+        binlog: Its name.
+        first: The first file that stays; None if all stay.
+        warning: Why more stay than was asked; empty if not.
+    """
+
+    binlog: str
+    first: str | None = None
+    warning: str = ""
+
+
+def plan_to(live: LiveBinlog, file: str) -> PurgePlan:
+    """Purge the files before one of them.
+
+    Raises:
+        DefinitionError: If it is none of the binlog's.
+    """
+    files = live.published.files
+    names = [each.name for each in files]
+    if file not in names:
+        raise DefinitionError(
+            f"Target log not found in binlog index: '{file}'",
+            errno=_UNKNOWN_TARGET_BINLOG,
+            hint=f"SHOW BINARY LOGS FOR '{live.name}' lists the files",
+        )
+    return _plan(live, files, names.index(file))
+
+
+def plan_before(live: LiveBinlog, timestamp: float) -> PurgePlan:
+    """Purge the files that ended before a time, in seconds since 1970."""
+    published = live.published
+    return _plan(live, published.files, ended_before(published.closed, timestamp))
+
+
+def _plan(live: LiveBinlog, files: Sequence[BinlogFile], wanted: int) -> PurgePlan:
+    """Purge so many files, up to the first that is read: whoever reads it wants the next, too."""
+    names = [file.name for file in files]
+    count = next((n for n, name in enumerate(names[:wanted]) if name in live.files_read), wanted)
+    warning = ""
+    if count < wanted:
+        warning = (
+            f"file {names[count]} was not purged because it was being read, purged only {count} out "
+            f"of {wanted} files"
+        )
+    return PurgePlan(binlog=live.name, first=names[count] if count else None, warning=warning)
+
+
+async def evaluated_time(session: SessionContext, expression: str) -> float:
+    """What the source makes of an expression, in seconds since 1970.
+
+    Raises:
+        StatementError: If it is no time.
+    """
+    found = await session.query_source(f"SELECT UNIX_TIMESTAMP({expression})")
+    cells = [cell for row in found.texts() for cell in row]
+    # An invalid time is 0, with a warning of which a purge must not make nothing.
+    if len(cells) != 1 or not cells[0] or not float(cells[0]):
+        raise StatementError(
+            f"Incorrect DATETIME value: {expression}",
+            errno=_WRONG_TIME,
+            sqlstate="22007",
+            hint="a time such as '2026-11-22 10:00:00' or NOW() - INTERVAL 3 DAY, in the session's "
+            "time zone",
+        )
+    return float(cells[0])
