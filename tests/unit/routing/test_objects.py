@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,15 @@ def test_no_replica_reads_a_view_that_is_left_out() -> None:
 def test_who_wrote_a_body_may_have_meant_the_default_database(statement: str) -> None:
     assert run(DATABASE, statement, database="crm") == [None]
     assert run(DATABASE, statement, database="shop") == [statement]
+
+
+def test_a_server_may_not_tell_case_apart() -> None:
+    scope = replace(scope_of(DATABASE), ignores_case=True)
+    logged = LoggedStatement(text=SECRET_VIEW, database="Shop", sql_mode=0)
+    memory = judge_statement(logged, scope, NOTHING).memory
+    drop = replace(logged, text="DROP VIEW SHOP.V, SHOP.W")
+    verdict = judge_statement(drop, scope, memory).verdict
+    assert verdict == Rewrite("DROP VIEW IF EXISTS `shop`.`w`")
 
 
 def test_memory_is_of_the_tables_in_scope() -> None:
