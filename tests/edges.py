@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from binlane.kernels.load import is_compiled
 from binlane.route.job import Report
@@ -16,7 +17,13 @@ from tests.replay import binlane
 from tests.routed_files import outputs, routed
 from tests.servers import connect, execute, mysql_program
 
-PATHS = (True, False) if is_compiled(("route", "scan")) else (False,)
+# What `route` is told for each way of its own: by kernels, by reading groups twice, by reference.
+_WAYS: Final[dict[str, dict[str, Any]]] = {
+    "reference": {"uses_kernels": False},
+    "spans": {},
+    "large": {"window_bytes": 64, "held_bytes_max": 200},
+}
+PATHS = tuple(_WAYS) if is_compiled(("route", "scan")) else ("reference",)
 _INCIDENT = re.compile(r".*?:(?P<position>[0-9]+): \S+( GTID)?: (?P<reason>.*)")
 
 
@@ -63,19 +70,13 @@ class Recording:
 
     def reports(self, *scopes: str, links: TableLinks = NO_LINKS) -> Report:
         """Route the file by each path, which must come to the same."""
-        for fast in PATHS:
-            shutil.rmtree(self.path.parent / f"fast-{fast}", ignore_errors=True)
-        reports = [
-            routed(
-                (str(self.path),),
-                self.path.parent / f"fast-{fast}",
-                *scopes,
-                uses_kernels=fast,
-                links=links,
-            )
-            for fast in PATHS
-        ]
-        made = [outputs(self.path.parent / f"fast-{fast}") for fast in PATHS]
+        directories = [self.path.parent / way for way in PATHS]
+        reports = []
+        for way, directory in zip(PATHS, directories, strict=True):
+            shutil.rmtree(directory, ignore_errors=True)
+            options = {**_WAYS[way], "links": links}
+            reports.append(routed((str(self.path),), directory, *scopes, **options))
+        made = list(map(outputs, directories))
         assert all(one == made[0] for one in made)
         assert all(one.counts == reports[0].counts for one in reports)
         assert all(report.fault is None for report in reports)

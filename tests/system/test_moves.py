@@ -78,10 +78,11 @@ def check_replayed(
     report = recording.reports("LOG(shop)", "LOG(shop, crm)")
     assert recording.incidents(report) == {}
     assert recording.incidents(report, "b2") == {}
-    for fast in PATHS:
-        out = str(directory / f"fast-{fast}")
-        assert binlane("verify", out, "--against", str(recording.path)) == b""
-    assert replayed(directory / f"fast-{PATHS[0]}", "b1", replica) == []
+    out = directory / PATHS[0]
+    assert binlane("verify", str(out), "--against", str(recording.path)) == b""
+    # Other tests' tables, which the setup drops.
+    execute(replica, "CREATE DATABASE IF NOT EXISTS shop")
+    assert replayed(out, "b1", replica) == []
     assert contents(replica, "shop") == contents(source, "shop")
     assert all(database != "crm" for (database,) in execute(replica, "SHOW DATABASES"))
 
@@ -100,7 +101,6 @@ def test_moves_on_mariadb(
     replica = servers.start("replica", ())
     (tmp_path / "partitions").mkdir()
     check_replayed(mariadb_server, replica, MOVES + SWAP, tmp_path)
-    execute(replica, "DROP DATABASE shop")
     check_replayed(mariadb_server, replica, CONVERTED, tmp_path / "partitions")
 
 

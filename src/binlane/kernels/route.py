@@ -373,9 +373,11 @@ def _end_statement(
 
 
 @register_jitable
-def _is_write(type_code: int) -> bool:
-    """Whether rows of a type are all new."""
-    return type_code in (23, 30, 166, 169)
+def _may_cascade(type_code: int, bits: int) -> bool:
+    """Whether rows of a type, of a table with these bits, may change others in scope."""
+    if type_code in (25, 32, 168, 171):
+        return bits & lay.PARENT != 0
+    return type_code in (24, 31, 39, 167, 170) and bits & lay.UPDATED_PARENT != 0
 
 
 @register_jitable
@@ -428,8 +430,8 @@ def _plan(
                     outside = 1
                 if keep[number] & lay.MERGE:
                     return -1
-                may_cascade = keep[number] & lay.PARENT and not flags & _NOT_CASCADED
-                if may_cascade and not _is_write(events[EVENT_TYPE, event]):
+                may_cascade = _may_cascade(events[EVENT_TYPE, event], keep[number])
+                if may_cascade and not flags & _NOT_CASCADED:
                     return -1
             if flags & _STATEMENT_END:
                 if outside and _has_lone_map(events, start, event + 1, roles, keep):

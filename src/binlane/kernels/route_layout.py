@@ -8,11 +8,13 @@ from typing import Final
 KEEP: Final = 1
 """It has its rows."""
 PARENT: Final = 2
-"""Rows that go or change may change others in scope, which the reference finds out."""
+"""Rows that go may change others in scope, which the reference finds out."""
 MERGE: Final = 4
 """Any rows may."""
 UNKNOWN: Final = 8
 """A map without rows may stand for rows that changed unseen."""
+UPDATED_PARENT: Final = 16
+"""Rows that change may change others in scope."""
 
 # What an event is for routing, by its type.
 OTHER: Final = 0

@@ -187,9 +187,7 @@ class _Job:
             self._check_gap(file, is_first=number == 0 and position <= len(MAGIC))
             if number == 0:
                 self._target.begin(file, self._done)
-                if record is None:
-                    for binlog in self._target.binlogs.values():
-                        binlog.remember(Memory(links=self._request.links))
+                self._begin_memory(is_new=record is None)
                 self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
             self.report.files += 1
             try:
@@ -205,6 +203,14 @@ class _Job:
             return
         self._keep()
         self._outputs.collect(self.report)
+
+    def _begin_memory(self, *, is_new: bool) -> None:
+        """Have binlogs know the tables before the first file, and no more than is true of a gap."""
+        for binlog in self._target.binlogs.values():
+            if is_new:
+                binlog.remember(Memory(links=self._request.links))
+            elif self._request.start_position:
+                binlog.remember(binlog.memory.behind_gap())
 
     def _from(self) -> tuple[Sequence[SourceFile], int]:
         """The files that are left, and where to begin in the first."""

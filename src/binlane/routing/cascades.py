@@ -212,7 +212,11 @@ class StatementWatch:
         self._lone.discard(name)
         may_cascade = not body.flags & NOT_CASCADED
         danger = self._dangers.get(name)
-        self._has_danger |= danger is not None and (may_cascade or bool(danger.by_any))
+        self._has_danger |= danger is not None and (
+            bool(danger.by_any)
+            or (may_cascade and isinstance(body, DeleteRowsEvent) and bool(danger.by_delete))
+            or (may_cascade and isinstance(body, UpdateRowsEvent) and bool(danger.by_update))
+        )
         self._has_outside |= may_cascade and not self._scope.includes(name)
 
     def end(self) -> bool:

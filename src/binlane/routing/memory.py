@@ -180,6 +180,10 @@ class Memory:
         created = later.created if self.created.issubset(later.created) else self.created
         return replace(self, passed=later.passed, links=links, created=created) == later
 
+    def behind_gap(self) -> Self:
+        """What is still true where groups are missing in between."""
+        return replace(self, passed=frozenset(), links=NO_LINKS, created=frozenset())
+
     @property
     def empty_tables(self) -> frozenset[TableName]:
         """Tables outside of the scope that are known whole, until rows come."""

@@ -435,7 +435,9 @@ def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
     if scope.includes(name):
         bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
     if danger := dangers(links, scope).get(scope.key(name)):
-        bits |= lay.MERGE if danger.by_any else lay.PARENT
+        bits |= lay.MERGE if danger.by_any else 0
+        bits |= lay.PARENT if danger.by_delete else 0
+        bits |= lay.UPDATED_PARENT if danger.by_update else 0
     return bits
 
 

@@ -248,6 +248,7 @@ class Definitions:
             flags=0,
         )
         body = IncidentEvent(number=LOST_EVENTS, message=message.encode()[:_MESSAGE_MAX])
+        binlog.remember(binlog.memory.behind_gap())
         binlog.append_new(RoutedGroup(gtid=None, events=(Event(header, body),)))
         output.counts.incidents += 1
         # The new file says what is done before it: who asks for more than that begins there.

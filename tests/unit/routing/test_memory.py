@@ -63,6 +63,9 @@ def test_what_may_be_lost_stops_replicas_at_worst() -> None:
     for before, later in ((with_table, filled), (with_table, NOTHING), (known, NOTHING)):
         assert not before.may_be_lost_for(later)
     assert not NOTHING.may_be_lost_for(NOTHING.with_left_out(VIEW))
+    for memory in (with_table, xid, known):
+        assert memory.behind_gap() == NOTHING
+    assert NOTHING.with_left_out(VIEW).behind_gap() == NOTHING.with_left_out(VIEW)
     assert filled.empty_tables == frozenset()
     assert filled.with_rows({made.name}) is filled
 
