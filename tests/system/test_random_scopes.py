@@ -108,7 +108,7 @@ def emptied(connection: Connection[Cursor]) -> None:
             cursor.execute(f"DROP DATABASE IF EXISTS {database}")
         for user in USERS:
             cursor.execute(f"DROP USER IF EXISTS {user}")
-        is_mysql = "mariadb" not in str(connection.get_server_info()).lower()
+        is_mysql = "mariadb" not in str(connection.get_server_info()).lower()  # type: ignore[no-untyped-call]
         cursor.execute("RESET BINARY LOGS AND GTIDS" if is_mysql else "RESET MASTER")
 
 
