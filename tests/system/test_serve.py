@@ -195,7 +195,9 @@ def test_without_binlogs_an_old_position_does_not_matter(
 ) -> None:
     create_tables(source)
     serve.execute("CREATE BINLOG 'b'")
+    execute(source, "INSERT INTO shop.orders () VALUES ()")
     serve.wait_until_complete("b")
+    time.sleep(1.5)  # what the source is has been noted by now
     serve.execute("DROP BINLOG 'b'")
     assert serve.stop() == 0
     execute(source, "INSERT INTO shop.orders () VALUES ()", "RESET MASTER")
@@ -257,7 +259,6 @@ def test_a_second_process_does_not_get_the_data_directory(
         ("CREATE BINLOG 'x' LOG(nowhere.t)", 1049, "nowhere"),
         ("CREATE BINLOG '../x'", 1, "name"),
         ("SHOW MASTER STATUS 'nope'", 1, "unknown binlog 'nope'"),
-        ("SHOW BINLOG EVENTS", 1235, "doesn't yet support"),
     ],
 )
 def test_wrong_sql_gets_an_error_that_helps(
