@@ -121,6 +121,8 @@ class GtidPosition:
     def advance(self, gtid: AnyGtid) -> GtidPosition:
         """The position after `gtid`."""
         assert isinstance(gtid, Gtid), f"{gtid} is none of MariaDB's"
+        if len(self.gtids) == 1 and self.gtids[0].domain_id == gtid.domain_id:
+            return GtidPosition((gtid,))
         return GtidPosition.of((*self.gtids, gtid))
 
     def union(self, other: GtidPosition) -> GtidPosition:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.service.private_server import PrivateServer
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.listening import ListeningPort
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
@@ -209,3 +209,42 @@ def test_a_mysql_source_is_answered_as_by_mysql(servers: ServerFactory, tmp_path
                 with pytest.raises(pymysql.MySQLError) as raised:
                     cursor.execute(statement)
                 assert raised.value.args[0] == 1227
+
+
+def test_a_source_that_does_not_tell_case_apart(servers: ServerFactory, tmp_path: Path) -> None:
+    source = servers.start("source", (*SOURCE_OPTIONS, "--lower-case-table-names=1"))
+    execute(source, "CREATE DATABASE Shop", "CREATE DATABASE CRM")
+    with ListeningPort(source, tmp_path / "data") as port:
+        port.execute("CREATE BINLOG 'b' LOG(SHOP, Crm.Log), IGNORE(shop.Secret)")
+        refused = error_of("CREATE BINLOG 'c' LOG(Shop, shop)", run=port.execute)
+        assert refused == (1, "LOG(`Shop`, `shop`) names `shop` twice")
+        assert port.execute("SHOW BINLOGS")[0][4:6] == ("crm.log, shop", "shop.secret")
+        execute(
+            source,
+            "CREATE TABLE SHOP.Orders (a INT)",
+            "INSERT INTO shop.ORDERS VALUES (1)",
+            "CREATE TABLE Shop.SECRET (hidden_column INT)",
+            "INSERT INTO SHOP.Secret VALUES (2)",
+            "CREATE TABLE crm.LOG (a INT)",
+            "CREATE TABLE crm.other (hidden_column INT)",
+            "DROP TABLE CRM.Other, Crm.LOG, SHOP.Secret",
+        )
+        port.execute("SHOW MASTER STATUS")
+        texts = [row[5] for row in port.execute("SHOW BINLOG EVENTS") if row[2] == "Query"]
+        assert [text.partition("; ")[2] or text for text in texts if text != "COMMIT"] == [
+            "CREATE TABLE SHOP.Orders (a INT)",
+            "CREATE TABLE crm.LOG (a INT)",
+            "DROP TABLE IF EXISTS `crm`.`log`",
+        ]
+        data = port.file("b.000001").read_bytes().lower()
+        assert b"orders" in data
+        assert b"secret" not in data
+        assert b"hidden" not in data
+        assert b"other" not in data
+        port.execute("ALTER BINLOG 'b' DROP LOG(CRM.log), ADD IGNORE(SHOP.Orders)")
+        execute(source, "INSERT INTO Shop.Orders VALUES (3)")
+        port.execute("SHOW MASTER STATUS")
+        count = len(port.execute("SHOW BINLOG EVENTS"))
+        execute(source, "INSERT INTO Shop.Orders VALUES (4)")
+        port.execute("SHOW MASTER STATUS")
+        assert len(port.execute("SHOW BINLOG EVENTS")) == count

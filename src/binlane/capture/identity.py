@@ -8,9 +8,8 @@ own and passes: that is a failover.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 from binlane.capture.source_facts import SourceFacts
 from binlane.errors import PeerError
@@ -21,9 +20,6 @@ PHASE: Final = "position"
 _HINT: Final = (
     "to go on with what the source has now: START BINLOG 'name' FROM 'position', or DROP BINLOG "
     "and CREATE BINLOG"
-)
-_TEXT: Final = re.compile(
-    r"(?P<server>\S+) (?P<created>\d+) (?P<position>\d+) (?P<file>.+)", re.DOTALL
 )
 
 
@@ -41,26 +37,14 @@ class SourceIdentity:
     file_position: FilePosition
     created: int
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what `str` gives.
 
-        Raises:
-            ValueError: If it is something else.
-        """
-        match = _TEXT.fullmatch(text)
-        if match is None:
-            raise ValueError(f"{text!r} says nothing of a source")
-        return cls(
-            server=match["server"],
-            file_position=FilePosition(match["file"], int(match["position"])),
-            created=int(match["created"]),
-        )
-
-    def __str__(self) -> str:
-        """As a store keeps it."""
-        place = self.file_position
-        return f"{self.server} {self.created} {place.position} {place.file}"
+def lacks(position: Position, facts: SourceFacts) -> bool:
+    """Whether `check_position` refuses."""
+    try:
+        check_position(position, facts, peer="")
+    except PeerError:
+        return True
+    return False
 
 
 def check_position(position: Position, facts: SourceFacts, *, peer: str) -> None:

@@ -36,7 +36,7 @@ from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import PADDING, PIECE_BYTES, Buffer, padded
+from binlane.grouping.window import PADDING, PIECE_BYTES, Buffer, Bytes, padded
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 from binlane.kernels.packet_layout import (
@@ -58,6 +58,8 @@ from binlane.positions import AnyGtid, FilePosition, Position
 HELD_BYTES_MAX: Final = 32 << 20
 """Of a group that comes from a source; a larger one is spilled."""
 WINDOW_BYTES: Final = 4 << 20
+TABLES_MAX = 4096
+"""Table maps that are remembered over the source's files; with more a file begins with none."""
 _CAME_BYTES: Final = 1 << 19
 _POSITION_MASK: Final = (1 << 32) - 1
 _HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
@@ -102,7 +104,7 @@ class RawStream:
         position: Every group up to here was given; None until the source says where it starts.
         first_position: Where that was.
         format_description: Of the source's current file; None before the first.
-        created: When that file was begun, in seconds since 1970; 0 before the first.
+        created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
         has_progressed: Whether a group or a heartbeat came: the dump works.
         has_ended: Whether the source ended the dump without an error.
     """
@@ -140,7 +142,7 @@ class RawStream:
         self._file = ""
         self._next_position = len(MAGIC)
         self._format = format_
-        self._came = padded(_CAME_BYTES)
+        self._take_in(padded(_CAME_BYTES))
         self._came_end = 0
         self._state = np.zeros(PACKET_STATE_SIZE, np.int64)
         self._state[SEQUENCE] = 1
@@ -158,7 +160,7 @@ class RawStream:
     @property
     def room(self) -> memoryview:
         """Where the next bytes of the source belong."""
-        return self._came.data[self._came_end : self._came.shape[0] - PADDING]
+        return self._room[self._came_end :] if self._came_end else self._room
 
     def feed(self, count: int, *, has_more: bool) -> Iterator[Item]:
         """Take bytes that were put into `room`; give what they complete.
@@ -209,6 +211,11 @@ class RawStream:
             self._spilled.close()
             self._spilled = None
 
+    def _take_in(self, came: Bytes) -> None:
+        """Use another buffer for what comes."""
+        self._came = came
+        self._room = came.data[: came.shape[0] - PADDING]
+
     def _unpack(self) -> int:
         state, window = self._state, self._window
         state[WINDOW_END], state[WINDOW_BASE] = window.end, window.base
@@ -239,9 +246,9 @@ class RawStream:
         if self._came.shape[0] - PADDING - left < _CAME_BYTES // 2:
             larger = padded(2 * self._came.shape[0])
             larger[:left] = self._came[:left]
-            self._came = larger
+            self._take_in(larger)
         elif left == 0 and self._came.shape[0] > _CAME_BYTES + PADDING:
-            self._came = padded(_CAME_BYTES)
+            self._take_in(padded(_CAME_BYTES))
         self._state[PACKET_AT], self._came_end = 0, left
 
     def _payload(self) -> bytes | None:
@@ -296,6 +303,8 @@ class RawStream:
             yield self._take_format(event, body)
         elif isinstance(body, RotateEvent):
             yield from self._cut_off()
+            if body.file != self._file:
+                self.created = 0
             self._file = body.file
             self._stand_at(body.position)
 
@@ -307,7 +316,7 @@ class RawStream:
         self.created = event.header.timestamp
         if not is_fast(body.format):
             self._scanner = None
-        elif self._scanner is None:
+        elif self._scanner is None or len(self._scanner.tables) > TABLES_MAX:
             self._scanner = Scanner(body.format, notes_all=True)
             # A group that another one cuts off is for the reference to tell of.
             self._scanner.state[layout.IS_STRICT] = 1

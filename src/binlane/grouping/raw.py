@@ -45,9 +45,12 @@ WINDOW_BYTES: Final = 4 << 20
 HELD_BYTES_MAX: Final = 64 << 20
 _SEQUENCE: Final = 17
 _FEW: Final = 8
-_GTID: Final = Struct("<QI")
-_SERVER_ID: Final = Struct("<I")
-_MYSQL_GTID: Final = Struct("<x16sq")
+# Plain ints: they are looked at once a commit, and a member of an enum is found slowly.
+_GTID_TYPE: Final = int(EventType.GTID)
+_GTID_LOG_TYPE: Final = int(EventType.GTID_LOG)
+# From the event's first byte on.
+_GTID: Final = Struct("<5xI10xQI")
+_MYSQL_GTID: Final = Struct("<20x16sq")
 
 _Offsets = npt.NDArray[np.int64]
 
@@ -118,17 +121,14 @@ class RawRun:
 
     def gtid(self, number: int) -> AnyGtid | None:
         """The GTID of a group."""
-        first = self.groups[layout.GROUP_FIRST, number]
-        kind, start = (
-            self.events[layout.EVENT_TYPE, first],
-            int(self.events[layout.EVENT_OFFSET, first]),
-        )
-        if kind == EventType.GTID:
-            sequence, domain_id = _GTID.unpack_from(self.data.data, start + HEADER_LENGTH)
-            (server_id,) = _SERVER_ID.unpack_from(self.data.data, start + 5)
+        first = self.groups.item(layout.GROUP_FIRST, number)
+        kind = self.events.item(layout.EVENT_TYPE, first)
+        start = self.events.item(layout.EVENT_OFFSET, first)
+        if kind == _GTID_TYPE:
+            server_id, sequence, domain_id = _GTID.unpack_from(self.data.data, start)
             return Gtid(domain_id, server_id, sequence)
-        if kind == EventType.GTID_LOG:
-            source, sequence = _MYSQL_GTID.unpack_from(self.data.data, start + HEADER_LENGTH)
+        if kind == _GTID_LOG_TYPE:
+            source, sequence = _MYSQL_GTID.unpack_from(self.data.data, start)
             return MysqlGtid(uuid_text(source.hex()), sequence)
         return gtid_of(self._first_event(number))
 

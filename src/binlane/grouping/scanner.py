@@ -332,7 +332,7 @@ class Scanner:
         left = events - done
         if left and done:
             self.events[:, :left] = self.events[:, done:events].copy()
-        if left:
+        if left and count:
             for row in (
                 layout.EVENT_OFFSET,
                 layout.EVENT_END,

@@ -90,6 +90,7 @@ class RoutingLoop:
         self.crash: BaseException | None = None
         self._settings = settings
         self._wake_readers = wake_readers
+        self._pipe_lock = threading.Lock()
         self._pipe_out, self._pipe_in = os.pipe()
         for end in (self._pipe_out, self._pipe_in):
             os.set_blocking(end, False)
@@ -140,13 +141,16 @@ class RoutingLoop:
         for waiting in (*self._waiting, *self._queued()):
             waiting.future.cancel()
         self._selector.close()
-        os.close(self._pipe_in)
+        with self._pipe_lock:  # a connection that is just being made may still call `wake`
+            os.close(self._pipe_in)
+            self._pipe_in = -1
         os.close(self._pipe_out)
 
     def wake(self) -> None:
         """Let the loop look at what there is to do."""
-        with suppress(OSError):  # it is full, or all is over
-            os.write(self._pipe_in, b"\0")
+        with self._pipe_lock, suppress(BlockingIOError):
+            if self._pipe_in >= 0:
+                os.write(self._pipe_in, b"\0")
 
     def submit(self, command: Command[_T]) -> Future[_T]:
         """Have a command executed between two event groups."""
@@ -423,7 +427,7 @@ class RoutingLoop:
                     output.live.binlog = self.store.reopen_binlog(output.name)
                     output.has_lost_trust = False
                 ready.append(output)
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 self.fail(output, error)
         self.catch_up(ready)
 
