@@ -35,6 +35,7 @@ class Load:
     Attributes:
         counts: What was committed, by kind.
         errors: What the source refused, by error number.
+        finished: How each XA transaction ended, COMMIT or ROLLBACK.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Load:
         """
         self.counts: Counter[str] = Counter()
         self.errors: Counter[int] = Counter()
+        self.finished: dict[str, str] = {}
         self._source = source
         self._pause_s = pause_s
         self._has_ended = threading.Event()
@@ -128,7 +130,7 @@ class _Writer:
         self._number = number
         self._table = f"shop.w{number}"
         self._chance = random.Random(f"{seed}-{number}")
-        self._columns = 0
+        self._columns: list[str] = []
         self._serial = 0
         # XA transactions that are prepared, or may be.
         self._prepared: set[str] = set()
@@ -191,6 +193,8 @@ class _Writer:
                     if error.args[0] in _NOT_AGAIN:
                         time.sleep(0.02)  # its session may still be ending, or it never was
                         continue
+                else:
+                    self._load.finished[xid] = verb
                 break
             self._prepared.discard(xid)
 
@@ -250,15 +254,15 @@ class _Writer:
         return "xa"
 
     def _ddl(self, cursor: Cursor) -> str:
+        # A crash may have taken back what this list holds, or have spared what it lacks.
         if self._columns and self._chance.random() < 0.6:
-            cursor.execute(f"ALTER TABLE {self._table} DROP COLUMN c{self._columns}")
-            self._columns -= 1
+            cursor.execute(f"ALTER TABLE {self._table} DROP COLUMN {self._columns.pop()}")
         else:
+            self._serial += 1
+            self._columns.append(f"c{self._serial}")
             cursor.execute(
-                f"ALTER TABLE {self._table} ADD COLUMN IF NOT EXISTS c{self._columns + 1} INT "
-                "DEFAULT 7"
+                f"ALTER TABLE {self._table} ADD COLUMN {self._columns[-1]} INT DEFAULT 7"
             )
-            self._columns += 1
         return "ddl"
 
     def _rename(self, cursor: Cursor) -> str:
@@ -277,8 +281,9 @@ class _Writer:
 
     def _large(self, cursor: Cursor) -> str:
         cursor.execute(
-            f"INSERT INTO {self._table} (note) SELECT REPEAT(%s, 40) FROM shop.seq_1_to_300",
+            f"INSERT INTO {self._table} (note) SELECT REPEAT(%s, 40) "
+            "FROM information_schema.COLLATIONS LIMIT 200",
             (self._note()[:50],),
         )
-        cursor.execute(f"DELETE FROM {self._table} ORDER BY id LIMIT 290")
+        cursor.execute(f"DELETE FROM {self._table} ORDER BY id LIMIT 190")
         return "large"

@@ -15,7 +15,7 @@ from tests.servers import ServerFactory, execute
 pytestmark = pytest.mark.system
 
 YEAR_S = 365 * 86_400
-STEPS_S = (-3600, 10 * YEAR_S, -30 * YEAR_S, 2**32, -2, 0)
+STEPS_S = (-3600, 10 * YEAR_S, -30 * YEAR_S, 2**32, -60 * YEAR_S, -2, 0)
 
 # Python runs it at its start. A file tells by how much the clock is wrong, and may change.
 _SITE = """

@@ -41,3 +41,18 @@ def test_nothing_is_lost_doubled_or_damaged(
             kills += story.kill_serve()
     story.check()
     print(story.counts, story.load.counts)  # noqa: T201 the figures of docs/reliability.md
+
+
+@pytest.mark.slow
+def test_nothing_of_a_mysql_source_is_lost_doubled_or_damaged(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    with Story(servers, tmp_path, writers=4, seed=1, pause_s=0.05, is_mysql=True) as story:
+        kills = 0
+        while kills < KILLS_ALL / 20:
+            story.live(0.5)
+            kills += story.kill_serve()
+        story.kill_source()
+        story.live(1)
+    story.check()
+    print(story.counts, story.load.counts)  # noqa: T201 the figures of docs/reliability.md
