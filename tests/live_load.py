@@ -35,6 +35,7 @@ class Load:
     Attributes:
         counts: What was committed, by kind.
         errors: What the source refused, by error number.
+        finished: How each XA transaction ended, COMMIT or ROLLBACK.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Load:
         """
         self.counts: Counter[str] = Counter()
         self.errors: Counter[int] = Counter()
+        self.finished: dict[str, str] = {}
         self._source = source
         self._pause_s = pause_s
         self._has_ended = threading.Event()
@@ -191,6 +193,8 @@ class _Writer:
                     if error.args[0] in _NOT_AGAIN:
                         time.sleep(0.02)  # its session may still be ending, or it never was
                         continue
+                else:
+                    self._load.finished[xid] = verb
                 break
             self._prepared.discard(xid)
 
