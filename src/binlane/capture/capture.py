@@ -40,9 +40,9 @@ _TURN_BYTES: Final = 8 << 20
 # Two heartbeats may be late on a busy machine; a source that is silent for longer is dead.
 _SILENT_PERIODS: Final = 2.5
 _SILENT_MIN_S: Final = 1.0
-# Too many connections, shutdown, lost packets, limits, interrupted, killed: they pass.
+# Too many connections, shutdown, lost packets, limits, interrupted, killed, offline: they pass.
 _TRANSIENT_ERRNOS: Final = frozenset(
-    {1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1203, 1226, 1317, 1927}
+    {1040, 1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1203, 1226, 1317, 1927, 3032, 3169}
 )
 _TRANSIENT_PHASES: Final = frozenset({"connect", "read", "write"})
 _NO_SUCH_PLACE: Final = 1236

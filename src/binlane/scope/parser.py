@@ -203,7 +203,7 @@ def _logging_mode(cursor: Cursor) -> LoggingMode:
     cursor.accept_operator("=")
     token = cursor.token
     word = token.value.upper()
-    is_word = token.kind in (TokenKind.NAME, TokenKind.STRING)
+    is_word = token.kind in (TokenKind.NAME, TokenKind.STRING, TokenKind.QUOTED_NAME)
     if not is_word or word not in (*LoggingMode.__members__, "DEFAULT"):
         raise cursor.stop("'ROW', 'STATEMENT', 'MIXED' or 'default'")
     cursor.advance()

@@ -108,6 +108,8 @@ class RoutingLoop:
         first = StartAt.NOW if self.outputs else settings.start
         done = _common([output.binlog.reached for output in opened])
         self.main = self.new_feed("main", first if done is None else done, settings.server_id)
+        if not opened:
+            self.main.identity = None  # nothing is left of a source that was another one
         for output in opened:
             self.attach(output, self.main)
 

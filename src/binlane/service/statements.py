@@ -51,6 +51,7 @@ from binlane.service.purging import evaluated_time, plan_before, plan_to
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.sql.tokens import SqlSyntaxError
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
@@ -130,7 +131,7 @@ class Statements:
             await session.require(Privilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
             return await explain_binlog(session, about, definitions)
-        parsed: BinlogStatement | None = parse_binlog_statement(statement)
+        parsed = await _parsed(session, statement)
         if parsed is None:
             return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
@@ -452,6 +453,20 @@ class Statements:
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ) and (is_named or self._binlogs.state(name).activity is not Activity.STOPPED):
             raise incomplete(self._binlogs.output(name), position)
+
+
+async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | None:
+    """Read a statement as the session's sql_mode has it, which matters where `"` quotes something."""
+    if '"' not in statement:
+        return parse_binlog_statement(statement)
+    try:
+        if parse_binlog_statement(statement) is None:
+            return None
+    except SqlSyntaxError:
+        pass  # the names may be right in the other mode
+    found = await session.query_source("SELECT @@SESSION.sql_mode")
+    ansi_quotes = "ANSI_QUOTES" in (found.texts()[0][0] or "").split(",")
+    return parse_binlog_statement(statement, ansi_quotes=ansi_quotes)
 
 
 def _status_position(binlog: Binlog) -> int:

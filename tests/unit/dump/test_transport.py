@@ -107,6 +107,7 @@ def test_follows_a_binlog_as_it_grows(tmp_path: Path) -> None:
         live = LiveBinlog(binlog)
         dump = asyncio.create_task(serve_dump(DumpRequest(flags=2), live, replica.send))
         await replica.until(lambda: len(replica.types) == 4)
+        assert live.files_read == {"binlog.000001"}
         binlog.write(0, GROUP_END)
         live.notify()
         await replica.until(lambda: len(replica.types) == 6)
@@ -114,10 +115,12 @@ def test_follows_a_binlog_as_it_grows(tmp_path: Path) -> None:
         binlog.write(1)
         live.notify()
         await replica.until(lambda: EventType.STOP in replica.types)
+        assert live.files_read == {"binlog.000002"}
         live.drop()
         live.wake()
         error = _error(await dump)
         assert (error.errno, error.message) == (1236, "binlog 'binlog' was dropped")
+        assert not live.files_read
         artificial = 2 * 44
         assert replica.bytes_received == sum(len(data) - 4 for _, data in FILES) + artificial
 

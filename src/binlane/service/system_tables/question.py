@@ -14,8 +14,13 @@ from binlane.sql.analysis import read
 from binlane.sql.cursor import Cursor, Stopped
 from binlane.sql.tokens import SqlSyntaxError, Token, tokenise
 
+_GAP: Final = r"(?:\s|/\*.*?\*/|--[ \t][^\n]*\n|\#[^\n]*\n)*+"
 _NAMES: Final = re.compile(
-    rf"(?i)\b{SYSTEM_DATABASE}\b[`\"]?\s*(?:\.\s*[`\"]?\s*(?:{'|'.join(TABLES)})\b|(?:\s|;|\Z))"
+    rf"""(?xi)
+    \b{SYSTEM_DATABASE}\b[`"]?{_GAP}\.{_GAP}[`"]?(?:{"|".join(TABLES)})\b
+    | \bSHOW\b.{{,200}}?\b(?:FROM|IN)\b{_GAP}[`"]?{SYSTEM_DATABASE}\b
+    """,
+    re.DOTALL,
 )
 _SELECTS: Final = ("SELECT", "WITH", "TABLE", "VALUES")
 HINT: Final = (

@@ -21,6 +21,7 @@ from binlane.service.system_tables.schema import TABLES, Snapshot
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _INTERRUPTED: Final = 1317
 _SYNTAX: Final = 1064
+_OUT_OF_RESOURCES: Final = 1041
 _INVALID_TEXT: Final = 1300
 _AT_ONCE_MAX: Final = 2
 """Questions that are answered at a time; others wait."""
@@ -128,9 +129,16 @@ def _decoded(answer: Mapping[str, Any]) -> RowsAnswer:
 
 async def _ask(data: bytes, limits: QueryLimits) -> bytes:
     """What the process answers; nothing if it was killed."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", str(_WORKER)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(_WORKER)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+        )
+    except OSError as error:
+        raise StatementError(
+            f"Out of resources: the query cannot be started: {error.strerror}",
+            errno=_OUT_OF_RESOURCES,
+            hint="see which limits of processes, memory and files binlane runs under",
+        ) from None
     try:
         async with asyncio.timeout(limits.wall_s):
             output, _ = await process.communicate(data)

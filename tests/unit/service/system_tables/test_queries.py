@@ -179,6 +179,23 @@ def test_any_select_is_answered(statement: str, expected: list[tuple[Cell, ...]]
     assert rows(statement) == expected
 
 
+@pytest.mark.parametrize(
+    "statement, is_possible",
+    [
+        ("select * from `system` /* a */ . -- b\n`binlogs`", True),
+        ("SHOW TABLES FROM system", True),
+        ("SHOW FULL COLUMNS IN binlogs IN `system`", True),
+        ("SELECT * FROM system_config, binlogs", False),
+        ("SELECT * FROM the system", False),
+        ("SHOW TABLES", False),
+    ],
+)
+def test_the_session_is_asked_for_few_statements(statement: str, *, is_possible: bool) -> None:
+    assert may_ask(statement) is is_possible
+    if is_possible:
+        assert question_of(statement, Session()) is not None
+
+
 def test_the_session_decides_how_a_statement_is_read() -> None:
     assert rows('SELECT "name" FROM system.binlogs', modes="ANSI_QUOTES") == [("all",), ("binny",)]
     assert rows("SELECT 'a\\' FROM system.binlog_replicas", modes="NO_BACKSLASH_ESCAPES") == [
