@@ -177,10 +177,14 @@ class Story:
         Raises:
             AssertionError: If anything was.
         """
+        with self.serve:
+            self._check()
+
+    def _check(self) -> None:
         names = {str(row[0]) for row in self.serve.execute("SHOW BINLOGS")}
         assert names >= set(BINLOGS)
         for name in names:
-            self.serve.wait_until_complete(name)
+            self.serve.wait_until_complete(name, timeout_s=_END_TIMEOUT_S)
         assert [str(fault) for fault in verify([self.serve.data_dir])] == []
         for name, replica in self.replicas.items():
             self._check_replica(name, replica)

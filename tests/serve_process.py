@@ -190,7 +190,7 @@ class ServeProcess:
                 cursor.execute(statement)
             return tuple(cursor.fetchall())
 
-    def wait_until_complete(self, name: str) -> str:
+    def wait_until_complete(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> str:
         """Wait until a binlog has everything that the source has; gives the source's position."""
         position = source_position(self.source)
 
@@ -200,7 +200,7 @@ class ServeProcess:
                 for row in self.execute("SHOW BINLOGS")
             )
 
-        wait_until(is_complete)
+        wait_until(is_complete, timeout_s)
         return str(position)
 
     def gtids(self, name: str) -> list[str]:
