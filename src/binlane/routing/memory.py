@@ -82,6 +82,8 @@ class Memory:
     Attributes:
         left_out: Objects in its databases whose CREATE it does not hold, so that replicas have none
             of that name.
+        unsure: Those of them that may have been there before, and then still are: their CREATE said
+            IF NOT EXISTS.
         triggers: Triggers of which the table is known, which a DROP does not name, and that table;
             in databases of which only a part is in scope.
         passed: XA transactions that were prepared with nothing in scope and are not finished.
@@ -90,6 +92,7 @@ class Memory:
     """
 
     left_out: frozenset[StoredObject] = frozenset()
+    unsure: frozenset[StoredObject] = frozenset()
     triggers: frozenset[tuple[TableName, TableName]] = frozenset()
     passed: frozenset[PassedXa] = frozenset()
     links: TableLinks = NO_LINKS
@@ -100,7 +103,8 @@ class Memory:
         fields: dict[str, object] = {}
         if self.left_out:
             fields["left_out"] = sorted(
-                (one.kind.value, one.name.database, one.name.table) for one in self.left_out
+                (one.kind.value, one.name.database, one.name.table, one in self.unsure)
+                for one in self.left_out
             )
         if self.triggers:
             fields["triggers"] = sorted(
@@ -134,11 +138,13 @@ class Memory:
             fields = json.loads(text)
             if fields["v"] != _VERSION:
                 raise ValueError(f"memory of version {fields['v']}")
+            left_out = [
+                (StoredObject(ObjectKind(kind), TableName(database, name)), is_unsure)
+                for kind, database, name, is_unsure in fields.get("left_out", ())
+            ]
             return cls(
-                left_out=frozenset(
-                    StoredObject(ObjectKind(kind), TableName(database, name))
-                    for kind, database, name in fields.get("left_out", ())
-                ),
+                left_out=frozenset(one for one, _ in left_out),
+                unsure=frozenset(one for one, is_unsure in left_out if is_unsure),
                 triggers=frozenset(
                     (TableName(database, name), TableName(of, table))
                     for database, name, of, table in fields.get("triggers", ())
@@ -166,11 +172,17 @@ class Memory:
 
     def with_left_out(self, *objects: StoredObject) -> Self:
         """With objects that replicas do not have."""
-        return replace(self, left_out=self.left_out | set(objects))
+        gone = set(objects)
+        return replace(self, left_out=self.left_out | gone, unsure=self.unsure - gone)
+
+    def with_unsure(self, one: StoredObject) -> Self:
+        """With an object that replicas do not have, unless it was there before."""
+        return replace(self, left_out=self.left_out | {one}, unsure=self.unsure | {one})
 
     def without(self, *objects: StoredObject) -> Self:
         """With objects that replicas have like the source, or that are gone there, too."""
-        return replace(self, left_out=self.left_out - set(objects))
+        gone = set(objects)
+        return replace(self, left_out=self.left_out - gone, unsure=self.unsure - gone)
 
     def may_be_lost_for(self, later: Self) -> bool:
         """Whether this memory in the place of a later one errs towards what stops a replica."""

@@ -121,16 +121,19 @@ def _define(  # what, where, and what is known of it
     is_new = effects.kind in _CREATES
     if not scope.includes_database(name.database) or (is_new and effects.if_exists and is_absent):
         return Drop(), memory
+    may_be_there = not is_absent or one in memory.unsure
     if is_absent and not is_new:
         if effects.kind is StatementKind.ALTER_VIEW and is_clean:
             return Rewrite(_ALTER.sub("CREATE OR REPLACE", text, count=1)), memory.without(one)
-        return Drop(), memory
+        verdict = _dropped(kind, [name], _left_out(kind)) if may_be_there else Drop()
+        return verdict, memory.with_left_out(one)
     if is_clean:
         return Keep(), memory.without(one)
-    verdict: Verdict = LeaveOut(_left_out(kind))
-    if not is_absent and (facts.is_or_replace or not is_new):
-        verdict = _dropped(kind, [name], _left_out(kind))
-    return verdict, memory.with_left_out(one)
+    if is_new and effects.if_exists:
+        return LeaveOut(_left_out(kind)), memory.with_unsure(one)
+    if may_be_there and (facts.is_or_replace or not is_new):
+        return _dropped(kind, [name], _left_out(kind)), memory.with_left_out(one)
+    return LeaveOut(_left_out(kind)), memory.with_left_out(one)
 
 
 def _alter_event(
@@ -141,7 +144,10 @@ def _alter_event(
     before, behind = stored_object(kind, old), stored_object(kind, new)
     was_inside, is_inside = (scope.includes_database(name.database) for name in (old, new))
     is_absent = not was_inside or before in memory.left_out
+    is_unsure = before in memory.unsure
     memory = memory.without(before)
+    if is_unsure:
+        is_absent = is_clean = False
     if not is_inside:
         return (Drop() if is_absent else _dropped(kind, [old], None)), memory
     if is_absent:
@@ -156,7 +162,8 @@ def _drop(
     effects: StatementEffects, kind: ObjectKind, scope: Scope, memory: Memory
 ) -> tuple[Verdict, Memory]:
     names = [name for name in effects.objects if scope.includes_database(name.database)]
-    there = [name for name in names if stored_object(kind, name) not in memory.left_out]
+    absent = memory.left_out - memory.unsure
+    there = [name for name in names if stored_object(kind, name) not in absent]
     gone = [stored_object(kind, name) for name in names]
     if kind is ObjectKind.PACKAGE:
         gone += [stored_object(ObjectKind.PACKAGE_BODY, name) for name in names]
@@ -174,8 +181,9 @@ def _create_trigger(
     known = replace(memory, triggers=_without(memory, name) | {(name, table)})
     if is_clean:
         return Keep(), known.without(one)
-    replaces = facts.is_or_replace and not is_absent and _is_there(name, scope, memory)
-    known = known.with_left_out(one)
+    may_be_there = not is_absent or one in memory.unsure
+    replaces = facts.is_or_replace and may_be_there and _is_there(name, scope, memory)
+    known = known.with_unsure(one) if facts.effects.if_exists else known.with_left_out(one)
     omission = _left_out(ObjectKind.TRIGGER) if scope.includes(table) else None
     if replaces:
         return _dropped(ObjectKind.TRIGGER, [name], omission), known
@@ -186,7 +194,8 @@ def _drop_trigger(name: TableName, scope: Scope, memory: Memory) -> tuple[Verdic
     one = stored_object(ObjectKind.TRIGGER, name)
     if not scope.touches_database(name.database):
         return Drop(), memory
-    is_absent, is_there = one in memory.left_out, _is_there(name, scope, memory)
+    is_absent = one in memory.left_out - memory.unsure
+    is_there = _is_there(name, scope, memory)
     is_known = any(name == trigger for trigger, _ in memory.triggers)
     memory = replace(memory.without(one), triggers=_without(memory, name))
     if is_there and not is_absent:
@@ -245,6 +254,7 @@ def _without_databases(databases: frozenset[str], memory: Memory) -> Memory:
     return replace(
         memory,
         left_out=frozenset(one for one in memory.left_out if one.name.database not in databases),
+        unsure=frozenset(one for one in memory.unsure if one.name.database not in databases),
         triggers=frozenset(pair for pair in memory.triggers if pair[0].database not in databases),
     )
 

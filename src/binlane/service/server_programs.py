@@ -61,6 +61,8 @@ class MariadbProgram:
             "--no-defaults",
             *_run_as(),
             f"--datadir={data}",
+            # A server that starts removes what others have in a directory that they share.
+            f"--tmpdir={data.parent}",
             *self._SMALL,
         ]
 

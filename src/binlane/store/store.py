@@ -9,6 +9,7 @@ DATA/spill/              groups that are too large for memory while they come
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -113,6 +114,8 @@ class Store:
             lock.release()
             raise
         store = cls(data_dir, settings=settings, disk=disk, catalog=catalog, lock=lock)
+        # What a process that died had put aside comes again.
+        shutil.rmtree(store.spill_folder, ignore_errors=True)
         try:
             store._recover(keeps_lost=keeps_lost)
         except BaseException:

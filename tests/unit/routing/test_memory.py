@@ -21,7 +21,7 @@ BROKEN_NAME = StoredObject(ObjectKind.EVENT, TableName("shop", "e\udcff"))
 
 
 def test_a_text_gives_it_back() -> None:
-    memory = NOTHING.with_left_out(VIEW, BROKEN_NAME)
+    memory = NOTHING.with_left_out(VIEW, BROKEN_NAME).with_unsure(BROKEN_NAME)
     trigger = TableName("shop", "tr"), TableName("shop", "orders")
     key = ForeignKey(
         table=TableName("shop", "c"),
@@ -39,6 +39,7 @@ def test_a_text_gives_it_back() -> None:
     )
     memory = Memory(
         left_out=memory.left_out,
+        unsure=memory.unsure,
         triggers=frozenset({trigger}),
         passed=frozenset({PassedXa("X'61',X'',1", frozenset({TableName("crm", "t")}))}),
         links=TableLinks(keys=frozenset({key}), known=frozenset({key.table})),

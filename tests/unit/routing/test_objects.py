@@ -147,6 +147,23 @@ def test_a_program_stays_left_out(create: str, later: str) -> None:
     assert run(DATABASE, create, later) == [None, None]
 
 
+def test_what_may_have_been_there_is_dropped() -> None:
+    """IF NOT EXISTS with a definition that cannot pass: nobody knows whether it did anything."""
+    create = "CREATE VIEW IF NOT EXISTS v AS SELECT * FROM crm.secret"
+    dropped = "DROP VIEW IF EXISTS `shop`.`v`"
+    assert run(DATABASE, create, "DROP VIEW v", "DROP VIEW v") == [None, dropped, dropped]
+    secret = "ALTER VIEW v AS SELECT * FROM crm.secret"
+    assert run(DATABASE, create, secret, "DROP VIEW v") == [None, dropped, None]
+    event = "CREATE EVENT IF NOT EXISTS e ON SCHEDULE EVERY 1 DAY DO DELETE FROM crm.t"
+    assert run(DATABASE, event, "ALTER EVENT e RENAME TO f", "DROP EVENT f") == [
+        None,
+        "DROP EVENT IF EXISTS `shop`.`e`",
+        None,
+    ]
+    trigger = TRIGGER.replace("TRIGGER t", "TRIGGER IF NOT EXISTS t").replace("1", "crm.f()")
+    assert run(DATABASE, trigger, "DROP TRIGGER t") == [None, "DROP TRIGGER IF EXISTS `shop`.`t`"]
+
+
 def test_an_event_keeps_being_left_out_by_its_new_name() -> None:
     create = "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM crm.t"
     moved = "ALTER EVENT e RENAME TO crm.e"
@@ -254,7 +271,8 @@ def test_what_was_left_out_stays_so_under_a_scope_of_everything(name: str, tmp_p
         out = tmp_path / str(fast)
         route_files(RouteRequest(paths=paths, schedule=schedule, out=out, uses_kernels=fast))
         data = (out / "b1" / "b1.000001").read_bytes()
-        assert b"evt" not in data
+        assert b"ALTER EVENT" not in data
+        assert b"evt2" not in data
         # It takes everything else again, and a new binlog takes that, too.
         assert b"DROP TRIGGER" in data
         assert b"evt2" in (out / "b2" / "b2.000001").read_bytes()
