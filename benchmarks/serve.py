@@ -41,6 +41,7 @@ _RATES = (200, 2000)
 _TICKS = os.sysconf("SC_CLK_TCK")
 _OPTIONS = (*SOURCE_OPTIONS, "--max-connections=200", "--innodb-buffer-pool-size=256M")
 _GTID = 162
+_FRAME = 4
 _COM_BINLOG_DUMP = 18
 _SANDBOX = "sbtest"
 
@@ -383,10 +384,20 @@ def _dump(  # where, from where on, and how far
         body = struct.pack("<IHI", position, 0, 4_000_000_000) + file.encode()
         connection: Any = session
         connection._execute_command(_COM_BINLOG_DUMP, body)  # noqa: SLF001  # it knows no dumps
-        while max(at, default=0) - first < count - 1:
-            event = connection._read_packet().get_all_data()[1:]  # noqa: SLF001  # it knows no dumps
-            if event[4] == _GTID:
-                at[struct.unpack_from("<Q", event, 19)[0]] = time.monotonic()
+        data, last = b"", first + count - 1
+        # PyMySQL reads packet by packet, which takes longer than the event group takes to come.
+        while last not in at:
+            data += connection._rfile.read1(1 << 16)  # noqa: SLF001  # it knows no dumps
+            now_s, offset = time.monotonic(), 0
+            while len(data) - offset >= _FRAME + 1 + 19:
+                length = int.from_bytes(data[offset : offset + 3], "little")
+                if len(data) - offset < _FRAME + length:
+                    break
+                event = offset + _FRAME + 1
+                if data[event + 4] == _GTID:
+                    at[struct.unpack_from("<Q", data, event + 19)[0]] = now_s
+                offset += _FRAME + length
+            data = data[offset:]
         connection._force_close()  # noqa: SLF001  # it knows no dumps
     out.put(at)
 

@@ -106,7 +106,7 @@ class ListeningPort:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._store = Store.open(self._data_dir, self._settings, disk=self._disk)
+        self._store = Store.open(self._data_dir, self._settings, disk=self._disk, keeps_lost=True)
         source = SourceSettings(url=ServerUrl.parse(self._source.url))
         self.binlogs = Binlogs(self._store, source)
         self.binlogs.start()
@@ -116,7 +116,7 @@ class ListeningPort:
             source_port=self._source.port,
             source_socket=self._source_socket,
         )
-        self.statements = Statements(self.binlogs, self._store.history)
+        self.statements = Statements(self.binlogs)
         self._gateway = Gateway(settings, self.statements)
         await self._gateway.start()
         self.port = self._gateway.port

@@ -128,7 +128,7 @@ class _Writer:
         self._number = number
         self._table = f"shop.w{number}"
         self._chance = random.Random(f"{seed}-{number}")
-        self._columns = 0
+        self._columns: list[str] = []
         self._serial = 0
         # XA transactions that are prepared, or may be.
         self._prepared: set[str] = set()
@@ -250,15 +250,15 @@ class _Writer:
         return "xa"
 
     def _ddl(self, cursor: Cursor) -> str:
+        # A crash may have taken back what this list holds, or have spared what it lacks.
         if self._columns and self._chance.random() < 0.6:
-            cursor.execute(f"ALTER TABLE {self._table} DROP COLUMN c{self._columns}")
-            self._columns -= 1
+            cursor.execute(f"ALTER TABLE {self._table} DROP COLUMN {self._columns.pop()}")
         else:
+            self._serial += 1
+            self._columns.append(f"c{self._serial}")
             cursor.execute(
-                f"ALTER TABLE {self._table} ADD COLUMN IF NOT EXISTS c{self._columns + 1} INT "
-                "DEFAULT 7"
+                f"ALTER TABLE {self._table} ADD COLUMN {self._columns[-1]} INT DEFAULT 7"
             )
-            self._columns += 1
         return "ddl"
 
     def _rename(self, cursor: Cursor) -> str:
@@ -277,8 +277,9 @@ class _Writer:
 
     def _large(self, cursor: Cursor) -> str:
         cursor.execute(
-            f"INSERT INTO {self._table} (note) SELECT REPEAT(%s, 40) FROM shop.seq_1_to_300",
+            f"INSERT INTO {self._table} (note) SELECT REPEAT(%s, 40) "
+            "FROM information_schema.COLLATIONS LIMIT 200",
             (self._note()[:50],),
         )
-        cursor.execute(f"DELETE FROM {self._table} ORDER BY id LIMIT 290")
+        cursor.execute(f"DELETE FROM {self._table} ORDER BY id LIMIT 190")
         return "large"

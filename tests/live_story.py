@@ -44,6 +44,7 @@ _SCOPES: Final = (
     "IGNORE ALL",
 )
 _SMALL_FILES: Final = "[binlog]\nmax_binlog_size = 262144\n"
+_LIFE_S: Final = 3.0
 _CUT_OFF: Final = 1595
 _END_TIMEOUT_S: Final = 240.0
 
@@ -58,7 +59,14 @@ class Story:
     """
 
     def __init__(
-        self, servers: ServerFactory, directory: Path, *, writers: int, seed: int, pause_s: float
+        self,
+        servers: ServerFactory,
+        directory: Path,
+        *,
+        writers: int,
+        seed: int,
+        pause_s: float,
+        is_mysql: bool = False,
     ) -> None:
         """Start the servers; `with` starts all else.
 
@@ -68,9 +76,10 @@ class Story:
             writers: Sessions that write.
             seed: Of what is done by lot, but for when it strikes.
             pause_s: As `Load` has it.
+            is_mysql: The source is a MySQL; then there are no replicas.
         """
         self.counts: Counter[str] = Counter()
-        self.source = servers.start("source")
+        self.source = servers.start_mysql("source") if is_mysql else servers.start("source")
         self._directory = directory
         self._chance = random.Random(seed)
         self._has_ended = threading.Event()
@@ -80,7 +89,7 @@ class Story:
         self.serve = ServeProcess(directory / "serve", self.source, extra=_SMALL_FILES)
         self.replicas = {
             name: servers.start(name, (f"--server-id={server_id}", "--slave-net-timeout=10"))
-            for server_id, name in enumerate(("all", "shop"), start=30)
+            for server_id, name in enumerate(() if is_mysql else ("all", "shop"), start=30)
         }
         self.load = Load(self.source, writers=writers, seed=seed, pause_s=pause_s)
         self._threads = [
@@ -122,6 +131,14 @@ class Story:
     def pause(self, longest_s: float) -> None:
         """Wait for a while, by lot."""
         time.sleep(self._chance.uniform(0, longest_s))
+
+    def live(self, longest_s: float) -> None:
+        """Let `serve` live until it has changed a definition, and then for a while, by lot."""
+        before = self.counts["definitions"]
+        deadline_s = time.monotonic() + _LIFE_S
+        while self.counts["definitions"] == before and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        self.pause(longest_s)
 
     def kill_serve(self, *, longest_start_s: float = 0.8) -> int:
         """SIGKILL; a new process lives for a moment or until it is ready. Gives the kills."""
@@ -197,7 +214,7 @@ class Story:
     def _define(self) -> None:
         """Change definitions at any time; whether a statement came through is told by the store."""
         with self.serve.connect() as session, session.cursor() as cursor:
-            while not self._has_ended.wait(random.uniform(0, 0.3)):
+            while not self._has_ended.is_set():
                 kind = random.random()
                 if kind < 0.5:
                     cursor.execute(f"ALTER BINLOG 'moving' {random.choice(_SCOPES)}")
@@ -209,6 +226,7 @@ class Story:
                     name = random.choice(list(BINLOGS))
                     cursor.execute(f"FLUSH BINARY LOGS '{name}'")
                 self.counts["definitions"] += 1
+                self._has_ended.wait(random.uniform(0, 0.3))
 
     def _heal_replicas(self) -> None:
         for replica in self.replicas.values():

@@ -9,15 +9,16 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlane.positions import Position, parse_position
 from binlane.service.private_server import PrivateServer
 from binlane.store.reading import StoreReader, read_groups
 from tests.servers import execute
@@ -46,6 +47,7 @@ class ServeProcess:
         listen: str = "",
         source_host: str = "127.0.0.1",
         prefix: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Prepare; `start` or `with` starts it.
 
@@ -57,6 +59,7 @@ class ServeProcess:
             listen: Further lines of its section `[listen]`.
             source_host: By which address the source is reached.
             prefix: A program with arguments that runs the command behind it.
+            environment: Added to the process's.
         """
         self.directory = directory
         self.source = source
@@ -69,12 +72,14 @@ class ServeProcess:
         self._listen = listen
         self._source_host = source_host
         self._prefix = tuple(prefix)
+        self._environment = dict(environment)
 
     def _configure(self) -> Path:
         path = self.directory / "binlane.toml"
         path.write_text(
             'data_dir = "data"\n[source]\n'
-            f'url = "mariadb://{ADMIN}@{self._source_host}:{self.source.port}"\n'
+            f'url = "{self.source.program.scheme}://{ADMIN}@{self._source_host}'
+            f':{self.source.port}"\n'
             f'password_file = "secret"\n{self._capture}\n[listen]\nport = {self.port}\n{self._listen}\n'
             + self._extra
         )
@@ -112,7 +117,7 @@ class ServeProcess:
                 ],
                 stdout=log,
                 stderr=log,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self._environment,
             )
 
     @property
@@ -187,15 +192,16 @@ class ServeProcess:
 
     def wait_until_complete(self, name: str) -> str:
         """Wait until a binlog has everything that the source has; gives the source's position."""
-        position = str(execute(self.source, "SELECT @@gtid_binlog_pos")[0][0])
+        position = source_position(self.source)
 
         def is_complete() -> bool:
             return any(
-                row[0] == name and row[3] == position for row in self.execute("SHOW BINLOGS")
+                row[0] == name and parse_position(row[3], position.flavor) == position
+                for row in self.execute("SHOW BINLOGS")
             )
 
         wait_until(is_complete)
-        return position
+        return str(position)
 
     def gtids(self, name: str) -> list[str]:
         """The GTIDs in a binlog's files, in order."""
@@ -208,13 +214,26 @@ class ServeProcess:
         return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
 
 
+_PRIVILEGES = {
+    "mariadb": "SELECT, REPLICATION SLAVE, BINLOG ADMIN, BINLOG MONITOR",
+    "mysql": "SELECT, REPLICATION SLAVE, BINLOG_ADMIN, REPLICATION CLIENT",
+}
+
+
 def create_account(source: PrivateServer) -> None:
     """The account of binlane on a source."""
     execute(
         source,
         f"CREATE USER {ADMIN}@'%' IDENTIFIED BY '{PASSWORD}'",
-        f"GRANT SELECT, REPLICATION SLAVE, BINLOG ADMIN, BINLOG MONITOR ON *.* TO {ADMIN}@'%'",
+        f"GRANT {_PRIVILEGES[source.program.scheme]} ON *.* TO {ADMIN}@'%'",
     )
+
+
+def source_position(source: PrivateServer) -> Position:
+    """What a source has done."""
+    scheme = source.program.scheme
+    variable = "gtid_executed" if scheme == "mysql" else "gtid_binlog_pos"
+    return parse_position(str(execute(source, f"SELECT @@{variable}")[0][0]), scheme)
 
 
 def wait_until(is_so: Callable[[], bool], timeout_s: float = _TIMEOUT_S) -> None:

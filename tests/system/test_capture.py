@@ -27,10 +27,10 @@ from binlane.errors import BinlaneError, ConfigError, PeerError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.raw import LargeGroup, RawRun
 from binlane.grouping.walk import walk
-from binlane.positions import FilePosition, GtidPosition, GtidSet, parse_position
+from binlane.positions import FilePosition, GtidPosition, GtidSet, MysqlGtid, parse_position
 from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
 from binlane.service.server_programs import MARIADB
-from tests.servers import ServerFactory, execute, mysql_program
+from tests.servers import ServerFactory, connect, execute, mysql_program
 
 TIMEOUT_S = 30.0
 BIG = 17 << 20
@@ -217,6 +217,58 @@ def test_everything_from_the_oldest_file_on_is_what_the_files_hold(
     heads = [(group.file, group.position) for group in groups if group.is_control]
     assert heads == [("binlog.000001", 4), ("binlog.000002", 4)] or is_mysql(shop)
     assert numbers(groups) == [1, 2, 3, 4, 5]
+
+
+def test_whatever_mysql_logs_of_rows(servers: ServerFactory, tmp_path: Path) -> None:
+    server = servers.start_mysql("source", "--binlog-rows-query-log-events=ON")
+    document = '{"a": 1, "b": "' + 40 * "x" + '"}'
+    with connect(server) as connection, connection.cursor() as cursor:
+        for statement in (
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, v TEXT, j JSON)",
+            f"INSERT INTO shop.t (v, j) VALUES ('a', '{document}')",
+            "SET binlog_row_value_options = PARTIAL_JSON",
+            "UPDATE shop.t SET j = JSON_SET(j, '$.a', 2)",
+            "SET binlog_transaction_compression = ON",
+            "INSERT INTO shop.t (v) VALUES (REPEAT('b', 5000))",
+            "SET binlog_transaction_compression = OFF",
+            "SET gtid_next = 'AUTOMATIC:tag_1'",
+            *["INSERT INTO shop.t (v) VALUES ('tagged')"] * 12,
+            "SET gtid_next = AUTOMATIC",
+            "XA START 'x1'",
+            "INSERT INTO shop.t (v) VALUES ('xa')",
+            "XA END 'x1'",
+            "XA PREPARE 'x1'",
+            "XA COMMIT 'x1'",
+        ):
+            cursor.execute(statement)
+    in_files = [group for group in groups_of_files(server) if group.gtid]
+    kinds = {event.header.type_name for group in in_files for event in group.events}
+    assert {
+        "GTID_TAGGED_LOG",
+        "PARTIAL_UPDATE_ROWS",
+        "ROWS_QUERY",
+        "TRANSACTION_PAYLOAD",
+        "XA_PREPARE_LOG",
+    } <= kinds
+    end = position_of(server)
+    assert isinstance(end, GtidSet)
+    assert {run.tag for run in end.runs} == {"", "tag_1"}
+    for start, given in ((StartAt.OLDEST, in_files), (middle_of(in_files), in_files[8:])):
+        for uses_kernels in (True, False):
+            capture = capture_of(server, tmp_path, start, uses_kernels=uses_kernels)
+            groups = read_until(capture, end)
+            assert [
+                (group.position, [event.raw for event in group.events])
+                for group in groups
+                if group.gtid
+            ] == [(group.position, [event.raw for event in group.events]) for group in given]
+            assert capture.position == end
+
+
+def middle_of(groups: list[EventGroup]) -> GtidSet:
+    """The first eight, the tagged ones among them."""
+    return GtidSet.of(group.gtid for group in groups[:8] if isinstance(group.gtid, MysqlGtid))
 
 
 def second_file(server: PrivateServer) -> str:

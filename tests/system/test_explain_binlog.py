@@ -37,6 +37,7 @@ def port(
         "CREATE USER reader@'%' IDENTIFIED BY 'secret'",
         "GRANT SELECT, INSERT ON told.t TO reader@'%'",
         "CREATE USER nobody@'%' IDENTIFIED BY 'secret'",
+        "GRANT BINLOG MONITOR ON *.* TO nobody@'%', reader@'%'",
     )
     with ListeningPort(mariadb_server, tmp_path_factory.mktemp("explain") / "data") as listening:
         yield listening

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
 from tests.serve_process import ServeProcess, create_account, wait_until
-from tests.servers import execute
+from tests.servers import ServerFactory, execute
 
 HTTP = "[http]\nport = 0\n"
 FAST = "heartbeat_period_s = 0.2\ntimeout_s = 1\n"
@@ -39,9 +38,10 @@ def metric(serve: ServeProcess, name: str) -> list[str]:
     return [line.rpartition(" ")[2] for line in lines if line.startswith(f"binlane_{name}")]
 
 
-def test_a_source_that_was_never_reached(tmp_path: Path, server_directory: Path) -> None:
-    nobody = PrivateServer(server_directory, name="nobody", options=(), port=1, program=MARIADB)
-    with ServeProcess(tmp_path / "serve", nobody, extra=HTTP) as serve:
+def test_a_source_that_was_never_reached(servers: ServerFactory, tmp_path: Path) -> None:
+    gone = servers.start("gone")
+    gone.stop()
+    with ServeProcess(tmp_path / "serve", gone, extra=HTTP) as serve:
         wait_until(lambda: "(HTTP)" in serve.log)
         status, text = serve.get("/healthz")
         assert status == 503

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
+from pymysqlreplication import BinLogStreamReader  # type: ignore[import-untyped] # has no types
+from pymysqlreplication.row_event import (  # type: ignore[import-untyped] # as above
+    DeleteRowsEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+)
 
 from binlane.positions import GtidSet
 from binlane.service.private_server import PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
-from tests.servers import ServerFactory, connect, execute
+from tests.servers import ServerFactory, connect, execute, mysql_program
 
 ORDERS = "shop.orders"
 REPLICA_OPTIONS = ("--server-id=20",)
 BY_FILE = "SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='orders.000001', SOURCE_LOG_POS=4"
 BY_GTID = "SOURCE_AUTO_POSITION=1"
+# python-mysql-replication calls PyMySQL with names that PyMySQL has replaced.
+FOREIGN_WARNINGS = pytest.mark.filterwarnings("ignore:'(db|passwd)' is deprecated")
 
 
 @pytest.fixture
@@ -230,3 +239,54 @@ def test_what_clients_of_mysql_ask(source: PrivateServer, port: ListeningPort) -
     with pytest.raises(pymysql.OperationalError, match="Unknown system variable"):
         port.execute("SELECT @@global.rpl_semi_sync_source_enabled")
     assert port.execute("SHOW VARIABLES LIKE 'rpl_semi_sync_source_enabled'") == ()
+
+
+def test_mysqlbinlog_copies_files_byte_by_byte(
+    source: PrivateServer, port: ListeningPort, tmp_path: Path
+) -> None:
+    folder = mysql_program().folder
+    if folder is None:
+        pytest.skip("mysqlbinlog is looked for where MySQL was unpacked")
+    _change(source, 1)
+    port.execute("SHOW BINARY LOG STATUS")
+    port.execute("FLUSH BINARY LOGS 'orders'")
+    names = [row[0] for row in port.execute("SHOW BINARY LOGS")]
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    subprocess.run(
+        [
+            *(str(folder / "exec"), "/usr/bin/mysqlbinlog", "--no-defaults", "-R", f"-h{HOST}"),
+            *(f"-P{port.port}", "-uroot", "--ssl-mode=DISABLED", "--get-server-public-key"),
+            *("--raw", "--to-last-log", f"-r{copies}/", names[0]),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    assert len(names) > 2
+    assert sorted(path.name for path in copies.iterdir()) == names
+    for name in names[:-1]:
+        assert (copies / name).read_bytes() == port.file(name).read_bytes()
+
+
+@FOREIGN_WARNINGS
+@pytest.mark.parametrize("is_by_gtid", [False, True])
+def test_pymysqlreplication(
+    source: PrivateServer, port: ListeningPort, *, is_by_gtid: bool
+) -> None:
+    begin = port.execute("SELECT @@GLOBAL.gtid_purged")[0][0]
+    _change(source, 1)
+    port.execute("SHOW BINARY LOG STATUS")
+    by_file = {"log_file": "orders.000001", "log_pos": 4}
+    stream = BinLogStreamReader(
+        connection_settings={"host": HOST, "port": port.port, "user": "root"},
+        server_id=7501,
+        blocking=False,
+        only_events=[WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent],
+        slave_heartbeat=1,
+        **({"auto_position": begin} if is_by_gtid else by_file),
+    )
+    rows = [(type(event).__name__, row) for event in stream for row in event.rows]
+    stream.close()
+    inserts = [row["values"]["id"] for kind, row in rows if kind == "WriteRowsEvent"]
+    assert inserts == list(range(1, 13))
+    assert {kind for kind, _ in rows} == {"WriteRowsEvent", "UpdateRowsEvent", "DeleteRowsEvent"}

@@ -16,11 +16,15 @@ from pymysql.cursors import Cursor
 
 from binlane.kernels.load import is_compiled
 from binlane.scope.scope import Scope
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.service.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
 from tests.final_tables import Client
 from tests.routed_files import definitions, outputs, routed
 from tests.scope_workload import TABLES, USERS, Workload, outside_words
-from tests.servers import connect
+from tests.servers import connect, mysql_program
 
 SCOPES = (
     "LOG(shop.stab1q, shop.stab2q)",
@@ -35,12 +39,23 @@ _STOPS = re.compile(rb"^RELOAD DATABASE;.*", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Pair:
-    """A source and a server that stands for the replicas."""
+    """A source and a server that stands for the replicas.
+
+    Attributes:
+        source: Where workloads run.
+        replica: What is made by the text of their binlogs.
+        client: Of the replica.
+        users: That it has by itself.
+        tool: Prints binlog files.
+        is_mysql: Whether they are MySQL.
+    """
 
     source: PrivateServer
     replica: PrivateServer
     client: Client
     users: Sequence[str]
+    tool: Sequence[str] = ("mariadb-binlog", "--no-defaults")
+    is_mysql: bool = False
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +73,34 @@ def pair(server_directory: Path) -> Iterator[Pair]:
         yield Pair(source, replica, client, client.users())
 
 
+@pytest.fixture(scope="module")
+def mysql_pair(server_directory: Path) -> Iterator[Pair]:
+    program = mysql_program()
+    if program.folder is None:
+        pytest.skip("the machine's own MySQL comes without a place for its tools")
+    run = (str(program.folder / "exec"),)
+    options = ("--log-bin-trust-function-creators=1",)
+    with (
+        PrivateServer.start(
+            server_directory,
+            name="randommysql",
+            options=(*MYSQL_SOURCE_OPTIONS, *options),
+            program=program,
+        ) as source,
+        PrivateServer.start(
+            server_directory,
+            name="randommysqlreplica",
+            options=("--server-id=2", "--skip-log-bin", *options),
+            program=program,
+        ) as replica,
+    ):
+        login = ("--no-defaults", "--user=root", f"--socket={replica.socket_path}")
+        client = Client((*run, "/usr/bin/mysql", *login))
+        tool = (*run, "/usr/bin/mysqlbinlog", "--no-defaults", "--skip-gtids")
+        users = [user for user in client.users() if user not in USERS]
+        yield Pair(source, replica, client, users, tool, is_mysql=True)
+
+
 def emptied(connection: Connection[Cursor]) -> None:
     """Forget what a workload before made, and its log."""
     with connection.cursor() as cursor:
@@ -65,7 +108,8 @@ def emptied(connection: Connection[Cursor]) -> None:
             cursor.execute(f"DROP DATABASE IF EXISTS {database}")
         for user in USERS:
             cursor.execute(f"DROP USER IF EXISTS {user}")
-        cursor.execute("RESET MASTER")
+        is_mysql = "mariadb" not in str(connection.get_server_info()).lower()
+        cursor.execute("RESET BINARY LOGS AND GTIDS" if is_mysql else "RESET MASTER")
 
 
 def run(connection: Connection[Cursor], workload: Workload, count: int) -> list[str]:
@@ -116,8 +160,7 @@ def leaks(out: Path) -> list[str]:
 def replay_errors(pair: Pair, directory: Path, clauses: str) -> list[str]:
     """What a server says that is made by a binlog, up to its first INCIDENT."""
     files = sorted(path for path in directory.iterdir() if path.suffix != ".index")
-    command = ["mariadb-binlog", "--no-defaults", *map(str, files)]
-    text = subprocess.run(command, capture_output=True, check=True).stdout
+    text = subprocess.run([*pair.tool, *map(str, files)], capture_output=True, check=True).stdout
     text = _STOPS.sub(b"", text)
     pair.client.empty(pair.users)
     scope = scope_of(clauses)
@@ -149,7 +192,9 @@ def check(  # what is run, and where
     edges: bool = False,
     statements: bool = False,
 ) -> None:
-    workload = Workload(random.Random(seed), edges=edges, statements=statements)
+    workload = Workload(
+        random.Random(seed), edges=edges, statements=statements, is_mysql=pair.is_mysql
+    )
     with connect(pair.source) as connection:
         emptied(connection)
         done = run(connection, workload, count)
@@ -180,6 +225,19 @@ def test_nothing_outside_passes_and_replicas_go_on(pair: Pair, seed: int, tmp_pa
 @pytest.mark.parametrize("seed", range(2))
 def test_nothing_outside_passes_at_the_edges(pair: Pair, seed: int, tmp_path: Path) -> None:
     check(pair, seed, 60, tmp_path, edges=True, statements=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_outside_of_mysql_passes(mysql_pair: Pair, seed: int, tmp_path: Path) -> None:
+    check(mysql_pair, seed, 60, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(300, 360))
+def test_nothing_outside_of_mysql_passes_in_the_long_run(
+    mysql_pair: Pair, seed: int, tmp_path: Path
+) -> None:
+    check(mysql_pair, seed, 120, tmp_path, edges=seed % 2 == 1, statements=seed % 4 == 3)
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -192,6 +194,27 @@ def test_the_password_comes_from_the_environment(
         assert _set_up("--check", by_socket) == 0
     finally:
         execute(mariadb_server, "DROP USER IF EXISTS binlane@'127.0.0.1', binlane@localhost")
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_an_account_of_the_operating_system_over_the_socket(
+    servers: ServerFactory, flavor: str
+) -> None:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    if flavor == "mariadb":
+        server = servers.start("source")
+        how = "VIA mysql_native_password USING 'invalid' OR unix_socket"
+    else:
+        server = servers.start_mysql("source", "--plugin-load-add=auth_socket.so")
+        how = "WITH auth_socket"
+    execute(
+        server,
+        f"CREATE USER IF NOT EXISTS {user}@localhost",
+        f"GRANT ALL ON *.* TO {user}@localhost",
+        f"ALTER USER {user}@localhost IDENTIFIED {how}",
+    )
+    url = f"{flavor}://{user}@localhost?socket={server.socket_path}"
+    assert _set_up("--check", url) == 0
 
 
 def test_a_server_without_a_log_needs_a_restart(

@@ -150,6 +150,31 @@ def test_stop_binlog_is_remembered_and_start_binlog_catches_up(
     assert list(verify([tmp_path / "data"])) == []
 
 
+def test_a_binlog_that_is_damaged_at_the_start_is_stopped_until_it_is_whole(
+    source: PrivateServer, tmp_path: Path
+) -> None:
+    with ListeningPort(source, tmp_path / "data") as port:
+        port.execute("CREATE BINLOG 'bad'", "CREATE BINLOG 'good'")
+        insert(source, 2)
+        complete(port, "bad", "good")
+    path = tmp_path / "data/binlogs/bad/bad.000001"
+    path.rename(tmp_path / "kept")
+    with ListeningPort(source, tmp_path / "data") as port:
+        insert(source, 2)
+        complete(port, "good")
+        assert port.state("bad").startswith("STOPPED: the file is missing")
+        with pytest.raises(pymysql.MySQLError, match="not complete"):
+            port.execute("SHOW MASTER STATUS 'bad'")
+        (tmp_path / "kept").rename(path)
+        complete(port, "bad")
+        assert gtids(tmp_path, "bad") == gtids(tmp_path, "good")
+    path.rename(tmp_path / "kept")
+    with ListeningPort(source, tmp_path / "data") as port:
+        port.execute("DROP BINLOG 'bad'")
+        assert [row[0] for row in port.execute("SHOW BINLOGS")] == ["good"]
+    assert list(verify([tmp_path / "data"])) == []
+
+
 def replica_of(
     servers: ServerFactory, port: ListeningPort, source: PrivateServer, how: str
 ) -> PrivateServer:

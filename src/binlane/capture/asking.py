@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.capture.identity import check_position
+from binlane.capture.identity import check_position, lacks
 from binlane.capture.settings import Start, StartAt
 from binlane.capture.source_facts import (
     ACCOUNT_STATEMENT,
@@ -28,6 +28,7 @@ from binlane.positions import FilePosition, GtidPosition, GtidSet, Position
 
 _NS_PER_S: Final = 1_000_000_000
 _REPORT_HOST: Final = "binlane"
+_PAUSE_S: Final = 0.2
 _NO_CHECKSUMS: Final = Format(
     server_version="", flavor=Flavor.MYSQL, checksum=ChecksumAlgorithm.NONE, post_header_lengths=b""
 )
@@ -84,7 +85,10 @@ def ask_for_log(request: DumpRequest) -> Dialogue[Asked]:
     if isinstance(request.start, FilePosition) and facts.flavor is Flavor.MYSQL:
         return (yield from _file_dump(request.start, facts, peer=peer, is_whole=True))
     position = yield from _start_position(request.start, facts, peer=peer)
-    if position is not None:
+    if position is not None and lacks(position, facts):
+        # MySQL sends a transaction some moments before it counts it as executed.
+        yield from ask(f"DO SLEEP({_PAUSE_S})", peer=peer)
+        facts = yield from ask_facts(peer)
         check_position(position, facts, peer=peer)
     period_ns = int(request.heartbeat_period_s * _NS_PER_S)
     yield from ask(_settings_statement(facts.flavor, position, period_ns), peer=peer)

@@ -113,13 +113,13 @@ class Capture:
     def identity(self) -> SourceIdentity | None:
         """What to remember with `position`, to be given to the next capture of this source."""
         stream = self._stream
-        if stream is None or self.facts is None or not stream.created:
-            return self._identity
-        return SourceIdentity(
-            server=self.facts.identity,
-            file_position=stream.file_position,
-            created=stream.created,
-        )
+        if stream is not None and self.facts is not None and stream.created:
+            self._identity = SourceIdentity(
+                server=self.facts.identity,
+                file_position=stream.file_position,
+                created=stream.created,
+            )
+        return self._identity
 
     @property
     def is_connected(self) -> bool:
@@ -152,7 +152,6 @@ class Capture:
             PeerError: If the source cannot be reached, refuses, or is not the one that it was;
                 `is_transient` says whether another attempt may help by itself.
             ConfigError: If a setting is wrong, or the source's log cannot be the ground truth.
-            StoreError: If the folder for large transactions cannot be used.
         """
         self.close()
         self._spill.clean()
@@ -297,10 +296,11 @@ class Capture:
         while True:
             room = stream.room
             count = connection.read_into(room)
-            pending = connection.pending
             if count:
                 self.heard_at_s = time.monotonic()
-            has_more = bool(pending) or (count == len(room) and taken < _TURN_BYTES)
+            # TLS gives a record at a time, and may hold one that no selector tells of.
+            may_follow = count == len(room) or (connection.is_tls and count > 0)
+            has_more = (may_follow and taken < _TURN_BYTES) or connection.pending > 0
             for item in stream.feed(count, has_more=has_more):
                 if isinstance(item, EventGroup) and not item.is_complete:
                     logger.warning(

@@ -12,6 +12,7 @@ from binlane.capture.order import passed
 from binlane.client.dialogue import refusal
 from binlane.client.packet_events import PacketEvents, is_artificial
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
@@ -33,7 +34,8 @@ class EventStream:
         position: Every group up to here has been given; None until the source says where the
             dump starts.
         first_position: Where that was.
-        created: When the current file was begun, in seconds since 1970; 0 before the first.
+        created: When the current file was begun, in seconds since 1970; 0 as long as it did not
+            say so.
         has_progressed: Whether a group or a heartbeat came: the dump works.
         has_ended: Whether the source ended the dump without an error.
     """
@@ -112,10 +114,7 @@ class EventStream:
             self.has_progressed = True
             return
         if is_artificial(event):
-            if isinstance(event.body, RotateEvent):
-                yield from self._grouper.finish()
-                self._next_position = event.body.position
-            self._grouper.file = self._events.file
+            yield from self._turn(event)
             return
         if isinstance(event.body, FormatDescriptionEvent):
             self.created = event.header.timestamp
@@ -127,6 +126,15 @@ class EventStream:
             raise error.at(self._events.file, event.position) from None
         for group in self._grouper.feed(event):
             yield from self._given(group)
+
+    def _turn(self, event: Event) -> Iterator[EventGroup]:
+        """Take an event that was made for the dump: it may say which file comes."""
+        if isinstance(event.body, RotateEvent):
+            yield from self._grouper.finish()
+            if event.body.file != self._grouper.file:
+                self.created = 0
+            self._next_position = event.body.position
+        self._grouper.file = self._events.file
 
     def _given(self, group: EventGroup) -> Iterator[EventGroup]:
         is_description = isinstance(group.events[0].body, FormatDescriptionEvent)

@@ -38,6 +38,15 @@ class SourceIdentity:
     created: int
 
 
+def lacks(position: Position, facts: SourceFacts) -> bool:
+    """Whether `check_position` refuses."""
+    try:
+        check_position(position, facts, peer="")
+    except PeerError:
+        return True
+    return False
+
+
 def check_position(position: Position, facts: SourceFacts, *, peer: str) -> None:
     """Refuse a source that lacks groups that were taken, or no longer has those that follow.
 

@@ -58,6 +58,8 @@ from binlane.positions import AnyGtid, FilePosition, Position
 HELD_BYTES_MAX: Final = 32 << 20
 """Of a group that comes from a source; a larger one is spilled."""
 WINDOW_BYTES: Final = 4 << 20
+TABLES_MAX = 4096
+"""Table maps that are remembered over the source's files; with more a file begins with none."""
 _CAME_BYTES: Final = 1 << 19
 _POSITION_MASK: Final = (1 << 32) - 1
 _HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
@@ -102,7 +104,7 @@ class RawStream:
         position: Every group up to here was given; None until the source says where it starts.
         first_position: Where that was.
         format_description: Of the source's current file; None before the first.
-        created: When that file was begun, in seconds since 1970; 0 before the first.
+        created: When that file was begun, in seconds since 1970; 0 as long as it did not say so.
         has_progressed: Whether a group or a heartbeat came: the dump works.
         has_ended: Whether the source ended the dump without an error.
     """
@@ -301,6 +303,8 @@ class RawStream:
             yield self._take_format(event, body)
         elif isinstance(body, RotateEvent):
             yield from self._cut_off()
+            if body.file != self._file:
+                self.created = 0
             self._file = body.file
             self._stand_at(body.position)
 
@@ -312,7 +316,7 @@ class RawStream:
         self.created = event.header.timestamp
         if not is_fast(body.format):
             self._scanner = None
-        elif self._scanner is None:
+        elif self._scanner is None or len(self._scanner.tables) > TABLES_MAX:
             self._scanner = Scanner(body.format, notes_all=True)
             # A group that another one cuts off is for the reference to tell of.
             self._scanner.state[layout.IS_STRICT] = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import IO, Final
@@ -27,17 +28,10 @@ class SpillFolder:
         self._numbers = count(1)
 
     def clean(self) -> None:
-        """Remove what an earlier process left.
-
-        Raises:
-            StoreError: If the folder cannot be used.
-        """
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+        """Remove what an earlier process left, as far as it can be: it is in nobody's way."""
+        with suppress(OSError):
             for left in self._folder.glob(f"*{_SUFFIX}"):
                 left.unlink(missing_ok=True)
-        except OSError as error:
-            raise _failure(error, self._folder) from error
 
     def begin(self) -> SpillFile:
         """Begin with a transaction.
@@ -95,7 +89,8 @@ class SpillFile:
     def close(self) -> None:
         """Throw it away."""
         self._stream.close()
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
 
 def _failure(error: OSError, path: Path) -> StoreError:

@@ -24,6 +24,9 @@ _CA_HINT: Final = "name the certificate that signed it: --ssl-ca FILE"
 class ServerConnection:
     """A socket whose failures are errors of the peer.
 
+    Attributes:
+        is_tls: Whether all goes through TLS by now.
+
     Args:
         url: The server.
         bind_address: Own address to connect from; any by default.
@@ -51,6 +54,7 @@ class ServerConnection:
             raise self._failure(error, "connect") from None
         self._socket.settimeout(silent_s)
         self._pending: Callable[[], int] = _none_pending
+        self.is_tls = False
 
     def read(self) -> bytes:
         """The bytes that came next, at least one."""
@@ -118,7 +122,7 @@ class ServerConnection:
             ) from None
         except OSError as error:
             raise self._failure(error, "TLS") from None
-        self._socket, self._pending = wrapped, wrapped.pending
+        self._socket, self._pending, self.is_tls = wrapped, wrapped.pending, True
 
     def _closed(self) -> PeerError:
         return PeerError(

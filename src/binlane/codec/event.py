@@ -17,6 +17,7 @@ from binlane.errors import ChecksumError, CodecError, TruncatedError, Unsupporte
 
 _HEADER: Final = Struct("<IBIIIH")
 _FLAGS_OFFSET: Final = 17
+_TIMESTAMP_MASK: Final = (1 << 32) - 1
 _OLD_HINT: Final = "let a MySQL 5.0 or later of its time read the file: mysqlbinlog FILE"
 
 
@@ -63,9 +64,9 @@ class EventHeader:
         )
 
     def encode(self) -> bytes:
-        """The 19 bytes."""
+        """The 19 bytes; of a clock beyond 2106 the low 32 bits, as servers write it."""
         return _HEADER.pack(
-            self.timestamp,
+            self.timestamp & _TIMESTAMP_MASK,
             self.type_code,
             self.server_id,
             self.length,

@@ -24,9 +24,10 @@ from binlane.dump.start import (
     gtids_ahead,
 )
 from binlane.errors import CodecError, StatementError
-from binlane.positions import FilePosition, Position
+from binlane.positions import FilePosition, GtidSet, Position
 from binlane.store.files import BinlogFile
 from binlane.store.group_points import group_index
+from binlane.store.held_gtids import first_lacking
 from binlane.store.live import LiveBinlog
 
 _CHUNK: Final = 512 << 10
@@ -64,6 +65,8 @@ async def serve_dump(
     except StatementError as error:
         logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
         return dump.error(error)
+    except ConnectionError:
+        raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
         logger.exception("dump of %s to replica %d", live.name, request.server_id)
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
@@ -139,6 +142,9 @@ class _Stream:
             source_id=self._source_id,
         )
         file = file_for(connect_state, published.files)
+        if isinstance(connect_state, GtidSet):
+            left = published.files[published.files.index(file) :]
+            file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
         return file, _read_head(file), BEGINNING
 
     async def _skip_done(self, file: BinlogFile, stream: BinaryIO, connect_state: Position) -> None:

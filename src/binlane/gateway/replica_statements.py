@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from binlane.errors import StatementError
@@ -19,6 +20,9 @@ from binlane.sql.tokens import Token, TokenKind, tokenise
 
 INSPECTED_MAX: Final = 1 << 18
 """Bytes of the longest statement that is looked at; longer ones go to the source."""
+
+_TOKENS_MAX: Final = 1024
+"""Replicas set two dozen variables at a time, and no statement of theirs is longer."""
 
 _WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid|\bsystem\b")
 _LEAD: Final = re.compile(
@@ -140,9 +144,12 @@ def may_concern_binlogs(statement: bytes) -> bool:
 def recognise(statement: str) -> ReplicaStatement | None:
     """Read a statement; None if it is none of these."""
     try:
-        tokens = _bare(list(tokenise(statement)))
+        tokens = list(islice(tokenise(statement), _TOKENS_MAX + 1))
     except StatementError:
         return None
+    if len(tokens) > _TOKENS_MAX:
+        return None
+    tokens = _bare(tokens)
     shape = " ".join(map(_shape, tokens))
     for pattern, build in _PATTERNS:
         if pattern.fullmatch(shape):

@@ -644,8 +644,16 @@ def copy_groups(
                 actions[event] = lay.COPY
                 role = roles[events[EVENT_TYPE, event]]
                 at = events[EVENT_OFFSET, event] + _HEADER
-                if role == lay.REFERENCE or (
-                    role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event]))
+                if (
+                    role == lay.REFERENCE
+                    or (role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event])))
+                    or (
+                        state[lay.KEEPS_ALL] == lay.ASKS
+                        and (
+                            role == lay.OTHER
+                            or (role == lay.QUERY and events[EVENT_MAP, event] == lay.UNREAD)
+                        )
+                    )
                 ):
                     stays = -1
         else:

@@ -85,6 +85,9 @@ TEXTS_LEFT_OUT: Final = 11
 NEEDED: Final = 12
 STATE_SIZE: Final = 13
 
+ASKS: Final = 2
+"""Of KEEPS_ALL: all stays but what statements do to some objects, which the reference tells."""
+
 # What `copy_groups` returns: all groups are done; the next one needs the reference, a new file, or
 # more room in the buffer.
 DONE: Final = 0

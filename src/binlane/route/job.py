@@ -239,8 +239,16 @@ class _Job:
         is_inside = position > file.first.next_position
         start = position if is_inside else 0
         if file.is_encrypted or not self._uses_kernels:
-            chunks = open_chunks(file.path)
-            walker = Walker(self._metered(chunks), file=file.path, keys=self._request.keys)
+            # Only a file that is not encrypted can be read from its middle.
+            goes_on = is_inside and not file.is_encrypted
+            chunks = open_chunks(file.path, position=position if goes_on else 0)
+            walker = Walker(
+                self._metered(chunks),
+                file=file.path,
+                position=position if goes_on else 0,
+                format_=file.description.format if goes_on else None,
+                keys=self._request.keys,
+            )
             for group in group_events(walker.events(), file=file.name):
                 if group.position >= start:
                     yield group
@@ -480,7 +488,12 @@ class _Outputs:
     def __init__(self, binlogs: Mapping[str, Binlog], uses_kernels: bool) -> None:  # noqa: FBT001
         self._outputs = [_Output(binlog, BinlogCounts()) for binlog in binlogs.values()]
         self._router = (
-            SpanRouter([binlog.definition for binlog in binlogs.values()]) if uses_kernels else None
+            SpanRouter(
+                [binlog.definition for binlog in binlogs.values()],
+                [binlog.memory for binlog in binlogs.values()],
+            )
+            if uses_kernels
+            else None
         )
 
     @property

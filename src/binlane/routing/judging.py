@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from binlane.names import TableName, quote
+from binlane.names import TableName, folded, quote
 from binlane.routing.memory import NOTHING, Memory, ObjectKind
 from binlane.routing.objects import (
     OBJECT_KINDS,
@@ -96,6 +96,8 @@ def judge_statement(statement: LoggedStatement, scope: Scope, memory: Memory) ->
     """Say what a binlog of `scope` makes of a statement that has run."""
     text = without_comments(statement.text, **statement.quoting)
     facts = read(text, database=statement.database, **statement.quoting)
+    if scope.ignores_case:
+        facts = replace(facts, effects=_in_lower_case(facts.effects))
     reader = _Reader(replace(statement, text=text), facts, scope, memory)
     verdict, memory = reader.verdict()
     omissions: tuple[Omission, ...] = ()
@@ -310,13 +312,15 @@ class _Reader:
     def _has_names_unknown(self) -> bool:
         """Whether a name with a dot is none of what the statement is known to name."""
         effects = self._facts.effects
+        if "." not in self._statement.text:
+            return False
         named = {*effects.writes, *effects.reads, *effects.objects, *effects.calls}
-        folded = {(name.database.lower(), name.table.lower()) for name in named}
+        pairs = {(name.database.lower(), name.table.lower()) for name in named}
         chains, single = dotted_names(self._statement.text, **self._statement.quoting)
         alone = {name.lower() for name in single} | _ROW_WORDS
         for first, second, *rest in chains:
             pair = (first.lower(), second.lower())
-            if pair in folded and len(rest) <= 1:
+            if pair in pairs and len(rest) <= 1:
                 continue
             if not rest and pair[0] in alone:
                 continue
@@ -354,6 +358,24 @@ class _Reader:
                 if self._memory.has_left_out((ObjectKind.TRIGGER,), other):
                     return text[: token.offset] + text[tokens[index + 1].end :].lstrip()
         return text
+
+
+def _in_lower_case(effects: StatementEffects) -> StatementEffects:
+    """The objects by the names that a server has them by which ignores their case."""
+
+    def lowered(names: Iterable[TableName]) -> tuple[TableName, ...]:
+        return tuple(dict.fromkeys(name.folded for name in names))
+
+    return replace(
+        effects,
+        writes=lowered(effects.writes),
+        reads=lowered(effects.reads),
+        databases=tuple(dict.fromkeys(map(folded, effects.databases))),
+        objects=lowered(effects.objects),
+        calls=lowered(effects.calls),
+        renames=tuple((old.folded, new.folded) for old, new in effects.renames),
+        drops=lowered(effects.drops),
+    )
 
 
 def _is_named(effects: StatementEffects) -> bool:

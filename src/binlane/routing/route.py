@@ -25,13 +25,14 @@ from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError, UnsupportedError
-from binlane.grouping.event_group import GTID_TYPES, EventGroup
+from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
 from binlane.routing import xa
 from binlane.routing.cascades import CASCADED, changes_unseen, unseen_changes
 from binlane.routing.judging import Judgement, judge_statement
 from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
+from binlane.routing.objects import OBJECT_KINDS
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
@@ -42,6 +43,7 @@ from binlane.routing.session_format import (
     is_logged_as_statement,
 )
 from binlane.routing.statements import (
+    Drop,
     Incident,
     Keep,
     KeepWithRows,
@@ -50,6 +52,7 @@ from binlane.routing.statements import (
 )
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope
 from binlane.sql.effects import StatementKind
 from binlane.sql.logged_statements import is_undone, logged_statement
 from binlane.sql.sql_mode import Quoting
@@ -99,13 +102,15 @@ def route(
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
     """
+    if definition.scope.is_unscoped and memory.left_out:
+        return _without_left_out(group, format_, memory)
     if definition.scope.is_unscoped:
         # It says where in its file the transaction ends, which is another place now.
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
-        told = (LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else ()
+        omissions = (LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else ()
         if not events:
-            return Routing(group=None, omissions=told)
+            return Routing(group=None, omissions=omissions)
         # A definition that follows may give it a scope, within which they must be finished.
         routed = RoutedGroup(
             gtid=group.gtid,
@@ -113,7 +118,7 @@ def route(
             prepares=xa.prepared_in(events),
             finishes=xa.finished_in(events),
         )
-        return Routing(group=routed, omissions=told)
+        return Routing(group=routed, omissions=omissions)
     return _Selection(group, definition, format_, prepared, memory).routing()
 
 
@@ -126,6 +131,39 @@ def damaged_event(group: EventGroup) -> Event:
             except CodecError:
                 return event
     return group.events[0]
+
+
+def _without_left_out(group: EventGroup, format_: Format, memory: Memory) -> Routing:
+    """What a binlog gets that was scoped before: all but what is done to objects it never had."""
+    everything, after = Scope.everything(), memory
+    events: list[Event] = []
+    for event in group.events:
+        body = event.body
+        if isinstance(body, QueryEvent) and body.query not in END_QUERIES:
+            found = judge_statement(logged_statement(body), everything, after)
+            after = found.memory
+            kept = _of_what_is_there(body, found)
+            if kept is None:
+                continue
+            event = event if kept is body else replace(event, body=kept)  # noqa: PLW2901
+        events.append(event)
+    is_empty = all(event.header.type_code in GTID_TYPES for event in events)
+    return Routing(
+        group=None if is_empty else RoutedGroup(gtid=group.gtid, events=tuple(events)),
+        omissions=(LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else (),
+        memory=None if after == memory else after,
+    )
+
+
+def _of_what_is_there(body: QueryEvent, found: Judgement) -> QueryEvent | None:
+    """A statement on objects that a binlog has, as it is; None where it has none of them."""
+    effects, verdict = found.facts.effects, found.verdict
+    if isinstance(verdict, Rewrite):
+        return with_text(body, verdict.statement)
+    is_about = effects.kind in OBJECT_KINDS or effects.renames
+    if isinstance(verdict, LeaveOut) or (isinstance(verdict, Drop) and is_about):
+        return None
+    return body
 
 
 class _IncidentError(Exception):
@@ -175,14 +213,14 @@ class _Selection:
         )
         return Routing(group=group, omissions=omissions, memory=self._new_memory())
 
+    def _all_omissions(self) -> tuple[Omission, ...]:
+        return (*self._omissions, *((LOGGED_AS_STATEMENT,) if self._is_told else ()))
+
     def _remember_group(self, *, is_held: bool | None) -> None:
         """Remember what is told by the group as a whole; None: an INCIDENT is in its place."""
         group = self._group
         self._memory = xa.remembered(self._memory, group, self._format, is_held=is_held)
         self._memory = after_rows(self._memory, group, self._scope, self._format)
-
-    def _all_omissions(self) -> tuple[Omission, ...]:
-        return (*self._omissions, *((LOGGED_AS_STATEMENT,) if self._is_told else ()))
 
     def _new_memory(self) -> Memory | None:
         return None if self._memory == self._memory_before else self._memory

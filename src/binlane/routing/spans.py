@@ -142,9 +142,13 @@ class Spans:
 
 @dataclass(slots=True)
 class _Views:
-    """What one binlog makes of each table and text; `counts` is what it got."""
+    """What one binlog makes of each table and text; `counts` is what it got.
+
+    It `asks` the reference for statements although it is unscoped.
+    """
 
     definition: Definition
+    asks: bool = False
     links: TableLinks = NO_LINKS
     keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
     verdicts: Numbers = field(
@@ -158,17 +162,23 @@ class SpanRouter:
 
     Args:
         definitions: Of the binlogs; each is meant by its place in the sequence.
+        memories: What is remembered of each; nothing by default. An unscoped one that was scoped
+            before lacks objects, and asks for what is done to them.
 
     Attributes:
         statements: The groups of the run that was read last with a change that a session had logged
             as a statement; looked for if a binlog is unscoped.
     """
 
-    def __init__(self, definitions: Sequence[Definition]) -> None:
+    def __init__(self, definitions: Sequence[Definition], memories: Sequence[Memory] = ()) -> None:
         self._views = [_Views(definition) for definition in definitions]
+        for view, memory in zip(self._views, memories, strict=False):
+            view.asks = view.definition.scope.is_unscoped and bool(memory.left_out)
         self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
         self.statements: list[int] = []
-        self._keeps_all = all(definition.scope.is_unscoped for definition in definitions)
+        self._keeps_all = all(
+            view.definition.scope.is_unscoped and not view.asks for view in self._views
+        )
         self._tables: list[KnownTable] = []
         self._tables_seen = 0
         self._names: dict[str, int] = {}
@@ -370,7 +380,7 @@ class SpanRouter:
         state[lay.NEXT_GROUP] = first
         state[lay.POSITION] = position
         state[lay.LIMIT] = position + room
-        state[lay.KEEPS_ALL] = view.definition.scope.is_unscoped
+        state[lay.KEEPS_ALL] = view.definition.scope.is_unscoped + view.asks
         state[lay.CLOCK_BASE] = clock_base
         while (status := self._copy(run, view)) == lay.FULL and not state[lay.OUT_LENGTH]:
             self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from binlane.names import TableName
@@ -47,6 +48,8 @@ ALTER_GRAMMAR: Final = (
 FIRST_WORDS: Final = frozenset(
     ("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET")
 )
+_BEGINNING: Final = 8
+"""More tokens than any of our statements is known by."""
 
 
 def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogStatement | None:
@@ -65,8 +68,15 @@ def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogSta
     source = tokenise(text, ansi_quotes=ansi_quotes)
     tokens: list[Token] = []
     try:
-        tokens.append(next(source))
-        if tokens[0].word not in FIRST_WORDS:
+        tokens.extend(islice(source, 2))
+        # Of what else begins with these words no more is read.
+        may_be_ours = tokens[0].word in FIRST_WORDS and (
+            tokens[0].word != "SET" or tokens[-1].word == "STATEMENT"
+        )
+        if not may_be_ours:
+            return None
+        tokens.extend(islice(source, _BEGINNING))
+        if tokens[0].word != "SET" and _grammar(Cursor(tokens)) is None:
             return None
         tokens.extend(source)
     except SqlSyntaxError:

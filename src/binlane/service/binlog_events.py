@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from binlane.codec.event import Event, EventHeader
-from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC, Format
 from binlane.codec.packets.results import Cell, ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.errors import CodecError, StatementError, StoreError
 from binlane.gateway.handler import RowsInParts
 from binlane.grouping.event_list import ListedEvent, listed_event
+from binlane.grouping.first_event import format_of
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import Walker
 from binlane.scope import ShowBinlogEvents
 from binlane.store.chunks import open_chunks
 from binlane.store.files import BinlogFile
-from binlane.store.heads import read_head
+from binlane.store.reading import first_event
 
 COLUMNS: Final = (
     *("Log_name", ColumnDefinition.integer("Pos"), "Event_type"),
@@ -70,8 +71,9 @@ class _Listing:
         )
 
     def _events(self) -> Iterator[ListedEvent]:
-        format_ = read_head(self.file.path).format_description.format
-        position = self._start(format_)
+        first = first_event(self.file.path)
+        format_ = format_of(first)
+        position = self._start(first.next_position, format_)
         name, is_at_head = self.file.name, position == len(MAGIC)
         walker = Walker(
             open_chunks(self.file.path, position=0 if is_at_head else position),
@@ -92,22 +94,23 @@ class _Listing:
             yield event
             position = event.next_position
 
-    def _start(self, format_: Format) -> int:
-        """Where to begin.
-
-        MariaDB refuses a position at which no event begins; MySQL goes to the next one.
-        """
+    def _start(self, format_end: int, format_: Format) -> int:
+        """Where to begin."""
         position, size = max(self.statement.position or 0, len(MAGIC)), self.file.size_bytes
-        if position > size and self.flavor is Flavor.MARIADB:
+        is_mysql = self.flavor is Flavor.MYSQL
+        if is_mysql and len(MAGIC) < position < format_end:
+            return format_end
+        if position > size and not is_mysql:
             raise wrong(
                 f"Invalid pos specified. Requested from pos:{position} is greater than actual file "
                 f"size:{size}"
             )
-        if position in (len(MAGIC), size) or position > size or self._is_event(position, format_):
+        if position == len(MAGIC) or position >= size or self._is_event(position, format_):
             return position
-        if self.flavor is Flavor.MARIADB:
-            raise wrong("Wrong offset or I/O error", hint=f"no event begins at {position}")
-        return self._following(position)
+        what = "Wrong offset or I/O error"
+        if is_mysql:
+            what = f"Error reading Log_event at position {position}: Failed decoding event"
+        raise wrong(what, hint=f"no event begins at {position}")
 
     def _is_event(self, position: int, format_: Format) -> bool:
         chunks = open_chunks(self.file.path, position=position)
@@ -117,15 +120,6 @@ class _Listing:
         except CodecError:
             return False
         return event is not None and event.next_position <= self.file.size_bytes
-
-    def _following(self, position: int) -> int:
-        """Where the first event begins that begins behind a position."""
-        start = len(MAGIC)
-        with self.file.path.open("rb") as stream:
-            while start < position:
-                stream.seek(start)
-                start += max(EventHeader.decode(stream.read(HEADER_LENGTH)).length, HEADER_LENGTH)
-        return start
 
 
 def wrong(what: str, *, hint: str = "") -> StatementError:

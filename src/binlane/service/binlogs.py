@@ -18,7 +18,7 @@ from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
 from binlane.sql.table_links import NO_LINKS, TableLinks
 from binlane.store.binlog import Binlog
-from binlane.store.catalog import Activity
+from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.live import LiveBinlog
 from binlane.store.store import Store
 
@@ -113,6 +113,10 @@ class Binlogs:
         """
         self.live(name)
         return self._loop.outputs[name]
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, oldest first; looks at the disk, from any thread."""
+        return self._loop.store.history()
 
     def counts(self, name: str) -> Counts:
         """What went into a binlog since this process began."""

@@ -137,8 +137,12 @@ class Definitions:
             if if_exists and name not in self._loop.outputs:
                 return False
             output = self._output(name)
-            self._loop.store.drop_binlog(name)
-            self._loop.remove_output(output)
+            try:
+                self._loop.store.drop_binlog(name)
+            finally:
+                # What a disk does not let go of is removed when the store is next opened.
+                if name not in self._loop.store.binlogs:
+                    self._loop.remove_output(output)
             return True
 
         return execute

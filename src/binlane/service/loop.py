@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import secrets
 import selectors
 import threading
@@ -41,6 +40,8 @@ _LOOK_AGAIN_S: Final = 0.1
 """How often a command that waits for something is looked at, at least."""
 
 _LONGEST_WAIT_S: Final = 60.0
+_TOGETHER_S: Final = 0.05
+_NEAR_S: Final = 2
 _SERVER_ID_BASE: Final = 0x62000000
 _SERVER_ID_RANDOM: Final = 1 << 24
 
@@ -89,6 +90,7 @@ class RoutingLoop:
         self.crash: BaseException | None = None
         self._settings = settings
         self._wake_readers = wake_readers
+        self._pipe_lock = threading.Lock()
         self._pipe_out, self._pipe_in = os.pipe()
         for end in (self._pipe_out, self._pipe_in):
             os.set_blocking(end, False)
@@ -117,7 +119,10 @@ class RoutingLoop:
             output = self.add_output(binlog)
             activity, _ = activities[name]
             output.is_stopped = activity is Activity.STOPPED
-            if activity is Activity.OPEN:
+            if binlog.failure:
+                output.failure, output.since_s = binlog.failure, time.time()
+                logger.error("binlog %s: STOPPED: %s", name, binlog.failure)
+            elif activity is Activity.OPEN:
                 opened.append(output)
         return opened
 
@@ -136,13 +141,16 @@ class RoutingLoop:
         for waiting in (*self._waiting, *self._queued()):
             waiting.future.cancel()
         self._selector.close()
-        os.close(self._pipe_in)
+        with self._pipe_lock:  # a connection that is just being made may still call `wake`
+            os.close(self._pipe_in)
+            self._pipe_in = -1
         os.close(self._pipe_out)
 
     def wake(self) -> None:
         """Let the loop look at what there is to do."""
-        with suppress(OSError):  # it is full, or all is over
-            os.write(self._pipe_in, b"\0")
+        with self._pipe_lock, suppress(BlockingIOError):
+            if self._pipe_in >= 0:
+                os.write(self._pipe_in, b"\0")
 
     def submit(self, command: Command[_T]) -> Future[_T]:
         """Have a command executed between two event groups."""
@@ -256,8 +264,8 @@ class RoutingLoop:
             output.since_s = time.time()
         output.failure = reason
         output.has_lost_trust |= not is_known
-        delay_s = output.backoff.next_delay_s(random.random())  # noqa: S311  # no secret
-        output.due_s = time.monotonic() + delay_s
+        # Without chance: those whose disk fails at once go on together, by one feed.
+        output.due_s = time.monotonic() + output.backoff.next_delay_s(0)
         self.detach(output)
 
     def note_activity(self, output: Output, activity: Activity, reason: str = "") -> None:
@@ -277,9 +285,13 @@ class RoutingLoop:
     def _joins_main(self, output: Output) -> bool:
         """Let the main feed feed a binlog that has all that it gave; whether that is so."""
         main = self.main
-        if main.position is None or not main.is_level:
+        if main.position is None or not main.is_streaming:
             return False
         if not output.binlog.reached.includes(main.position):
+            return False
+        # By the main feed it would wait until that has come to where the binlog is.
+        ahead_s = (output.last_timestamp or 0) - (main.router.last_timestamp or 0)
+        if ahead_s > _NEAR_S and not main.is_quiet:
             return False
         self.detach(output)
         self.attach(output, main)
@@ -400,15 +412,22 @@ class RoutingLoop:
     def _revive_due(self) -> None:
         """Try again with binlogs that failed, and begin with those that are behind."""
         now_s, ready = time.monotonic(), []
-        for output in self.outputs.values():
-            if output.is_stopped or output.due_s > now_s or self.feed_of(output) is not None:
+        waiting = [
+            output
+            for output in self.outputs.values()
+            if not output.is_stopped and self.feed_of(output) is None
+        ]
+        if not any(output.due_s <= now_s for output in waiting):
+            return
+        for output in waiting:
+            if output.due_s > now_s + _TOGETHER_S:
                 continue
             try:
                 if output.has_lost_trust or output.binlog.failure:
                     output.live.binlog = self.store.reopen_binlog(output.name)
                     output.has_lost_trust = False
                 ready.append(output)
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
                 self.fail(output, error)
         self.catch_up(ready)
 

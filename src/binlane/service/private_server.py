@@ -68,9 +68,9 @@ class PrivateServer:
         directory: Path,
         *,
         name: str,
-        program: ServerProgram,
         options: Sequence[str],
         port: int,
+        program: ServerProgram = MARIADB,
     ) -> None:
         self.name = name
         self.directory = directory

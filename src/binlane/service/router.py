@@ -28,6 +28,7 @@ from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition
 from binlane.service.outputs import Output
+from binlane.store.binlog import Binlog
 from binlane.store.runs import append_run
 
 logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class Router:
         if (run.events[layout.EVENT_TYPE, first] == EventType.ANONYMOUS_GTID_LOG).any():
             raise _anonymous(f"{run.file}:{run.base}")
         assert after is not None, "behind a group a position is known"
-        spans = self._router_for([output.binlog.definition for output in outputs])
+        spans = self._router_for([output.binlog for output in outputs])
         if not spans.read(run):
             for number in range(run.count):
                 self._take_group(run.group(number), outputs, on_fault)
@@ -131,10 +132,12 @@ class Router:
             self._tell(output, run.gtid(spans.statements[0]), LOGGED_AS_STATEMENT)
         self._count_spans(output, counts)
 
-    def _router_for(self, definitions: list[Definition]) -> SpanRouter:
+    def _router_for(self, binlogs: Sequence[Binlog]) -> SpanRouter:
         """The router of these definitions; one that was asked before knows its texts."""
+        definitions = [binlog.definition for binlog in binlogs]
         if self._spans is None or self._definitions != definitions:
-            self._spans, self._definitions = SpanRouter(definitions), definitions
+            self._spans = SpanRouter(definitions, [binlog.memory for binlog in binlogs])
+            self._definitions = definitions
         return self._spans
 
     def _take_group(self, group: EventGroup, outputs: Sequence[Output], on_fault: OnFault) -> None:

@@ -12,8 +12,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 from binlane.gateway.transport import Gateway
 from binlane.scope import ScopeList
@@ -25,6 +27,9 @@ from binlane.store.store import Store
 from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
 from binlane.web.status import BinlogState, BinlogStatus, Status, application
+
+_SWITCH_S: Final = 0.001
+"""How long one of routing and dumps may keep the other waiting, once both have something to do."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,9 +48,10 @@ async def serve(settings: Settings, *, port_file: Path | None = None) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     tell_once_in_a_while(loop)
+    sys.setswitchinterval(_SWITCH_S)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    with Store.open(settings.data_dir, settings.store) as store:
+    with Store.open(settings.data_dir, settings.store, keeps_lost=True) as store:
         settings = settle(settings, binlogs=len(store.binlogs))
         service = Service(settings, store)
         async with AsyncExitStack() as stack:
@@ -67,7 +73,7 @@ class Service:
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
         self.binlogs = Binlogs(store, settings.source)
-        self._statements = Statements(self.binlogs, store.history)
+        self._statements = Statements(self.binlogs)
         self._gateway = Gateway(settings.listen, self._statements)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:

@@ -54,7 +54,7 @@ from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.store.binlog import Binlog
-from binlane.store.catalog import Activity, ScopeChange
+from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
 
@@ -98,12 +98,10 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
-        history: Gives all changes of definitions; called in a thread.
     """
 
-    def __init__(self, binlogs: Binlogs, history: Callable[[], Sequence[ScopeChange]]) -> None:
+    def __init__(self, binlogs: Binlogs) -> None:
         self._binlogs = binlogs
-        self._history = history
         self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
@@ -421,7 +419,7 @@ class Statements:
 
     async def _snapshot(self) -> Snapshot:
         """The rows of the system tables."""
-        history = await asyncio.to_thread(self._history)
+        history = await asyncio.to_thread(self._binlogs.history)
         facts = []
         for name in self._binlogs.names:
             binlog = self._binlogs.get(name)

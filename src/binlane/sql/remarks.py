@@ -33,6 +33,9 @@ _PLAIN_OPTIONS: Final = frozenset(
     )
 )
 _OTHER_SERVERS: Final = frozenset(("FEDERATED", "FEDERATEDX", "SPIDER", "CONNECT"))
+_MAY_REMARK: Final = re.compile(
+    r"COMMENT|DIRECTORY|TABLESPACE|CONNECT|FEDERATED|SPIDER|=\s*['\"]", re.IGNORECASE
+)
 EMPTY_COMMENT: Final = "COMMENT ''"
 
 
@@ -89,6 +92,8 @@ def without_remarks(
         ansi_quotes: sql_mode ANSI_QUOTES.
         no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
     """
+    if not _MAY_REMARK.search(text):
+        return Remarks(text=text)
     tokens = [
         token
         for token in tokenise(

@@ -696,7 +696,7 @@ class Binlog:
     def _roll_back(self) -> bool:
         """Go back to what is published; False if the disk does not let us."""
         end = self.end
-        self._pending.clear()
+        self._pending = bytearray()  # the write that failed may hold on to the old one
         try:
             if read_index(self._directory)[-1] != end.file:
                 return False

@@ -201,7 +201,7 @@ def write_index(disk: Disk, directory: Path, names: list[str]) -> None:
 
 def _header(type_code: int, server_id: int, timestamp: int, flags: int = 0) -> EventHeader:
     return EventHeader(
-        timestamp=timestamp,
+        timestamp=timestamp & 0xFFFFFFFF,  # what servers write, whatever their clock says
         type_code=type_code,
         server_id=server_id,
         length=0,

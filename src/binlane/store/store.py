@@ -36,6 +36,7 @@ from binlane.store.files import (
 from binlane.store.forcing import Forcing
 from binlane.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.store.lock import DirectoryLock
+from binlane.store.lost import LostBinlog
 from binlane.store.marks import MarkKeeper
 from binlane.store.recovery import RecoveredBinlog, recover, remove_directory
 from binlane.store.settings import StoreSettings
@@ -80,8 +81,16 @@ class Store:
         settings: StoreSettings = _DEFAULT_SETTINGS,
         *,
         disk: Disk = _LOCAL_DISK,
+        keeps_lost: bool = False,
     ) -> Self:
         """Own a data directory, made if need be, and make all its binlogs whole.
+
+        Args:
+            data_dir: The directory.
+            settings: How binlogs are written.
+            disk: Where it is.
+            keeps_lost: Whether a binlog that cannot be made whole is kept as a `LostBinlog`, for
+                `reopen_binlog`.
 
         Raises:
             StoreLockedError: If another process owns it.
@@ -105,7 +114,7 @@ class Store:
             raise
         store = cls(data_dir, settings=settings, disk=disk, catalog=catalog, lock=lock)
         try:
-            store._recover()
+            store._recover(keeps_lost=keeps_lost)
         except BaseException:
             store._release()
             raise
@@ -198,11 +207,7 @@ class Store:
         before.abandon()
         directory = self._directory / name
         record = next(each for each in self._catalog.binlogs() if each.definition.name == name)
-        try:
-            found = recover(directory, _mark_of(record, directory), self._disk)
-            binlog = self._open(before.definition, found)
-        except OSError as error:
-            raise unusable(error, directory) from error
+        binlog = self._recovered(before.definition, directory, _mark_of(record, directory))
         self._set_binlogs({**self._binlogs, name: binlog})
         return binlog
 
@@ -400,19 +405,20 @@ class Store:
     ) -> None:
         self.close()
 
-    def _recover(self) -> None:
+    def _recover(self, *, keeps_lost: bool) -> None:
         records = self._catalog.binlogs()
         for record in records:
             definition, directory = record.definition, self._directory / record.definition.name
             if not record.is_live:
                 self._clear_away(definition)
                 continue
+            mark = _mark_of(record, directory)
             try:
-                binlog = self._open(
-                    definition, recover(directory, _mark_of(record, directory), self._disk)
-                )
-            except OSError as error:
-                raise unusable(error, directory) from error
+                binlog = self._recovered(definition, directory, mark)
+            except StoreError as error:
+                if not keeps_lost:
+                    raise
+                binlog = LostBinlog(directory, record, mark, error)
             self._set_binlogs({**self._binlogs, definition.name: binlog})
         known = {record.definition.name for record in records}
         for path in sorted(self._directory.iterdir()):
@@ -423,6 +429,12 @@ class Store:
                     hint=f"restore {Catalog.path_in(self._directory.parent)} from a copy, "
                     "or move this directory away",
                 )
+
+    def _recovered(self, definition: Definition, directory: Path, mark: Mark) -> Binlog:
+        try:
+            return self._open(definition, recover(directory, mark, self._disk))
+        except OSError as error:
+            raise unusable(error, directory) from error
 
     def _write_first_file(self, name: str, head: FileHead, timestamp: int) -> RecoveredBinlog:
         directory, first = self._directory / name, file_name(name, 1)

@@ -227,10 +227,24 @@ def test_what_was_done_before_a_place_in_a_file_of_mysql_is_read_there() -> None
 def test_a_source_that_cannot_go_on_with_what_was_taken(
     variables: dict[str, str], start: Start, reason: str
 ) -> None:
+    conversation = Conversation(flow_for(start=start))
+    conversation.log_in()
+    facts = preparation(variables)[:3]
+    # It is asked a second time: MySQL counts a transaction as executed after it sent it.
     with pytest.raises(PeerError, match=reason) as caught:
-        asked(flow_for(start=start), variables)
+        conversation.prepare([*facts, [OK], *facts])
+    assert conversation.queries()[3] == "DO SLEEP(0.2)"
     assert caught.value.phase == "position"
     assert "START BINLOG 'name' FROM" in caught.value.hint
+
+
+def test_a_source_that_counts_a_transaction_a_moment_later() -> None:
+    start = GtidSet.parse(f"{UUID}:1-10:tagx:1-2")
+    later = MYSQL_VARIABLES | {"gtid_executed": str(start)}
+    conversation = Conversation(flow_for(start=start))
+    conversation.log_in()
+    conversation.prepare([*preparation(MYSQL_VARIABLES)[:3], [OK], *preparation(later)])
+    assert conversation.result().position == start
 
 
 def test_a_server_that_took_over_has_what_it_replicated() -> None:

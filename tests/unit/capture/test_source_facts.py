@@ -160,3 +160,48 @@ def test_an_account_without_the_privilege(grants: list[str]) -> None:
 )
 def test_an_account_with_the_privilege(grants: list[str]) -> None:
     assert finding(facts_of(VARIABLES, *grants), "privilege").weight is Weight.FINE
+
+
+@pytest.mark.parametrize(
+    ("variables", "seconds"),
+    [
+        ({"binlog_expire_logs_seconds": "3600"}, "3600"),
+        ({"expire_logs_days": "0.500000"}, "43200"),
+    ],
+)
+def test_a_log_that_is_soon_deleted_is_worth_a_remark(
+    variables: dict[str, str], seconds: str
+) -> None:
+    found = finding(facts_of(VARIABLES | variables), "binlog_expire_logs_seconds")
+    assert found.weight is Weight.WARNING
+    assert f"after {seconds} s" in found.reason
+    assert not found.is_lacking
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"binlog_expire_logs_seconds": "0", "expire_logs_days": "0.000000"},
+        {"binlog_expire_logs_seconds": "2592000"},
+        {"expire_logs_days": "1"},
+    ],
+)
+def test_a_log_that_is_kept_for_long(variables: dict[str, str]) -> None:
+    assert finding(facts_of(VARIABLES | variables), "binlog_expire_logs_seconds").reason == ""
+
+
+@pytest.mark.parametrize("version", ["10.5.29-MariaDB", "12.3.1-MariaDB-log", "9.8.0", "5.7.44"])
+def test_a_version_that_nobody_tried_is_told_and_taken(version: str) -> None:
+    good = VARIABLES if "MariaDB" in version else MYSQL_VARIABLES
+    facts = facts_of(good | {"version": version})
+    facts.check(server_id=77)
+    assert version in finding(facts, "version").reason
+    assert not finding(facts, "version").is_lacking
+
+
+def test_what_can_be_mended_is_lacking() -> None:
+    facts = facts_of(VARIABLES | {"binlog_row_metadata": "NO_LOG", "log_bin": "OFF"})
+    assert [found.key for found in facts.findings() if found.is_lacking] == [
+        "log_bin",
+        "binlog_row_metadata",
+    ]

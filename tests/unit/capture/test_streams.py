@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binlane.capture import raw_stream
 from binlane.capture.event_stream import EventStream
 from binlane.capture.raw_stream import RawStream
 from binlane.codec.control import RotateEvent
@@ -26,6 +27,7 @@ from binlane.errors import BinlaneError, ChecksumError, CodecError, PeerError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.raw import LargeGroup, RawRun
 from binlane.grouping.walk import walk
+from binlane.kernels.load import Build, builds, running
 from binlane.positions import FilePosition, GtidPosition, Position
 from tests.dumps import dump_packets
 from tests.fixture_sets import fixture_set
@@ -170,6 +172,22 @@ def test_any_chunking_of_a_dump_gives_the_same_groups(
         group for start, end in pairwise(places) for group in received(stream, data[start:end])
     ]
     assert in_pieces == whole
+
+
+# Not by numba now, which would compile `scan` for a minute.
+@pytest.mark.parametrize("build", [build for build in builds() if build is not Build.JIT])
+def test_all_forms_of_the_kernels_give_the_same(build: Build) -> None:
+    data = frames(packets_of("crc_heartbeat_annotate"), 1)
+    wanted = list(received(by_reference(CRC, None), data))
+    with running(build):
+        assert list(received(raw(CRC, None), data)) == wanted
+
+
+def test_table_maps_are_forgotten_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_stream, "TABLES_MAX", 0)
+    data = frames(packets_of("crc_heartbeat_annotate"), 1)
+    wanted = list(received(by_reference(CRC, None), data))
+    assert list(received(raw(CRC, None), data)) == wanted
 
 
 @BOTH
@@ -322,6 +340,20 @@ def test_a_group_that_a_crash_cut_off_is_not_complete(make: Maker) -> None:
     groups = list(received(stream, frames(packets, 1)))
     assert [group[0] for group in groups] == ["None", "0-1-1", "None", "0-1-1"]
     assert stream.file_position == FilePosition("binlog.000009", end)
+
+
+@BOTH
+def test_a_file_is_of_no_time_until_it_says_so(make: Maker) -> None:
+    stream = make(CRC, GtidPosition())
+    list(received(stream, frames(head(1000), 1)))
+    created = stream.created
+    assert created
+    again = frames([rotate("binlog.000009", 1000)], 3)
+    assert not list(received(stream, again))
+    assert stream.created == created
+    assert not list(received(stream, frames([rotate("binlog.000010")], 4)))
+    assert stream.created == 0
+    assert stream.file_position == FilePosition("binlog.000010", 4)
 
 
 @BOTH

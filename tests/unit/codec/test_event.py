@@ -93,3 +93,8 @@ def test_a_header_needs_19_bytes() -> None:
     assert header.timestamp == TIMESTAMP
     with pytest.raises(TruncatedError, match="needs 19 bytes, 18 are left"):
         EventHeader.decode(XID_BYTES[:18])
+
+
+def test_a_clock_beyond_32_bits_wraps_as_in_the_servers() -> None:
+    late = replace(XID.header, timestamp=(1 << 32) + 7)
+    assert EventHeader.decode(late.encode()).timestamp == 7

@@ -97,13 +97,15 @@ def test_mariadb_refuses_a_position_where_no_event_begins(tmp_path: Path) -> Non
         assert str(raised.value) == wrong + text
 
 
-def test_mysql_goes_to_the_next_event(tmp_path: Path) -> None:
+def test_mysql_takes_more_positions(tmp_path: Path) -> None:
     file = stored(tmp_path, MYSQL)
     everything = listed(file, ShowBinlogEvents())
     second = int(str(everything[1][1]))
     assert listed(file, ShowBinlogEvents(position=5)) == everything[1:]
-    assert listed(file, ShowBinlogEvents(position=second + 1)) == everything[2:]
+    assert listed(file, ShowBinlogEvents(position=second)) == everything[1:]
     assert listed(file, ShowBinlogEvents(position=9_999_999)) == []
+    with pytest.raises(StatementError, match=f"at position {second + 1}: Failed decoding event"):
+        listed(file, ShowBinlogEvents(position=second + 1))
 
 
 def test_damage_ends_the_list_behind_what_could_be_read(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ class Dialect:
 
     Attributes:
         name: As people call it.
-        client: Its command-line client.
+        client: Its command-line client, with what it needs to log in at binlane's port.
         flavor: Of its log.
         program: Which server runs.
         source_options: Of the source.
@@ -90,9 +90,11 @@ def mariadb() -> Dialect:
 
 def mysql(folder: Path | None) -> Dialect:
     """A MySQL: of a folder that it is unpacked into, or this machine's."""
+    client = "mysql" if folder is None else f"{folder}/exec /usr/bin/mysql --no-defaults"
     return Dialect(
         name="MySQL",
-        client="mysql",
+        # The port has no TLS: clients take the source's RSA key for the login.
+        client=f"{client} --ssl-mode=DISABLED --get-server-public-key",
         flavor=Flavor.MYSQL,
         program=MysqlProgram(folder),
         source_options=MYSQL_SOURCE_OPTIONS,
@@ -101,7 +103,7 @@ def mysql(folder: Path | None) -> Dialect:
         done="SELECT @@GLOBAL.gtid_executed",
         replicated="SELECT @@GLOBAL.gtid_executed",
         status="SHOW REPLICA STATUS",
-        # The port has no TLS: the replica takes the source's RSA key for the login.
+        # As the client does.
         change="CHANGE REPLICATION SOURCE TO SOURCE_HOST='{host}', SOURCE_PORT={port}, "
         "SOURCE_USER='{user}', SOURCE_PASSWORD='{password}', SOURCE_SSL=0, "
         "GET_SOURCE_PUBLIC_KEY=1, SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS=4, "

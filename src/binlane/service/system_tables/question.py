@@ -53,6 +53,8 @@ class ShowTables:
     pattern: str | None = None
 
 
+TEXT_MAX: Final = 1 << 16
+"""Characters of the longest statement that is looked at; longer ones go to the source."""
 Question = Select | Describe | ShowCreate | ShowTables
 
 
@@ -81,7 +83,7 @@ class Session:
 
 def may_ask(statement: str) -> bool:
     """Whether it is worth to look at a statement more closely, for which the session is needed."""
-    return _NAMES.search(statement) is not None
+    return len(statement) <= TEXT_MAX and _NAMES.search(statement) is not None
 
 
 def question_of(statement: str, session: Session) -> Question | None:

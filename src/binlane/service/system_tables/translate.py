@@ -53,6 +53,8 @@ _MODIFIERS: Final = frozenset(("ALL", "DISTINCT", "DISTINCTROW")) | {
     word for word, text in _WORDS.items() if not text
 }
 _COMPOUNDS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT"))
+_DEPTH_MAX: Final = 50
+"""CAST and GROUP_CONCAT inside of each other."""
 GROUP_CONCAT: Final = "group_concat_of"
 """The aggregate of `worker`: flags, separator, value, and the keys by which values are sorted."""
 
@@ -77,7 +79,8 @@ class _Translation:
         self._tokens = [token for token in tokens if token.kind is not TokenKind.END]
         self._operators = {**_OPERATORS, **({"||": "||"} if pipes_concat else {})}
         self._index = 0
-        self._top = list(self._at_top_level())
+        self._depth = 0
+        self._top = dict.fromkeys(self._at_top_level())
         self._is_distinct_union = self._unites_distinct()
         self._heads = dict(self._unnamed_columns())
 
@@ -91,11 +94,16 @@ class _Translation:
 
     def _parts(self, end: int) -> Iterator[str]:
         """What becomes of the tokens up to an index."""
+        self._depth += 1
+        if self._depth > _DEPTH_MAX:
+            token = self._tokens[min(self._index, len(self._tokens) - 1)]
+            raise self._error(token, f"at most {_DEPTH_MAX} functions inside of each other")
         while self._index < end:
             yield self._gap()
             yield self._one()
             if (head := self._heads.pop(self._index, None)) is not None:
                 yield f" AS {quote(head)}"
+        self._depth -= 1
 
     def _at_top_level(self) -> Iterator[int]:
         """The indexes of tokens outside of parentheses, which count as outside themselves."""
