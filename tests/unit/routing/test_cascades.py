@@ -10,6 +10,7 @@ import pytest
 from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.routing.cascades import CASCADED, changes_unseen, dangers
+from binlane.scope import Scope
 from binlane.sql.analysis import analyse
 from binlane.sql.sql_mode import quoting
 from binlane.sql.table_links import NO_LINKS, TableLinks
@@ -115,3 +116,12 @@ def test_all_paths_find_the_same_in_recorded_logs(name: str, tmp_path: Path) -> 
     assert told["b5"] == 0
     assert all(told[f"b{number}"] for number in range(1, 5)) == name.startswith("md")
     assert any(told.values()) == name.startswith("md")
+
+
+def test_names_that_differ_in_case_alone_are_one_where_the_source_says_so() -> None:
+    scope = Scope(log_databases=frozenset({"shop"}), ignores_case=True)
+    shouted = tuple(text.replace("crm.b", "CRM.B").replace("shop.c", "Shop.C") for text in TABLES)
+    links = links_of(*shouted).folded
+    assert dangers(links, scope)[A].by_delete == {C}
+    assert changes_unseen(analyse("DELETE FROM Crm.A", database=""), links, scope)
+    assert links.knows(scope.key(TableName("SHOP", "C")))
