@@ -103,6 +103,7 @@ class RoutingLoop:
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self._feeds: list[Feed] = []
         self._numbers = count()
+        self._descriptors: dict[Feed, int] = {}
         self._thread = threading.Thread(target=self._run, name="routing")
         opened = self._take_over()
         first = StartAt.NOW if self.outputs else settings.start
@@ -370,7 +371,9 @@ class RoutingLoop:
             if error is not None:
                 self._fail_feed(feed, error)
             elif feed.is_streaming:
-                self._selector.register(feed.fileno(), selectors.EVENT_READ, feed)
+                # By number: whatever happens to the connection, it can be taken out again.
+                self._descriptors[feed] = feed.fileno()
+                self._selector.register(self._descriptors[feed], selectors.EVENT_READ, feed)
                 self._read(feed)  # what came behind the answers may be here already
         elif not feed.outputs and feed is not self.main:
             self._unregister(feed)
@@ -385,8 +388,9 @@ class RoutingLoop:
             feed.connect()
 
     def _unregister(self, feed: Feed) -> None:
-        if feed.is_streaming:
-            self._selector.unregister(feed.fileno())
+        descriptor = self._descriptors.pop(feed, None)
+        if descriptor is not None:
+            self._selector.unregister(descriptor)
 
     def _queued(self) -> Iterator[_Waiting]:
         with suppress(Empty):
