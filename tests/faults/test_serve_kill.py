@@ -34,7 +34,7 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_sample(
 def test_nothing_is_lost_doubled_or_damaged(
     servers: ServerFactory, tmp_path: Path, seed: int
 ) -> None:
-    with Story(servers, tmp_path, writers=4, seed=seed, pause_s=0.05) as story:
+    with Story(servers, tmp_path, writers=4, seed=seed, pause_s=0.3) as story:
         kills = 0
         while kills < KILLS_ALL / 10:
             story.live(0.5)
