@@ -169,6 +169,7 @@ def test_an_account_that_does_not_see_all_is_told(
     assert not found.links.is_complete
     (scope,) = definitions("LOG(shop)")
     assert "does not see all tables" in found.notes(scope.scope)[-1]
+    execute(mariadb_server, "DROP USER some@localhost, reader@localhost")
 
 
 def test_what_is_known_of_mysql(mysql_server: PrivateServer, tmp_path: Path) -> None:

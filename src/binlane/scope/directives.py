@@ -69,6 +69,18 @@ def created_scope(directives: Sequence[Directive], *, ignores_case: bool = False
     Raises:
         DefinitionError: If they contradict each other, naming the clauses.
     """
+    scope = filter_scope(directives, ignores_case=ignores_case)
+    if directives:
+        _check_every_entry(scope)
+    return scope
+
+
+def filter_scope(directives: Sequence[Directive], *, ignores_case: bool = False) -> Scope:
+    """The scope of lists that select for once, where IGNORE may take away from LOG what it names.
+
+    Raises:
+        DefinitionError: If one clause makes another void, naming them.
+    """
     for which in ScopeList:
         clauses = [one for one in directives if one.which is which]
         if len(clauses) > 1:
@@ -79,7 +91,7 @@ def created_scope(directives: Sequence[Directive], *, ignores_case: bool = False
         raise _contradiction(nothing, others[0], "with it nothing is logged")
     everything = Scope.everything(ignores_case=ignores_case)
     in_order = sorted(directives, key=lambda one: one.which is ScopeList.IGNORE)
-    return altered_scope(everything, in_order)
+    return _applied(everything, in_order)
 
 
 def altered_scope(scope: Scope, directives: Sequence[Directive]) -> Scope:
@@ -91,6 +103,13 @@ def altered_scope(scope: Scope, directives: Sequence[Directive]) -> Scope:
     Raises:
         DefinitionError: If they contradict the scope or each other, naming the clause.
     """
+    scope = _applied(scope, directives)
+    if directives:
+        _check_every_entry(scope)
+    return scope
+
+
+def _applied(scope: Scope, directives: Sequence[Directive]) -> Scope:
     done: list[Directive] = []
     for directive in directives:
         _check_names(scope, directive)
@@ -101,8 +120,6 @@ def altered_scope(scope: Scope, directives: Sequence[Directive]) -> Scope:
             change = _added if directive.action is Action.ADD else _dropped
             scope = change(scope, directive)
         done.append(directive)
-    if directives:
-        _check_every_entry(scope)
     return scope
 
 

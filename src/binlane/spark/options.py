@@ -14,9 +14,10 @@ from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.names import TableName
+from binlane.scope.directives import filter_scope
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
-from binlane.scope.statements import CreateBinlog, create
+from binlane.scope.statements import CreateBinlog
 
 PARTITION_BYTES_DEFAULT: Final = 128 << 20
 
@@ -182,7 +183,7 @@ def read_scope(text: str, name: str = "tables") -> Scope:
     if text.lstrip().upper().startswith(("LOG", "IGNORE")) and "(" in text:
         statement = parse_binlog_statement(f"CREATE BINLOG x {text}")
         if isinstance(statement, CreateBinlog):
-            return create(statement, log_id=1).scope
+            return filter_scope(statement.directives)
         raise ConfigError(f"{text!r} holds no LOG or IGNORE list", key=name)
     return parse_tables([part for part in text.split(",") if part.strip()])
 
