@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from binlane.spark.current_tables import OWN_COLUMNS
+from binlane.land.current_tables import OWN_COLUMNS
 from tests.fixture_sets import FinalTable
 
 _LONG_BYTES = 2048

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from binlane.grouping.event_group import group_events
-from binlane.grouping.walk import walk
+from binlane.columnar.selection import file_number
+from binlane.land.change_tables import ChangeTables
+from binlane.land.current_tables import CurrentTables
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.journal import Journal
+from binlane.land.lander import Lander
+from binlane.ranges.files import LogRange
 from binlane.scope.scope import Scope
-from binlane.spark.change_batches import CHANGE_BATCHES, ChangeBatches
-from binlane.spark.change_tables import ChangeTables
-from binlane.spark.current_tables import CurrentTables
-from binlane.spark.delta_tables import DeltaTables
-from binlane.spark.journal import Journal
-from binlane.spark.lander import Lander
+from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.options import SourceOptions
 
 Binlogs = Sequence[tuple[str, bytes]]
@@ -25,11 +26,12 @@ def change_batches(binlogs: Binlogs, **options: str) -> pa.Table:
     """A log in the layout `batches`."""
     parsed = SourceOptions.parse({"path": "unused", "layout": "batches", **options})
     batches: list[pa.RecordBatch] = []
-    for name, data in binlogs:
-        renderer = ChangeBatches(parsed)
-        for group in group_events(walk([data], file=name), file=name):
-            batches += renderer.feed(group)
-        batches += renderer.finish()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in binlogs:
+            path = Path(folder) / name
+            path.write_bytes(data)
+            piece = LogRange(path=str(path), name=name, number=file_number(name))
+            batches += read_change_batches(piece, parsed)
     return pa.Table.from_batches(batches, schema=CHANGE_BATCHES)
 
 

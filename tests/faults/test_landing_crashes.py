@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from binlane.land.change_tables import ChangeTables
+from binlane.land.current_tables import CurrentTables
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.journal import Journal
+from binlane.land.lander import Lander
 from binlane.scope.scope import Scope
-from binlane.spark.change_tables import ChangeTables
-from binlane.spark.current_tables import CurrentTables
-from binlane.spark.delta_tables import DeltaTables
-from binlane.spark.journal import Journal
-from binlane.spark.lander import Lander
 from tests.landed import delta_rows
 from tests.log_batches import change_batches, new_lander
 from tests.shop_log import ShopLog, Table

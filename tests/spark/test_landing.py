@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from binlane.errors import CodecError, ConfigError
+from binlane.land.progress import Mode
 from binlane.spark.landing import LandingSettings, land
-from binlane.spark.progress import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, delta_rows, final_rows
 from tests.servers import ServerFactory, execute

@@ -63,8 +63,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     _refuse_unbuilt(**others)
     try:
+        from binlane.land.progress import Mode  # noqa: PLC0415
         from binlane.spark.landing import LandingSettings, land  # noqa: PLC0415 - after --help
-        from binlane.spark.progress import Mode  # noqa: PLC0415
         from binlane.spark.session import build_session  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ConfigError(

@@ -13,16 +13,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from binlane.codec.control import IncidentEvent
-from binlane.codec.query import QueryEvent
-from binlane.codec.rows import RowsEvent
-from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import GtidFlag
-from binlane.columnar.batches import ChangeBatcher
 from binlane.errors import UnsupportedError
-from binlane.grouping.event_group import EventGroup
+from binlane.ranges.files import LogRange
+from binlane.ranges.items import Trouble, Want
+from binlane.ranges.read import read_range
+from binlane.ranges.statements import Statement
 from binlane.spark.options import SourceOptions
-from binlane.spark.statements import Statement, statements
 
 _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("file", pa.string()),
@@ -38,49 +34,18 @@ CHANGE_BATCHES: Final = pa.schema(_COLUMNS)
 """`position` is that of the first rows event or of the statement; `batch` or `statement` is NULL."""
 
 
-class ChangeBatches:
-    """Renders event groups in the layout `batches`."""
+def read_change_batches(piece: LogRange, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of the layout for one range.
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._selection = options.selection
-        self._batcher = ChangeBatcher(selection=options.selection, rows_max=options.rows_per_batch)
-
-    def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
-        """Take the next group; give the batches that it completes.
-
-        Raises:
-            CodecError: With file and position, if a row cannot be decoded.
-            UnsupportedError: At a group of which the log does not tell which rows are to stay.
-        """
-        _check_landable(group)
-        if self._selection.includes(group):
-            # Where a group has both (CREATE TABLE … SELECT), the statement comes first.
-            for statement in statements(group):
-                yield from self.finish()
-                yield _of_statement(statement)
-        yield from map(_of_batch, self._batcher.feed(group))
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """The rows that no batch has held yet."""
-        yield from map(_of_batch, self._batcher.finish())
-
-
-def _check_landable(group: EventGroup) -> None:
-    """Refuse what cannot be landed: lost changes, and rows that may be or were rolled back."""
-    has_rows = any(isinstance(event.body, RowsEvent) for event in group.events)
-    for event in group.events:
-        body, what, hint = event.body, "", ""
-        if isinstance(body, IncidentEvent):
-            what = f"changes are missing here: INCIDENT {body.message.decode('utf-8', 'replace')}"
-            hint = "land the tables anew from a copy of the source"
-        elif isinstance(body, GtidEvent) and body.flags & GtidFlag.PREPARED_XA:
-            what = "an XA transaction is prepared here, and may yet be rolled back"
-            hint = "landing does not follow XA transactions yet"
-        elif has_rows and isinstance(body, QueryEvent) and body.query.startswith(b"ROLLBACK"):
-            what = "a transaction with rows is rolled back here in part"
-            hint = "the log does not tell which rows stay; use one engine in a transaction"
-        if what:
-            raise UnsupportedError(what, hint=hint).at(group.file, event.position)
+    Raises:
+        CodecError: With file and position, if a row cannot be decoded.
+        UnsupportedError: At a group of which the log does not tell which rows are to stay.
+    """
+    want = Want(selection=options.selection, rows_max=options.rows_per_batch, has_statements=True)
+    for item in read_range(piece, want):
+        if isinstance(item, Trouble):
+            raise UnsupportedError(item.what, hint=item.hint).at(item.file, item.position)
+        yield _of_statement(item) if isinstance(item, Statement) else _of_batch(item)
 
 
 def _of_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

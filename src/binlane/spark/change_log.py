@@ -20,8 +20,8 @@ from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.names import TableName
+from binlane.ranges.statements import Statement, statements
 from binlane.spark.options import Include, SourceOptions
-from binlane.spark.statements import Statement, statements
 
 _MICROSECONDS: Final = 1_000_000
 

@@ -21,15 +21,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from binlane import errors
 from binlane.errors import BinlaneError, CodecError, ConfigError
+from binlane.land.change_tables import ChangeTables
+from binlane.land.current_tables import CurrentTables
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.journal import FOLDER, Journal
+from binlane.land.lander import Lander
+from binlane.land.progress import Mode, TableReport
+from binlane.ranges.files import Log
 from binlane.scope.scope import Scope
-from binlane.spark.change_tables import ChangeTables
-from binlane.spark.current_tables import CurrentTables
-from binlane.spark.delta_tables import DeltaTables
-from binlane.spark.journal import FOLDER, Journal
-from binlane.spark.lander import Lander
-from binlane.spark.log_files import Log
 from binlane.spark.options import Layout, read_scope
-from binlane.spark.progress import Mode, TableReport
 from binlane.spark.source import FORMAT_NAME
 
 BATCH_BYTES_DEFAULT: Final = 64 << 20

@@ -26,17 +26,17 @@ from binlane.columnar.selection import file_number
 from binlane.errors import BinlaneError, ConfigError, StoreError
 from binlane.grouping.event_group import EventGroup
 from binlane.positions import FilePosition
-from binlane.spark.change_batches import CHANGE_BATCHES, ChangeBatches
-from binlane.spark.change_log import ChangeLog, change_log_schema
-from binlane.spark.log_files import (
-    FileSlice,
+from binlane.ranges.files import (
     Log,
     LogFile,
+    LogRange,
     limit_position,
-    read_slice,
+    read_groups_of,
     rows_position,
     slices,
 )
+from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
+from binlane.spark.change_log import ChangeLog, change_log_schema
 from binlane.spark.options import Layout, SourceOptions
 from binlane.spark.typed_table import TypedTable, typed_schema
 from binlane.spark.versions import (
@@ -243,12 +243,15 @@ def read_partition(
     Raises:
         CodecError: With file and position, if the file is damaged.
     """
-    piece: FileSlice | None = getattr(partition, "value", None)
+    piece: LogRange | None = getattr(partition, "value", None)
     if piece is None:  # what Spark makes of no partitions at all
         return
-    renderer = _renderer(options, schema)
     with hints_shown():
-        for group in read_slice(piece):
+        if options.layout is Layout.BATCHES:
+            yield from read_change_batches(piece, options)
+            return
+        renderer = _renderer(options, schema)
+        for group in read_groups_of(piece):
             yield from renderer.feed(group)
         yield from renderer.finish()
 
@@ -256,8 +259,6 @@ def read_partition(
 def _renderer(options: SourceOptions, schema: StructType) -> Renderer:
     if options.layout is Layout.CHANGES:
         return ChangeLog(options)
-    if options.layout is Layout.BATCHES:
-        return ChangeBatches(options)
     return TypedTable(options, arrow_schema_of(schema))
 
 

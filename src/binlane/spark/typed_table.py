@@ -16,7 +16,7 @@ from binlane.columnar.unify import conform, unify_schemas
 from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
-from binlane.spark.log_files import LogFile, read_slice, slices
+from binlane.ranges.files import LogFile, read_groups_of, slices
 from binlane.spark.options import SourceOptions
 
 
@@ -59,7 +59,7 @@ def typed_schema(options: SourceOptions, files: Iterable[LogFile]) -> pa.Schema:
 def _groups(files: Iterable[LogFile]) -> Iterator[EventGroup]:
     for file in files:
         for piece in slices(file, start=4, stop=file.size_bytes, size_bytes=1 << 62):
-            yield from read_slice(piece)
+            yield from read_groups_of(piece)
 
 
 class TypedTable:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import CodecError
-from binlane.spark.delta_tables import DeltaTables
+from binlane.land.delta_tables import DeltaTables
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
 from tests.log_batches import change_batches, land_all

@@ -10,10 +10,10 @@ from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
 from binlane.errors import CodecError, ConfigError
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.journal import Journal
+from binlane.land.lander import Lander
 from binlane.names import TableName
-from binlane.spark.delta_tables import DeltaTables
-from binlane.spark.journal import Journal
-from binlane.spark.lander import Lander
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows

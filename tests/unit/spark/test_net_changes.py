@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.spark.net_changes import GONE, count_rows, last_images
+from binlane.land.net_changes import GONE, count_rows, last_images
 
 IMAGES = st.lists(
     st.tuples(

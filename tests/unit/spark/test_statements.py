@@ -13,10 +13,10 @@ from binlane.columnar.table_schema import arrow_schema
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.walk import walk
+from binlane.land.table_changes import Abandon, Create, Drop, Rename, Step, steps, tables_of
 from binlane.names import TableName
+from binlane.ranges.statements import Statement, statements
 from binlane.scope.scope import Scope
-from binlane.spark.statements import Statement, statements
-from binlane.spark.table_changes import Abandon, Create, Drop, Rename, Step, steps, tables_of
 from binlane.sql.effects import StatementKind
 from tests.fixture_sets import fixture_set, mariadb_sets
 

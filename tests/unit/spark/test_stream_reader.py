@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 from binlane.errors import ConfigError, StoreError
-from binlane.spark.log_files import FileSlice, read_slice
+from binlane.ranges.files import LogRange, read_groups_of
 from binlane.spark.options import SourceOptions
 from binlane.spark.source import BinlogStreamReader
 from binlane.spark.versions import ReadMaxBytes, ReadMaxRows, read_everything
@@ -48,8 +48,8 @@ def groups_between(
     found = 0
     for partition in stream.partitions(start, end):
         piece = partition.value
-        assert isinstance(piece, FileSlice)
-        found += sum(not group.is_control for group in read_slice(piece))
+        assert isinstance(piece, LogRange)
+        found += sum(not group.is_control for group in read_groups_of(piece))
     return found
 
 

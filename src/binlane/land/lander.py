@@ -13,15 +13,15 @@ from itertools import groupby
 import pyarrow as pa
 
 from binlane.columnar.table_schema import invalid_dates_of, table_of
+from binlane.land.change_tables import ChangeTables
+from binlane.land.current_tables import CurrentTables
+from binlane.land.journal import Journal
+from binlane.land.log_items import log_items, shape, with_seq
+from binlane.land.progress import Progress, TableReport
+from binlane.land.table_changes import DropDatabase, Step, steps, tables_of
 from binlane.names import TableName
+from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
-from binlane.spark.change_tables import ChangeTables
-from binlane.spark.current_tables import CurrentTables
-from binlane.spark.journal import Journal
-from binlane.spark.log_items import log_items, shape, with_seq
-from binlane.spark.progress import Progress, TableReport
-from binlane.spark.statements import Statement
-from binlane.spark.table_changes import DropDatabase, Step, steps, tables_of
 
 
 class Lander:

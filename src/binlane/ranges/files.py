@@ -58,7 +58,7 @@ class LogFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileSlice:
+class LogRange:
     """What one task reads: the event groups that begin in a range of a file.
 
     Attributes:
@@ -216,7 +216,7 @@ def group_start(path: str, position: int, format_: Format, *, stop: int | None) 
     return find_group(open_chunks(path, position=position), position, format_, stop=stop)
 
 
-def slices(file: LogFile, *, start: int, stop: int | None, size_bytes: int) -> Iterator[FileSlice]:
+def slices(file: LogFile, *, start: int, stop: int | None, size_bytes: int) -> Iterator[LogRange]:
     """Cut a range of a file into slices of about `size_bytes`; a compressed file stays whole.
 
     Args:
@@ -230,7 +230,7 @@ def slices(file: LogFile, *, start: int, stop: int | None, size_bytes: int) -> I
         bounds += range(start + size_bytes, stop - size_bytes // 2, size_bytes)
     for index, low in enumerate(bounds):
         is_last = index == len(bounds) - 1
-        yield FileSlice(
+        yield LogRange(
             path=file.path,
             name=file.name,
             number=file.number,
@@ -241,7 +241,7 @@ def slices(file: LogFile, *, start: int, stop: int | None, size_bytes: int) -> I
         )
 
 
-def read_slice(piece: FileSlice) -> Iterator[EventGroup]:
+def read_groups_of(piece: LogRange) -> Iterator[EventGroup]:
     """The event groups of a slice, behind the FORMAT_DESCRIPTION of its file.
 
     Raises:
@@ -318,7 +318,7 @@ def rows_position(
     for file in files:
         flavor = Flavor.MARIADB
         for piece in slices(file, start=position, stop=file.size_bytes, size_bytes=1 << 62):
-            for group in read_slice(piece):
+            for group in read_groups_of(piece):
                 for event in group.events:
                     if isinstance(event.body, FormatDescriptionEvent):
                         flavor = event.body.format.flavor

@@ -18,8 +18,8 @@ import pyarrow as pa
 from binlane.columnar.arrow_types import arrow_type, has_zone
 from binlane.errors import StatementError, UnsupportedError
 from binlane.names import TableName
+from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
-from binlane.spark.statements import Statement
 from binlane.sql.column_changes import (
     AddColumn,
     ChangeRows,

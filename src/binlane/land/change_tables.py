@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from binlane.columnar.unify import conform_table, unify_schemas
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.log_items import behind, last_seq
 from binlane.names import TableName
-from binlane.spark.delta_tables import DeltaTables
-from binlane.spark.log_items import behind, last_seq
 
 
 class ChangeTables:

@@ -17,9 +17,9 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
 from binlane.errors import StoreError
+from binlane.land.journal import resolve
+from binlane.land.net_changes import GONE
 from binlane.names import TableName
-from binlane.spark.journal import resolve
-from binlane.spark.net_changes import GONE
 
 # delta-rs cannot quote these in the names of a MERGE.
 _UNQUOTABLE: Final = "`"

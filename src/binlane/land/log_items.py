@@ -20,7 +20,7 @@ from binlane.columnar.table_schema import (
     has_full_images,
     primary_key_of,
 )
-from binlane.spark.statements import Statement
+from binlane.ranges.statements import Statement
 
 FILE_BITS: Final = 40
 

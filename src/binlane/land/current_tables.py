@@ -18,12 +18,11 @@ from binlane.columnar.table_schema import (
     primary_key_of,
 )
 from binlane.columnar.unify import conform_table
-from binlane.names import TableName
-from binlane.spark.delta_tables import DeltaTables
-from binlane.spark.journal import Journal
-from binlane.spark.log_items import behind, last_seq
-from binlane.spark.net_changes import GONE, count_rows, last_images
-from binlane.spark.table_changes import (
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.journal import Journal
+from binlane.land.log_items import behind, last_seq
+from binlane.land.net_changes import GONE, count_rows, last_images
+from binlane.land.table_changes import (
     Abandon,
     Add,
     Create,
@@ -38,6 +37,7 @@ from binlane.spark.table_changes import (
     Truncate,
     tables_of,
 )
+from binlane.names import TableName
 
 OWN_COLUMNS: Final = ("_gtid", SEQUENCE_COLUMN)
 """What a current table has behind the source's columns: of the change that made each row."""

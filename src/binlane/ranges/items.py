@@ -1,0 +1,68 @@
+"""What stands in a range of a log: batches of row images, statements, and what cannot be followed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import pyarrow as pa
+
+from binlane.columnar.selection import Selection
+from binlane.names import TableName
+from binlane.ranges.statements import Statement
+
+
+class TroubleKind(Enum):
+    """Why the rows of a group are not what the source's tables then held."""
+
+    INCIDENT = "incident"
+    """The source lost changes here: any table may be meant."""
+    STATEMENT = "statement"
+    """Rows were changed by a statement, which the log does not follow with rows."""
+    ROLLED_BACK = "rolled_back"
+    """A transaction with rows was rolled back in part, and the log does not tell which rows stay."""
+    XA_UNKNOWN = "xa_unknown"
+    """An XA transaction is committed here that was prepared before the log's beginning."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A group that cannot be followed; whoever reads decides what becomes of its tables.
+
+    Attributes:
+        kind: Of the trouble.
+        what: One line for people.
+        hint: What to do.
+        tables: The tables that it concerns; empty where the log does not tell, so all of them.
+        gtid: Of the group, as text.
+        file: Base name of the binlog file.
+        position: Of the event in it, in bytes.
+    """
+
+    kind: TroubleKind
+    what: str
+    hint: str
+    tables: tuple[TableName, ...] = ()
+    gtid: str | None
+    file: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """What a reader wants of a range.
+
+    Attributes:
+        selection: Which tables and groups.
+        columns: Names of the tables' columns to keep, all if None.
+        rows_max: Row images of a batch at most; None for as many as serve well.
+        has_statements: Whether statements come too, in log order: a batch ends before each.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    columns: frozenset[str] | None = None
+    rows_max: int | None = None
+    has_statements: bool = False
+
+
+RangeItem = pa.RecordBatch | Statement | Trouble
