@@ -5,7 +5,7 @@ Small answers are held whole; what a table holds comes in pieces, in bounded mem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
@@ -75,7 +75,7 @@ class ServerSession:
         """
         return cast("Texts", self._converse(self._flow.begin(_answer(statement, self._peer))))
 
-    def stream(self, statement: str) -> Iterator[list[Cells]]:
+    def stream(self, statement: str) -> Generator[list[Cells], None, None]:
         """The rows of a statement in pieces of some megabytes, column by column.
 
         Take them all before the next question, or close the session. Cells are bytes in the

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from binlane.columnar.unify import conform_table, unify_schemas
 from binlane.land.delta_tables import DeltaTables
 from binlane.land.table_files import read_file
-from binlane.land.work import Rows
+from binlane.land.work import DataFile, Rows
+from binlane.names import TableName
 
 
 class ChangeTables:
@@ -20,6 +23,26 @@ class ChangeTables:
     def __init__(self, tables: DeltaTables) -> None:
         self._tables = tables
 
+    def seed(
+        self, table: TableName, files: Sequence[DataFile], schema: pa.Schema, applied: int
+    ) -> None:
+        """Add the rows of a snapshot; done again, nothing happens.
+
+        Args:
+            table: Their table.
+            files: URIs, with the columns of `schema`.
+            schema: Of the rows.
+            applied: Up to which `_seq` the log is in the table with them.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if self._tables.applied(table) < applied:
+            rows = pa.concat_tables(
+                [schema.empty_table(), *(read_file(file.path) for file in files)]
+            )
+            self._add(table, rows, applied)
+
     def append(self, rows: Rows) -> None:
         """Add changes, whose file has what is not there already.
 
@@ -28,11 +51,12 @@ class ChangeTables:
         """
         if rows.changes is None:
             return
-        table = rows.table
-        uri = f"{self._tables.uri(table)}/{rows.changes.path}"
-        fresh = read_file(uri)
+        uri = f"{self._tables.uri(rows.table)}/{rows.changes.path}"
+        self._add(rows.table, read_file(uri), rows.last_seq)
+
+    def _add(self, table: TableName, fresh: pa.Table, applied: int) -> None:
         if not self._tables.exists(table):
-            self._tables.create(table, fresh, rows.last_seq)
+            self._tables.create(table, fresh, applied)
             return
         known = self._tables.schema(table)
         wider = unify_schemas([fresh.schema, known])
@@ -40,4 +64,4 @@ class ChangeTables:
             kept = self._tables.read(table)
             self._tables.replace(table, conform_table(kept, wider), None)
         own = pa.schema([wider.field(name) for name in fresh.column_names])
-        self._tables.append(table, conform_table(fresh, own), rows.last_seq)
+        self._tables.append(table, conform_table(fresh, own), applied)

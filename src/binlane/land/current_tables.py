@@ -6,6 +6,7 @@ so that no later rows make a table that looks right and is not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ from binlane.land.table_changes import (
     tables_of,
 )
 from binlane.land.table_files import read_file
-from binlane.land.work import Rows
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 
 OWN_COLUMNS: Final = ("_gtid", SEQUENCE_COLUMN)
@@ -141,6 +142,31 @@ class CurrentTables:
             if changed is not None:
                 self._tables.replace(step.table, changed, None)
 
+    def seed(
+        self, table: TableName, files: Sequence[DataFile], schema: pa.Schema, applied: int
+    ) -> None:
+        """Give a table all of its rows, in place of those that it has; done again, nothing happens.
+
+        Args:
+            table: Also one that was given up.
+            files: URIs, with the columns of `schema`.
+            schema: The table's columns from now on.
+            applied: Up to which `_seq` the log is in them.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if self.abandoned.pop(table.plain, None) is not None:
+            self._journal.save()
+        if self._tables.applied(table) < applied:
+            rows = pa.concat_tables(
+                [schema.empty_table(), *(read_file(file.path) for file in files)]
+            )
+            if self._tables.exists(table):
+                self._tables.replace(table, rows, applied)
+            else:
+                self._tables.create(table, rows, applied)
+
     # Rows -----------------------------------------------------------------------------------------
 
     def merge(self, rows: Rows) -> None:
@@ -150,7 +176,7 @@ class CurrentTables:
             StoreError: If the table cannot be written.
         """
         table = rows.table
-        if table.plain in self.abandoned:
+        if table.plain in self.abandoned or self._awaits_rows(table):
             return
         if not rows.is_full:
             self._abandon(
@@ -172,6 +198,10 @@ class CurrentTables:
             else:
                 counts = self._counted(table, self._tables.read(table), run, own)
                 self._tables.replace(table, counts, rows.last_seq)
+
+    def _awaits_rows(self, table: TableName) -> bool:
+        """Whether the rows that were there before come later, by a snapshot."""
+        return table.plain in self._journal.state.snapshots and not self._tables.exists(table)
 
     def _named(self, table: TableName, run: pa.Table, columns: pa.Schema) -> pa.Table:
         """A run with the names that CREATE TABLE gave, where the rows have numbers only."""

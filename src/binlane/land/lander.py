@@ -15,6 +15,7 @@ from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.journal import Journal
 from binlane.land.progress import Progress, TableReport
+from binlane.land.snapshot.splicing import Snapshots
 from binlane.land.table_changes import DropDatabase, Step, steps, tables_of
 from binlane.land.work import RangeItem, RangeResult, Rows, sequence
 from binlane.names import TableName
@@ -31,6 +32,7 @@ class Lander:
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
         scope: The tables to land.
+        snapshots: Tables whose rows are taken from the server.
 
     Attributes:
         progress: What was done so far.
@@ -43,11 +45,13 @@ class Lander:
         current: CurrentTables | None,
         changes: ChangeTables | None,
         scope: Scope,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
         self._changes = changes
         self._scope = scope
+        self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress()
 
@@ -91,6 +95,8 @@ class Lander:
             for table in self._current.names():
                 self.progress.of(table).is_current = True
             self.progress.notes += self._current.notes
+        if self._snapshots is not None:
+            self._snapshots.report(self.progress)
         return self.progress
 
     def _apply_statement(self, seq: int, statement: Statement) -> None:
@@ -112,6 +118,8 @@ class Lander:
             state.doing, state.step = seq, number
             self._journal.save()
             current.do(step)
+            if self._snapshots is not None:
+                self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
         self._journal.save()
 

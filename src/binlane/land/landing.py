@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from binlane.client.settings import ServerUrl
 from binlane.columnar.selection import Selection
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
@@ -25,8 +26,13 @@ from binlane.land.lease import Lease
 from binlane.land.next_batch import Batch, next_batch
 from binlane.land.progress import TableReport
 from binlane.land.settings import LandingSettings
+from binlane.land.snapshot.reading import SnapshotReader, SnapshotTarget
+from binlane.land.snapshot.record import SnapshotRecords
+from binlane.land.snapshot.same_server import check_place, check_same_server
+from binlane.land.snapshot.splicing import Snapshots, cut, landed_up_to
 from binlane.land.tasks import land_range
 from binlane.land.work import Mode, RangeWork
+from binlane.names import TableName
 from binlane.ranges.files import Log
 from binlane.ranges.items import Want
 from binlane.ranges.scopes import read_scope
@@ -92,7 +98,8 @@ def land(
     terms = {"mode": modes, "tables": settings.tables}
     with ExitStack() as stack:
         lease = stack.enter_context(Lease.take(into, is_taking_over=settings.is_taking_over))
-        journal = Journal.open(into, settings.checkpoint, terms, epoch=lease.epoch)
+        kept = {"tables"} if settings.snapshot else ()
+        journal = Journal.open(into, settings.checkpoint, terms, epoch=lease.epoch, kept=kept)
         if engine is None:
             engine = EmbeddedEngine()
             stack.callback(engine.close)
@@ -126,24 +133,30 @@ class _Landing:
         self._journal = journal
         self._engine = engine
         self._run_id = uuid.uuid4().hex[:12]
-        scope = read_scope(settings.tables) if settings.tables else Scope.everything()
+        scope = _scope(journal.state.terms["tables"])
         self._want = Want(selection=Selection(scope=scope), has_statements=True)
         self._kept = {
             mode: DeltaTables(into, mode.value, journal.state.app_id, lease.check)
             for mode in settings.modes
         }
         kept = self._kept
+        current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
+        changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
+        self._records = SnapshotRecords(journal, into)
+        self._snapshots = Snapshots(self._records, into, current=current, changes=changes)
         self.lander = Lander(
-            journal,
-            current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
-            changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
-            scope=scope,
+            journal, current=current, changes=changes, scope=scope, snapshots=self._snapshots
         )
 
     def run(self) -> None:
         """Land what there is; following, go on until interrupted."""
-        settings = self._settings
+        settings, state = self._settings, self._journal.state
+        if settings.snapshot:
+            self._take_snapshots(self._is_wanted)
         while True:
+            self._snapshots.reached(state.position)
+            if settings.snapshot and self._snapshots.starts_over():
+                self._take_snapshots(lambda _: False)
             began = time.monotonic()
             batch = next_batch(
                 self._log,
@@ -152,11 +165,42 @@ class _Landing:
                 task_bytes=settings.task_bytes,
             )
             if batch is not None:
-                self._land(batch)
+                self._land(cut(batch, self._snapshots.stop()))
             elif settings.follow_s is None:
                 return
             else:
                 time.sleep(max(0.0, began + settings.follow_s - time.monotonic()))
+
+    def _take_snapshots(self, is_wanted: Callable[[TableName], bool]) -> None:
+        settings = self._settings
+        url = ServerUrl.parse(settings.snapshot, key="snapshot")
+        target = SnapshotTarget(into=self._into, format=settings.format, modes=settings.modes)
+        with closing(
+            SnapshotReader(
+                url,
+                settings.password,
+                records=self._records,
+                target=target,
+                engine=self._engine,
+                progress=self.lander.progress,
+                chunk_rows=settings.chunk_rows,
+            )
+        ) as reader:
+            files = self._log.one_log()
+            check_same_server(reader.session, files)
+            landed = landed_up_to(self._journal.state.position)
+            reader.begin(is_wanted, lambda place: check_place(place, files, landed))
+            reader.read()
+
+    def _is_wanted(self, table: TableName) -> bool:
+        """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""
+        state, settings = self._journal.state, self._settings
+        if not self._want.selection.scope.includes(table):
+            return False
+        if settings.tables not in {"", state.terms["tables"]}:
+            return _scope(settings.tables).includes(table)
+        kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
+        return table.plain in state.abandoned or not kept.exists(table)
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
@@ -180,3 +224,7 @@ class _Landing:
         self.lander.apply(self._engine.run(land_range, works))
         state.position = batch.end
         self._journal.save()
+
+
+def _scope(tables: str) -> Scope:
+    return read_scope(tables) if tables else Scope.everything()
