@@ -14,9 +14,9 @@ import pymysql
 import pytest
 
 from binlane.land.engine import EmbeddedEngine, InProcess
-from binlane.land.landing import LandingReport, land
+from binlane.land.landing import land
 from binlane.land.settings import LandingSettings
-from binlane.service.private_server import PrivateServer
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.land.test_landing import selected
 from tests.landed import delta_rows
 from tests.servers import ServerFactory, connect, execute
@@ -64,18 +64,20 @@ def line(cursor: pymysql.cursors.Cursor, number: int) -> None:
     )
 
 
-def purged(server: PrivateServer, log: Path) -> None:
-    """The server's log without its first file, which has the rows."""
+def copied(server: PrivateServer, live_log: Path, log: Path) -> None:
+    """The server's log without its first file, which has the rows, and without its last."""
     log.mkdir(exist_ok=True)
     execute(server, "FLUSH BINARY LOGS")
-    for path in sorted(server.data_directory.glob("binlog.0*"))[1:-1]:
+    for path in sorted(live_log.glob("binlog.0*"))[1:-1]:
         shutil.copy(path, log)
 
 
 def assert_equal(server: PrivateServer, lake: Path, *tables: str) -> None:
     """The current tables hold what the server's SELECT gives, its floats exact."""
     for table in tables:
-        shown = [(name, kind) for name, kind, *_ in execute(server, f"SHOW COLUMNS FROM shop.{table}")]
+        shown = [
+            (name, kind) for name, kind, *_ in execute(server, f"SHOW COLUMNS FROM shop.{table}")
+        ]
         asked = ", ".join(f"{name} * 1e0" if kind == "float" else name for name, kind in shown)
         rows = execute(server, "SET time_zone = '+00:00'", f"SELECT {asked} FROM shop.{table}")
         assert selected(lake / "current/shop" / table, [name for name, _ in shown]) == Counter(
@@ -88,26 +90,37 @@ def settings(server: PrivateServer, chunk_rows: int = 37, tables: str = "") -> L
 
 
 @pytest.fixture(params=["mariadb", "mysql"])
-def source(request: pytest.FixtureRequest, servers: ServerFactory) -> PrivateServer:
-    """A server of each flavor."""
-    return servers.start("source") if request.param == "mariadb" else servers.start_mysql("source")
+def source(request: pytest.FixtureRequest, servers: ServerFactory, tmp_path: Path) -> PrivateServer:
+    """A server of each flavor, whose log has a directory of its own."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    option = f"--log-bin={folder}/binlog"
+    if request.param == "mariadb":
+        return servers.start("source", (*SOURCE_OPTIONS, option))
+    return servers.start_mysql("source", option)
+
+
+@pytest.fixture
+def live_log(tmp_path: Path) -> Path:
+    """That directory."""
+    return tmp_path / "server"
 
 
 def test_a_log_that_begins_in_mid_life_is_made_up_for(
-    source: PrivateServer, tmp_path: Path
+    source: PrivateServer, live_log: Path, tmp_path: Path
 ) -> None:
     filled(source)
     execute(
         source, "INSERT INTO shop.visits VALUES ('/new', 1)", "DELETE FROM shop.orders WHERE id < 5"
     )
     lake, log = tmp_path / "lake", tmp_path / "log"
-    purged(source, log)
+    copied(source, live_log, log)
     report = land(str(log), str(lake), settings(source))
     assert report.tables["shop.orders"].snapshot_rows == 395
     # The server's place lies in a file that is not there yet.
     assert not report.tables["shop.orders"].is_current
     execute(source, "UPDATE shop.orders SET note = 'later' WHERE id % 50 = 0")
-    purged(source, log)
+    copied(source, live_log, log)
     report = land(str(log), str(lake))
     assert all(table.is_current for table in report.tables.values()), report
     assert_equal(source, lake, "orders", "lines", "visits", "empty")
@@ -118,3 +131,95 @@ def test_a_log_that_begins_in_mid_life_is_made_up_for(
         "update_before": 7,
         "update_after": 7,
     }
+
+
+@contextmanager
+def writers(
+    server: PrivateServer, count: int = 3, tables: tuple[str, ...] = KEYED
+) -> Iterator[None]:
+    """Random DML in transactions of several sessions: also of keys, deleted and come again."""
+    ends = threading.Event()
+    failures: list[BaseException] = []
+
+    def write(seed: int) -> None:
+        chance = random.Random(seed)
+        try:
+            with connect(server, autocommit=False, charset="utf8mb4") as connection:
+                cursor = connection.cursor()
+                while not ends.is_set():
+                    try:
+                        for _ in range(chance.randrange(1, 4)):
+                            change(cursor, chance, tables)
+                        if chance.random() < 0.1:
+                            connection.rollback()
+                        connection.commit()
+                        ends.wait(0.004)
+                    except pymysql.Error as error:
+                        # A deadlock, a key that is taken, a table that is being altered.
+                        if error.args[0] not in {1213, 1205, 1062, 1054, 1136, 1146, 1412}:
+                            raise
+                        connection.rollback()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=write, args=(seed,)) for seed in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        for thread in threads:
+            thread.join()
+    assert not failures
+
+
+def change(cursor: pymysql.cursors.Cursor, chance: random.Random, tables: tuple[str, ...]) -> None:
+    number = chance.randrange(400)
+    kind = chance.randrange(6)
+    if "visits" in tables and chance.random() < 0.3:
+        cursor.execute("INSERT INTO shop.visits VALUES ('/live', %s)", (number,))
+    if kind == 0:
+        order(cursor, number)
+    elif kind == 1:
+        line(cursor, number)
+    elif kind == 2:
+        cursor.execute("DELETE FROM shop.orders WHERE id BETWEEN %s AND %s", (number, number + 3))
+    elif kind == 3:
+        cursor.execute(
+            "UPDATE shop.orders SET id = %s, n = n + 1 WHERE id = %s",
+            (chance.randrange(400), number),
+        )
+    elif kind == 4:
+        cursor.execute(
+            "UPDATE shop.lines SET total = -total, kind = 'm' WHERE n = %s", (number % 13,)
+        )
+    else:
+        cursor.execute("INSERT INTO shop.empty VALUES (%s)", (number,))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rows_are_exact_under_load(
+    source: PrivateServer, live_log: Path, tmp_path: Path, processes: int
+) -> None:
+    filled(source)
+    last = max(live_log.glob("binlog.0*"))
+    execute(source, f"PURGE BINARY LOGS TO '{last.name}'")
+    engine = EmbeddedEngine(2) if processes == 2 else InProcess()
+    lake = tmp_path / "lake"
+    with writers(source):
+        first = land(str(live_log), str(lake), settings(source, 11), engine=engine)
+        again = land(
+            str(live_log),
+            str(lake),
+            settings(source, 50, tables="shop.orders, shop.empty"),
+            engine=engine,
+        )
+    engine.close()
+    assert first.tables["shop.orders"].snapshot_rows > 100
+    assert again.tables["shop.orders"].snapshot_rows > 0
+    assert again.tables["shop.lines"].snapshot_rows == 0
+    report = land(str(live_log), str(lake))
+    assert all(table.is_current for table in report.tables.values()), report
+    assert_equal(source, lake, *KEYED)
