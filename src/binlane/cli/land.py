@@ -11,7 +11,7 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError
 
 if TYPE_CHECKING:
-    from binlane.land.landing import LandingReport
+    from binlane.land.progress import LandingReport
     from binlane.land.settings import LandingSettings
 
 _INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
