@@ -30,7 +30,7 @@ def change_batches(binlogs: Binlogs, **options: str) -> pa.Table:
         for name, data in binlogs:
             path = Path(folder) / name
             path.write_bytes(data)
-            piece = LogRange(path=str(path), name=name, number=file_number(name))
+            piece = LogRange(uri=str(path), name=name, number=file_number(name))
             batches += read_change_batches(piece, parsed)
     return pa.Table.from_batches(batches, schema=CHANGE_BATCHES)
 
