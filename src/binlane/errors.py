@@ -20,7 +20,8 @@ from the rest of the package.
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
+from typing import Any, Self
 
 
 class BinlaneError(Exception):
@@ -37,6 +38,19 @@ class BinlaneError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[Callable[..., BinlaneError], tuple[Any, ...]]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(
+    kind: type[BinlaneError], arguments: tuple[Any, ...], attributes: dict[str, Any]
+) -> BinlaneError:
+    """An error that comes from another process, whatever its class asks for when it is new."""
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(attributes)
+    return error
 
 
 class CodecError(BinlaneError):
