@@ -20,8 +20,7 @@ from the rest of the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 
 class BinlaneError(Exception):
@@ -39,18 +38,13 @@ class BinlaneError(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def __reduce__(self) -> tuple[Callable[..., BinlaneError], tuple[Any, ...]]:
-        return _again, (type(self), self.args, self.__dict__)
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors travel between processes, whatever their constructors ask for."""
+        return _unpickled, (type(self), self.args), dict(self.__dict__)
 
 
-def _again(
-    kind: type[BinlaneError], arguments: tuple[Any, ...], attributes: dict[str, Any]
-) -> BinlaneError:
-    """An error that comes from another process, whatever its class asks for when it is new."""
-    error = kind.__new__(kind)
-    error.args = arguments
-    error.__dict__.update(attributes)
-    return error
+def _unpickled(kind: type[BinlaneError], arguments: tuple[object, ...]) -> BinlaneError:
+    return kind.__new__(kind, *arguments)
 
 
 class CodecError(BinlaneError):
