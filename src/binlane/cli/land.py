@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -11,6 +12,7 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError
 
 if TYPE_CHECKING:
+    from binlane.land.engine import Engine
     from binlane.land.landing import LandingReport
     from binlane.land.settings import LandingSettings
 
@@ -65,14 +67,14 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     SOURCE is binlog files, a directory of them, or DATA#name for a binlog of `binlane serve`.
     """
     settings = _settings(options)
-    _refuse_engine(options)
     try:
         from binlane.land.landing import land  # noqa: PLC0415 - after --help
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
         ) from error
-    report = land(list(sources), into, settings)
+    with _engine(options) as engine:
+        report = land(list(sources), into, settings, engine=engine)
     if not quiet:
         _print(report)
     return 0
@@ -99,11 +101,18 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
     )
 
 
-def _refuse_engine(options: dict[str, Any]) -> None:
+def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None]:
+    """Spark's engine with its session, if it is asked for."""
     if options["engine"] == "spark":
-        raise ConfigError(
-            "landing as Spark jobs is not built yet", key="engine", hint="leave --engine out"
-        )
+        try:
+            from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
+            from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"{error.name} is not installed", key="engine", hint="pip install 'binlane[spark]'"
+            ) from error
+        conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
+        return spark_engine(options["master"] or "local[*]", conf)
     for name in ("master", "conf", "driver_memory"):
         if options[name]:
             raise ConfigError(
@@ -111,6 +120,7 @@ def _refuse_engine(options: dict[str, Any]) -> None:
                 key=name.replace("_", "-"),
                 hint="add --engine spark",
             )
+    return nullcontext()
 
 
 def _choice(kind: Any, name: str, key: str) -> Any:

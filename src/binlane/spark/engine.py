@@ -9,7 +9,10 @@ it can; what binlane itself finds wrong would be wrong again, so it travels back
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it tells no types
@@ -20,8 +23,9 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import BinaryType
 
 from binlane.errors import BinlaneError, PeerError, StoreError
+from binlane.land.engine import SMALL_BYTES
 from binlane.spark.failures import readable
-from binlane.spark.session import is_local
+from binlane.spark.session import build_session, is_local
 from binlane.spark.shipping import ship
 
 Work = TypeVar("Work")
@@ -29,6 +33,7 @@ Result = TypeVar("Result")
 _PASSING: Final = (PeerError, StoreError)
 _ATTEMPTS_DEFAULT: Final = 4
 _ATTEMPTS_LOCAL: Final = 1
+_SMALL_BYTES_SETTING: Final = "spark.binlane.smallBytes"
 
 
 class SparkEngine:
@@ -44,15 +49,14 @@ class SparkEngine:
         context = spark.sparkContext
         # A local master tries once, unless it says how often: local[2,4].
         default = _ATTEMPTS_LOCAL if is_local(context.master) else _ATTEMPTS_DEFAULT
-        self._attempts = int(context.getConf().get("spark.task.maxFailures") or default)
-
-    @property
-    def cores(self) -> int:
-        """How many works run at the same time, as far as Spark tells."""
-        return int(self._spark.sparkContext.defaultParallelism)
+        settings = context.getConf()
+        self._attempts = int(settings.get("spark.task.maxFailures") or default)
+        self._small_bytes = int(settings.get(_SMALL_BYTES_SETTING) or SMALL_BYTES)
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
         """Run a function over works, each in a task of its own.
+
+        Works of few bytes together are done here, since a job costs more than they do.
 
         An attempt that is lost with its executor, or overtaken by a speculative one, may have done
         its work all the same: only what a result names counts.
@@ -68,9 +72,13 @@ class SparkEngine:
             BinlaneError: The first, in the order of works, that a work raised; or what is wrong
                 with the cluster.
         """
-        if not works:
+        sizes = [getattr(work, "size_bytes", None) for work in works]
+        if None not in sizes and sum(sizes) < self._small_bytes:  # type: ignore[arg-type]  # no None
+            yield from map(function, works)
             return
         count = len(works)
+        if not count:
+            return
         task = _Task(function, [pickle.dumps(work) for work in works], self._attempts)
         context = self._spark.sparkContext
         context.setJobDescription(f"binlane: {function.__name__}, {count} works")
@@ -88,6 +96,38 @@ class SparkEngine:
             if isinstance(result, BinlaneError):
                 raise result
             yield result
+
+    def close(self) -> None:
+        """Nothing is held: the session is the caller's."""
+
+
+@contextmanager
+def spark_engine(master: str, settings: Mapping[str, str]) -> Iterator[SparkEngine]:
+    """An engine with a session of its own; the session's log is kept if something fails.
+
+    Args:
+        master: Spark's master URL.
+        settings: Of the session, see `session.session_settings`.
+
+    Raises:
+        ConfigError: If there is no Java that Spark can use.
+        BinlaneError: If the session does not come about.
+    """
+    log_file = Path(tempfile.mkstemp(prefix="binlane-spark-", suffix=".log")[1])
+    try:
+        try:
+            spark = build_session(master, settings=settings, log_file=log_file)
+        except (PySparkException, Py4JError) as error:
+            raise readable(error) from None
+        try:
+            yield SparkEngine(spark)
+        finally:
+            spark.stop()
+    except BinlaneError as error:
+        if type(error) is BinlaneError:  # what is not understood further
+            error.hint = "; ".join(filter(None, (error.hint, f"Spark's log: {log_file}")))
+        raise
+    log_file.unlink()
 
 
 class _Task:
