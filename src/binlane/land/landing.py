@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from binlane.land.delta_tables import DeltaTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
+from binlane.land.lease import Lease
 from binlane.land.next_batch import Batch, next_batch
 from binlane.land.progress import TableReport
 from binlane.land.settings import LandingSettings
@@ -87,14 +89,15 @@ def land(
     log = Log(sources)
     log.one_log()  # what is wrong with it is said before the target is touched
     modes = ",".join(sorted(mode.value for mode in settings.modes))
-    journal = Journal.open(into, settings.checkpoint, {"mode": modes, "tables": settings.tables})
-    used = engine or EmbeddedEngine()
-    try:
-        landing = _Landing(log, into, settings, journal, used)
-        landing.run()
-    finally:
+    terms = {"mode": modes, "tables": settings.tables}
+    with ExitStack() as stack:
+        lease = stack.enter_context(Lease.take(into, is_taking_over=settings.is_taking_over))
+        journal = Journal.open(into, settings.checkpoint, terms, epoch=lease.epoch)
         if engine is None:
-            used.close()
+            engine = EmbeddedEngine()
+            stack.callback(engine.close)
+        landing = _Landing(log, into, settings, lease, journal, engine)
+        landing.run()
     progress = landing.lander.finish()
     return LandingReport(
         tables=dict(sorted(progress.tables.items())),
@@ -113,6 +116,7 @@ class _Landing:
         log: Log,
         into: str,
         settings: LandingSettings,
+        lease: Lease,
         journal: Journal,
         engine: Engine,
     ) -> None:
@@ -125,7 +129,8 @@ class _Landing:
         scope = read_scope(settings.tables) if settings.tables else Scope.everything()
         self._want = Want(selection=Selection(scope=scope), has_statements=True)
         self._kept = {
-            mode: DeltaTables(into, mode.value, journal.state.app_id) for mode in settings.modes
+            mode: DeltaTables(into, mode.value, journal.state.app_id, lease.check)
+            for mode in settings.modes
         }
         kept = self._kept
         self.lander = Lander(
