@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
+    from binlane.land.engine import Engine
     from binlane.land.landing import Landing
     from binlane.land.settings import LandingSettings
 
@@ -73,7 +74,6 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     SOURCE is binlog files, a directory of them, or DATA#name for a binlog of `binlane serve`.
     """
     settings = _settings(options)
-    _refuse_engine(options)
     try:
         from binlane.land.landing import Landing  # noqa: PLC0415 - after --help
         from binlane.land.report import report_as, text_report  # noqa: PLC0415 - after --help
@@ -83,7 +83,10 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
         ) from error
     with ExitStack() as stack:
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
-        landing = stack.enter_context(Landing(list(sources), into, settings, observer=shown))
+        engine = stack.enter_context(_engine(options))
+        landing = stack.enter_context(
+            Landing(list(sources), into, settings, engine=engine, observer=shown)
+        )
         _serve_metrics(stack, options["metrics"], landing)
         signal.signal(signal.SIGTERM, lambda *_signal: landing.stop())
         why = ""
@@ -150,11 +153,18 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
     )
 
 
-def _refuse_engine(options: dict[str, Any]) -> None:
+def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None]:
+    """Spark's engine with its session, if it is asked for."""
     if options["engine"] == "spark":
-        raise ConfigError(
-            "landing as Spark jobs is not built yet", key="engine", hint="leave --engine out"
-        )
+        try:
+            from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
+            from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"{error.name} is not installed", key="engine", hint="pip install 'binlane[spark]'"
+            ) from error
+        conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
+        return spark_engine(options["master"] or "local[*]", conf)
     for name in ("master", "conf", "driver_memory"):
         if options[name]:
             raise ConfigError(
@@ -162,6 +172,7 @@ def _refuse_engine(options: dict[str, Any]) -> None:
                 key=name.replace("_", "-"),
                 hint="add --engine spark",
             )
+    return nullcontext()
 
 
 def _choice(kind: Any, name: str, key: str) -> Any:
