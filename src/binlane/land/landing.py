@@ -16,13 +16,14 @@ from pathlib import Path
 from binlane.columnar.selection import Selection
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
-from binlane.land.delta_tables import DeltaTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
 from binlane.land.next_batch import Batch, next_batch
 from binlane.land.progress import TableReport
 from binlane.land.settings import LandingSettings
+from binlane.land.tables.opening import open_store
+from binlane.land.tables.store import StoreSettings
 from binlane.land.tasks import land_range
 from binlane.land.work import Mode, RangeWork
 from binlane.ranges.files import Log
@@ -124,8 +125,10 @@ class _Landing:
         self._run_id = uuid.uuid4().hex[:12]
         scope = read_scope(settings.tables) if settings.tables else Scope.everything()
         self._want = Want(selection=Selection(scope=scope), has_statements=True)
+        keeping = StoreSettings(run_id=self._run_id, run=engine.run)
         self._kept = {
-            mode: DeltaTables(into, mode.value, journal.state.app_id) for mode in settings.modes
+            mode: open_store(into, mode, settings.format, journal.state.app_id, keeping)
+            for mode in settings.modes
         }
         kept = self._kept
         self.lander = Lander(
