@@ -97,8 +97,10 @@ class SparkEngine:
                 raise result
             yield result
 
-    def close(self) -> None:
-        """Nothing is held: the session is the caller's."""
+    @property
+    def cores(self) -> int:
+        """How many works run at the same time, as far as Spark tells."""
+        return int(self._spark.sparkContext.defaultParallelism)
 
 
 @contextmanager
