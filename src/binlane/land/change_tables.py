@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
-from binlane.columnar.unify import conform_table, unify_schemas
-from binlane.land.delta_tables import DeltaTables
-from binlane.land.table_files import read_file
+from binlane.land.tables.store import TableStore
 from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 
@@ -20,48 +16,29 @@ class ChangeTables:
     first have them and stay; one that gets another type gets a type that holds both.
     """
 
-    def __init__(self, tables: DeltaTables) -> None:
+    def __init__(self, tables: TableStore) -> None:
         self._tables = tables
 
-    def seed(
-        self, table: TableName, files: Sequence[DataFile], schema: pa.Schema, applied: int
-    ) -> None:
+    def seed(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
         """Add the rows of a snapshot; done again, nothing happens.
 
         Args:
             table: Their table.
-            files: URIs, with the columns of `schema`.
-            schema: Of the rows.
+            files: URIs elsewhere.
             applied: Up to which `_seq` the log is in the table with them.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        if self._tables.applied(table) < applied:
-            rows = pa.concat_tables(
-                [schema.empty_table(), *(read_file(file.path) for file in files)]
-            )
-            self._add(table, rows, applied)
+        if files and self._tables.applied(table) < applied:
+            self._tables.append(table, self._tables.adopt(table, files), applied)
 
-    def append(self, rows: Rows) -> None:
-        """Add changes, whose file has what is not there already.
+    def append(self, table: TableName, pieces: Sequence[Rows]) -> None:
+        """Add changes, whose files have what is not there already.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        if rows.changes is None:
-            return
-        uri = f"{self._tables.uri(rows.table)}/{rows.changes.path}"
-        self._add(rows.table, read_file(uri), rows.last_seq)
-
-    def _add(self, table: TableName, fresh: pa.Table, applied: int) -> None:
-        if not self._tables.exists(table):
-            self._tables.create(table, fresh, applied)
-            return
-        known = self._tables.schema(table)
-        wider = unify_schemas([fresh.schema, known])
-        if any(not wider.field(field.name).type.equals(field.type) for field in known):
-            kept = self._tables.read(table)
-            self._tables.replace(table, conform_table(kept, wider), None)
-        own = pa.schema([wider.field(name) for name in fresh.column_names])
-        self._tables.append(table, conform_table(fresh, own), applied)
+        files = [rows.changes for rows in pieces if rows.changes is not None]
+        if files:
+            self._tables.append(table, files, pieces[-1].last_seq)

@@ -7,6 +7,7 @@ in the journal, what is done, and does the rest: places in the log decide, not w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from binlane.columnar.selection import file_number
@@ -32,10 +33,8 @@ class Lander:
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
         scope: The tables to land.
-        snapshots: Tables whose rows are taken from the server.
-
-    Attributes:
-        progress: What was done so far.
+        progress: Takes what is done.
+        snapshots: Of tables whose rows are taken from the server.
     """
 
     def __init__(
@@ -45,6 +44,7 @@ class Lander:
         current: CurrentTables | None,
         changes: ChangeTables | None,
         scope: Scope,
+        progress: Progress | None = None,
         snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
@@ -53,7 +53,7 @@ class Lander:
         self._scope = scope
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
-        self.progress = Progress()
+        self.progress = Progress() if progress is None else progress
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -71,7 +71,6 @@ class Lander:
             for item in result.items:
                 has_items = True
                 self._take(item)
-            self.progress.size_bytes += result.size_bytes
             self.progress.by_reference += result.by_reference
         self._flush()
         self.progress.batches += has_items
@@ -87,7 +86,7 @@ class Lander:
         else:
             self._pending.setdefault(item.table, []).append(item)
 
-    def finish(self) -> Progress:
+    def look(self) -> Progress:
         """What was done, and how the tables are now."""
         if self._current is not None:
             for name, reason in self._current.abandoned.items():
@@ -95,6 +94,7 @@ class Lander:
             for table in self._current.names():
                 self.progress.of(table).is_current = True
             self.progress.notes += self._current.notes
+            self._current.notes.clear()
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
@@ -132,12 +132,13 @@ class Lander:
     def _flush(self) -> None:
         for table, pieces in self._pending.items():
             report = self.progress.of(table)
+            if self._changes is not None:
+                self._changes.append(table, pieces)
+            if self._current is not None:
+                self._current.merge(table, pieces)
             for rows in pieces:
-                if self._changes is not None:
-                    self._changes.append(rows)
-                if self._current is not None:
-                    self._current.merge(rows)
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
+                report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()

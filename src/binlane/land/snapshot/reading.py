@@ -98,6 +98,7 @@ class SnapshotReader:
         target: Where rows go.
         engine: That runs the works.
         progress: Is told of rows, and of tables that cannot be had.
+        observe: Called when there is progress.
         chunk_rows: Rows of a range; by default as many as have about 48 MB.
 
     Attributes:
@@ -117,6 +118,7 @@ class SnapshotReader:
         engine: Engine,
         progress: Progress,
         chunk_rows: int | None = None,
+        observe: Callable[[], None] = lambda: None,
     ) -> None:
         self._url, self._password = url, password
         self._records = records
@@ -124,6 +126,7 @@ class SnapshotReader:
         self._engine = engine
         self._progress = progress
         self._chunk_rows = chunk_rows
+        self._observe = observe
         self.session = ServerSession(url, password)
         set_up(self.session)
 
@@ -329,6 +332,7 @@ class SnapshotReader:
             reading.record.rows += result.rows
             reading.record.invalid_dates += result.invalid_dates
             self._progress.of(reading.record.name).snapshot_rows += result.rows
+            self._observe()
 
     def _write_down(self, reading: _Reading) -> None:
         if reading.results:

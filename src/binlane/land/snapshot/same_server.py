@@ -13,30 +13,30 @@ from binlane.columnar.selection import file_number
 from binlane.errors import ConfigError, PeerError
 from binlane.land.snapshot.places import Place
 from binlane.ranges.files import LogFile
-from binlane.store.reading import first_event
 
 _HINT = "name the server whose log is landed: --snapshot SERVER"
 _ACCESS_DENIED = 1227
 
 
-def check_same_server(session: ServerSession, files: Sequence[LogFile]) -> None:
+def check_same_server(
+    session: ServerSession, files: Sequence[LogFile], written_by: int | None
+) -> None:
     """See that a log's files are the server's.
 
     Args:
         session: On the server.
         files: Of the log, in order.
+        written_by: Server id of who wrote the last one.
 
     Raises:
         ConfigError: If they are not.
         PeerError: If the account may not ask.
     """
     ((own_id,),) = session.ask("SELECT @@GLOBAL.server_id")
-    for file in files[-1:]:
-        written_by = first_event(file.path).header.server_id
-        if str(written_by) != own_id:
-            raise _another(
-                session, f"{file.name} was written by server id {written_by}, not {own_id}"
-            )
+    if str(written_by) != own_id:
+        raise _another(
+            session, f"{files[-1].name} was written by server id {written_by}, not {own_id}"
+        )
     try:
         shown = session.ask("SHOW BINARY LOGS")
     except PeerError as error:
@@ -53,7 +53,7 @@ def check_same_server(session: ServerSession, files: Sequence[LogFile]) -> None:
     last = shown[-1][0] or ""
     for number, file in enumerate(files):
         theirs, ours = sizes.get(file.name), file.size_bytes
-        if theirs is None or ours is None:
+        if theirs is None or not file.is_plain:
             continue
         is_growing = file.name == last or number == len(files) - 1
         if ours > theirs if is_growing else ours != theirs:

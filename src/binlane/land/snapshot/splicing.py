@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from binlane.columnar.selection import file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
-from binlane.land.next_batch import Batch
 from binlane.land.places import snapshot_uri
 from binlane.land.progress import Progress
-from binlane.land.snapshot.places import Place
 from binlane.land.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
 from binlane.land.snapshot.work import file_schemas
 from binlane.land.table_changes import (
@@ -30,6 +27,7 @@ from binlane.land.table_changes import (
     tables_of,
 )
 from binlane.land.work import DataFile, Mode, sequence
+from binlane.ranges.offset import Offset
 
 _MADE_OVER = "its definition changed while its snapshot was read"
 
@@ -57,12 +55,15 @@ class Snapshots:
         self._current = current
         self._changes = changes
 
-    def stop(self) -> Place | None:
+    def stop(self) -> Offset | None:
         """The next place in the log at which rows wait to be landed."""
         places = [each.place for each in self._records if each.stage == Stage.READ.value]
-        return min(places, key=lambda place: place.seq, default=None)
+        if not places:
+            return None
+        first = min(places, key=lambda place: place.seq)
+        return Offset(file=first.file, position=first.position)
 
-    def reached(self, position: dict[str, object] | None) -> None:
+    def reached(self, position: Offset | None) -> None:
         """The log is landed up to a position: land what waits for it, end what it completes.
 
         Raises:
@@ -112,7 +113,8 @@ class Snapshots:
             for mode, tables in ((Mode.CURRENT, self._current), (Mode.CHANGES, self._changes))
             if tables is not None
         )
-        schemas = file_schemas(record.definition, modes)
+        table = record.definition
+        schemas = file_schemas(table, modes)
         ranges = self._records.ranges(record, schemas)
         folder = snapshot_uri(self._into, record.snapshot_id)
 
@@ -125,32 +127,15 @@ class Snapshots:
 
         place = record.place.seq
         if self._changes is not None:
-            self._changes.seed(record.name, files(Mode.CHANGES), schemas[Mode.CHANGES], place)
+            self._changes.seed(record.name, files(Mode.CHANGES), place)
         if self._current is not None:
-            self._current.seed(record.name, files(Mode.CURRENT), schemas[Mode.CURRENT], place)
+            rows = files(Mode.CURRENT)
+            self._current.seed(record.name, rows, table.key_names, table.schema, place)
         record.stage = Stage.LANDED.value
         self._records.put(record)
         self._records.clear(record)
 
 
-def landed_up_to(position: dict[str, object] | None) -> int:
-    """A landing's position as `_seq` counts."""
-    if position is None:
-        return 0
-    return sequence(file_number(str(position["file"])), int(str(position["position"])))
-
-
-def cut(batch: Batch, place: Place | None) -> Batch:
-    """A batch up to a place that lies behind its beginning; all of it if there is none in it."""
-    if place is None or landed_up_to(batch.end) <= place.seq:
-        return batch
-    number = file_number(place.file)
-    pieces = []
-    for piece in batch.pieces:
-        if piece.number > number or (piece.number == number and piece.start >= place.position):
-            break
-        is_whole = piece.number < number or (piece.stop or place.position) < place.position
-        stop = place.position
-        pieces.append(piece if is_whole else replace(piece, stop=stop, limit=stop))
-    end = {"file": place.file, "position": place.position}
-    return Batch(pieces=tuple(pieces), end=end)
+def landed_up_to(place: Offset | None) -> int:
+    """A landing's place as `_seq` counts."""
+    return 0 if place is None else sequence(place.number, place.position)

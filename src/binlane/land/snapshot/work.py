@@ -5,9 +5,8 @@ The files lie beside the tables until the log is landed up to the place of the r
 
 from __future__ import annotations
 
-import uuid
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
@@ -18,7 +17,7 @@ from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
-from binlane.land.places import snapshot_uri
+from binlane.land.places import file_name, snapshot_uri
 from binlane.land.snapshot.cells import cell_converter
 from binlane.land.snapshot.keys import Bound, between
 from binlane.land.snapshot.places import NeverQuietError, Place, open_snapshot, set_up
@@ -271,7 +270,6 @@ class _ChunkFiles:
             rows = rows.sort_by([(name, "ascending") for name in key])
         work = self._work
         first, self._rows = self._rows, self._rows + rows.num_rows
-        name = f"{work.number:06}-{uuid.uuid4().hex}.parquet"
         added = self._added(rows.num_rows, first)
         for mode, schema in self._schemas.items():
             columns = [
@@ -280,7 +278,10 @@ class _ChunkFiles:
             ]
             known = [*key, "_seq", "_ts"] if mode is Mode.CHANGES else key
             table = pa.Table.from_arrays(columns, schema=schema)
-            self._files[mode].append(write_file(table, self._folder, f"{mode.value}-{name}", known))
+            folder = f"{self._folder}/{mode.value}"
+            name = file_name(work.format, f"{work.snapshot_id}-{work.number:06}")
+            file = write_file(table, folder, name, known)
+            self._files[mode].append(replace(file, path=f"{mode.value}/{name}"))
 
     def _added(self, rows: int, first: int) -> dict[str, Any]:
         """The columns that landing adds, by name."""
