@@ -17,8 +17,8 @@ from binlane.land.tables.formats import TableFormat
 from binlane.land.tables.store import StoreSettings, TableStore
 from binlane.land.tasks import land_range
 from binlane.land.work import Format, Mode, RangeResult, RangeWork
-from binlane.ranges.files import LogRange
 from binlane.ranges.items import Want
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
 
 Binlogs = Sequence[tuple[str, bytes]]
