@@ -26,6 +26,7 @@ from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import Walker
 from binlane.names import TableName
 from binlane.positions import FilePosition
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
 from binlane.store.catalog import CATALOG_FILE
 from binlane.store.chunks import base_name, open_chunks
@@ -55,30 +56,6 @@ class LogFile:
     def up_to(self, position: int) -> LogFile:
         """The same file, to be read only up to a position."""
         return replace(self, size_bytes=position)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRange:
-    """What one task reads: the event groups that begin in a range of a file.
-
-    Attributes:
-        path: Of the file.
-        name: As events have it.
-        number: At the end of the name.
-        start: Where to begin, in bytes from the start of the file.
-        stop: Where to end; None for the end of the file.
-        limit: Where the range ends that this is a slice of; None for the end of the file.
-        is_start_exact: Whether a group begins at `start`; else the next one behind it is meant.
-            Of `stop` the same holds where it is not `limit`.
-    """
-
-    path: str
-    name: str
-    number: int
-    start: int = len(MAGIC)
-    stop: int | None = None
-    limit: int | None = None
-    is_start_exact: bool = True
 
 
 class Log:

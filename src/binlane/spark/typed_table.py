@@ -84,6 +84,7 @@ class TypedTable:
             CodecError: With file and position, if a row cannot be decoded.
         """
         for batch in self._batcher.feed(group):
+            assert isinstance(batch, pa.RecordBatch), "nothing else is asked for"
             yield conform(batch, self._schema)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
