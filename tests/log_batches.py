@@ -14,7 +14,7 @@ from binlane.land.current_tables import CurrentTables
 from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
 from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.options import SourceOptions
@@ -27,10 +27,12 @@ def change_batches(binlogs: Binlogs, **options: str) -> pa.Table:
     parsed = SourceOptions.parse({"path": "unused", "layout": "batches", **options})
     batches: list[pa.RecordBatch] = []
     with tempfile.TemporaryDirectory() as folder:
+        earlier: tuple[str, ...] = ()
         for name, data in binlogs:
             path = Path(folder) / name
             path.write_bytes(data)
-            piece = LogRange(path=str(path), name=name, number=file_number(name))
+            piece = LogRange(uri=str(path), name=name, number=file_number(name), earlier=earlier)
+            earlier = (str(path), *earlier)
             batches += read_change_batches(piece, parsed)
     return pa.Table.from_batches(batches, schema=CHANGE_BATCHES)
 
