@@ -53,12 +53,17 @@ class LogLander(Lander):
             self.apply(self._results(Path(folder), binlogs))
 
     def _results(self, folder: Path, binlogs: Binlogs) -> Iterable[RangeResult]:
+        earlier: tuple[str, ...] = ()
         for name, data in binlogs:
             path = folder / name
             path.write_bytes(data)
+            piece = LogRange(
+                uri=str(path), name=name, number=file_number(name), earlier=earlier
+            )
+            earlier = (str(path), *earlier)
             yield land_range(
                 RangeWork(
-                    piece=LogRange(uri=str(path), name=name, number=file_number(name)),
+                    piece=piece,
                     want=Want(selection=Selection(scope=self._scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
