@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from binlane.codec.rows import DeleteRowsV1Event
+from binlane.codec.transaction import GtidEvent, XidEvent
+from binlane.codec.types import GtidFlag
+from binlane.columnar.selection import parse_tables
+from binlane.errors import CodecError, ConfigError
+from binlane.land.delta_tables import DeltaTables
+from binlane.land.journal import Journal
+from binlane.land.lander import Lander
+from binlane.names import TableName
+from tests import build
+from tests.fixture_sets import fixture_set
+from tests.landed import delta_rows
+from tests.log_batches import change_batches, land_all, new_lander
+from tests.shop_log import Row, ShopLog, Table
+
+ORDERS = Table("orders", ("id", "state"))
+WIDER = Table("orders", ("id", "state", "note"))
+
+
+def current(into: Path, table: str = "orders") -> list[Row]:
+    """The rows of a current table without what landing adds, sorted."""
+    found = delta_rows(into / "current/shop" / table)
+    own = [name for name in found.column_names if not name.startswith("_")]
+    return sorted(tuple(row.values()) for row in found.select(own).to_pylist())
+
+
+def landed(into: Path, log: ShopLog) -> Lander:
+    return land_all(into, [change_batches([log.file()])])
+
+
+def test_inserts_updates_and_deletes_by_key(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "new"), (2, "new"), (3, None))
+    log.update(ORDERS, ((1, "new"), (1, "paid")))
+    log.delete(ORDERS, (2, "new"))
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(1, "paid"), (3, None)]
+
+
+def test_updates_of_the_key_in_one_event_follow_their_order(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"), (2, "b"))
+    log.update(ORDERS, ((2, "b"), (3, "b")), ((1, "a"), (2, "a")))
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "a"), (3, "b")]
+
+
+def test_each_micro_batch_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    logs = [ShopLog(), ShopLog()]
+    logs[0].insert(ORDERS, (1, "new"), (2, "new"))
+    logs[1].update(ORDERS, ((1, "new"), (1, "paid")))
+    logs[1].delete(ORDERS, (2, "new"))
+    logs[1].insert(ORDERS, (4, "new"))
+    files = [log.file(f"shop.00000{number}") for number, log in enumerate(logs, 1)]
+    lander = land_all(tmp_path, [change_batches([file]) for file in files])
+    assert current(tmp_path) == [(1, "paid"), (4, "new")]
+    assert lander.progress.batches == 2
+    assert lander.progress.rows == 6
+
+
+def test_without_a_key_rows_are_counted(tmp_path: Path) -> None:
+    table = Table("orders", ("id", "state"), key=())
+    logs = [ShopLog(), ShopLog()]
+    logs[0].insert(table, (1, "a"), (1, "a"), (1, "a"), (2, None))
+    logs[1].delete(table, (1, "a"), (2, None))
+    logs[1].update(table, ((1, "a"), (1, "b")))
+    files = [log.file(f"shop.00000{number}") for number, log in enumerate(logs, 1)]
+    land_all(tmp_path, [change_batches([file]) for file in files])
+    assert current(tmp_path) == [(1, "a"), (1, "b")]
+
+
+def test_rows_that_the_log_never_added_are_noted(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.delete(Table("orders", ("id", "state"), key=()), (1, "a"))
+    (note,) = landed(tmp_path, log).finish().notes
+    assert "shop.orders: 1 rows were removed that the log had not added" in note
+
+
+def test_current_tables_tell_which_change_made_a_row(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "new"), (2, "new"))
+    log.update(ORDERS, ((1, "new"), (1, "paid")))
+    landed(tmp_path, log)
+    rows = {row["id"]: row for row in delta_rows(tmp_path / "current/shop/orders").to_pylist()}
+    assert (rows[1]["_gtid"], rows[2]["_gtid"]) == ("0-1-2", "0-1-1")
+    assert rows[1]["_seq"] > rows[2]["_seq"] >= 1 << 40
+
+
+def test_change_tables_hold_every_image_in_order(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "new"))
+    log.update(ORDERS, ((1, "new"), (1, "paid")))
+    log.delete(ORDERS, (1, "paid"))
+    landed(tmp_path, log)
+    table = delta_rows(tmp_path / "changes/shop/orders")
+    assert table.column_names[:7] == [
+        *("_op", "_gtid", "_timestamp", "_file", "_position", "_row", "_seq"),
+    ]
+    found = [(row["_op"], row["state"]) for row in table.sort_by("_seq").to_pylist()]
+    assert found == [
+        ("insert", "new"),
+        ("update_before", "new"),
+        ("update_after", "paid"),
+        ("delete", "paid"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "alter, value",
+    [
+        ("ADD COLUMN note VARCHAR(50)", None),
+        ("ADD COLUMN note VARCHAR(50) DEFAULT 'none'", "none"),
+        ("ADD note VARCHAR(50) NOT NULL", ""),
+        ("ADD COLUMN (note VARCHAR(50) NOT NULL DEFAULT 'x')", "x"),
+    ],
+)
+def test_add_column_gives_old_rows_its_default(
+    alter: str, value: str | None, tmp_path: Path
+) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "old"))
+    log.statement(f"ALTER TABLE orders {alter}")
+    log.insert(WIDER, (2, "new", "mine"))
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(1, "old", value), (2, "new", "mine")]
+
+
+def test_a_column_that_comes_while_no_rows_come_is_there(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "old"))
+    log.statement("ALTER TABLE shop.orders ADD COLUMN n_id INT UNSIGNED DEFAULT 7 FIRST")
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(7, 1, "old")]
+
+
+def test_columns_are_dropped_and_renamed(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(WIDER, (1, "a", "b"))
+    log.statement("ALTER TABLE orders DROP COLUMN note, CHANGE state status VARCHAR(60)")
+    log.insert(Table("orders", ("id", "status")), (2, "c"))
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(1, "a"), (2, "c")]
+    assert "status" in delta_rows(tmp_path / "current/shop/orders").column_names
+
+
+@pytest.mark.parametrize(
+    "statement, why",
+    [
+        ("ALTER TABLE orders ADD n_id INT DEFAULT (rand())", "is no constant"),
+        ("ALTER TABLE orders ADD n_id INT AS (id + 1)", "does not tell the values"),
+        ("ALTER TABLE orders ADD at DATETIME DEFAULT now()", "is no constant"),
+        ("ALTER TABLE orders TRUNCATE PARTITION p0", "which rows TRUNCATE PARTITION changes"),
+    ],
+)
+def test_a_table_is_given_up_rather_than_wrong(statement: str, why: str, tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement(statement)
+    log.insert(ORDERS, (2, "b"))
+    report = landed(tmp_path, log).finish().tables["shop.orders"]
+    assert why in report.why_not
+    assert not report.is_current
+    assert not (tmp_path / "current/shop/orders").exists()
+
+
+def test_a_table_that_was_given_up_begins_anew_when_it_is_empty(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement("ALTER TABLE orders ADD n_id INT DEFAULT (rand())")
+    log.statement("TRUNCATE TABLE orders")
+    log.insert(ORDERS, (2, "b"))
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "b")]
+
+
+def test_truncate_and_drop(tmp_path: Path) -> None:
+    other = Table("items", ("id", "state"))
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.insert(other, (1, "a"))
+    log.statement("TRUNCATE orders")
+    log.insert(ORDERS, (2, "b"))
+    log.statement("DROP TABLE `items` /* generated by server */")
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "b")]
+    assert not (tmp_path / "current/shop/items").exists()
+    assert (tmp_path / "changes/shop/items").exists()
+
+
+def test_drop_database_drops_its_tables_only(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement("DROP DATABASE other")
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(1, "a")]
+    log.statement("DROP DATABASE shop")
+    new_lander(tmp_path).apply(change_batches([log.file()]))
+    assert not (tmp_path / "current/shop/orders").exists()
+
+
+def test_create_or_replace_begins_anew(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement("CREATE OR REPLACE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.insert(ORDERS, (2, "b"))
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "b")]
+
+
+def test_a_table_without_rows_is_there(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.statement(
+        "CREATE TABLE orders (id INT, state VARCHAR(50) NOT NULL, KEY (state), PRIMARY KEY (id))"
+    )
+    log.statement("CREATE TABLE copies LIKE orders")
+    landed(tmp_path, log)
+    for name in ("orders", "copies"):
+        table = delta_rows(tmp_path / "current/shop" / name)
+        assert table.column_names == ["id", "state", "_gtid", "_seq"]
+        assert table.num_rows == 0
+    log.insert(ORDERS, (1, "a"))
+    new_lander(tmp_path).apply(change_batches([log.file()]))
+    assert current(tmp_path) == [(1, "a")]
+
+
+def test_create_table_names_the_columns_that_the_log_only_numbers(tmp_path: Path) -> None:
+    batches = change_batches(fixture_set("md1011_rowimage_full").binlogs)
+    land_all(tmp_path, [batches])
+    assert delta_rows(tmp_path / "current/shop/cpk").column_names == [
+        *("a", "b", "c", "d", "_gtid", "_seq"),
+    ]
+
+
+def test_without_names_in_the_log_columns_are_told_by_their_place(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.statement("CREATE TABLE orders (id INT, state VARCHAR(50), n_id INT)")
+    log.insert(Table("orders", ("id", "state", "n_id"), key=()).unnamed(), (1, "a", 5))
+    log.statement("ALTER TABLE orders MODIFY n_id INT FIRST, ADD m_id INT DEFAULT 7 AFTER n_id")
+    log.insert(Table("orders", ("n_id", "m_id", "id", "state"), key=()).unnamed(), (6, 8, 2, "b"))
+    landed(tmp_path, log)
+    rows = delta_rows(tmp_path / "current/shop/orders").to_pylist()
+    found = sorted((row["id"], row["state"], row["n_id"], row["m_id"]) for row in rows)
+    assert found == [(1, "a", 5, 7), (2, "b", 6, 8)]
+
+
+def test_a_renamed_table_keeps_its_rows(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement("RENAME TABLE orders TO archive.`old orders`")
+    log.statement("ALTER TABLE archive.`old orders` RENAME TO shop.sold, ADD COLUMN note INT")
+    log.insert(Table("sold", ("id", "state", "n_id")), (2, "b", 3))
+    progress = landed(tmp_path, log).finish()
+    assert progress.tables["shop.sold"].why_not.startswith("its columns changed")
+    assert not (tmp_path / "current/shop/orders").exists()
+
+
+def test_swapped_names(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "orders"))
+    log.insert(Table("items", ("id", "state")), (2, "items"))
+    log.statement("RENAME TABLE orders TO tmp, items TO orders, tmp TO items")
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "items")]
+    assert current(tmp_path, "items") == [(1, "orders")]
+
+
+def test_a_rename_across_the_edge_of_what_is_landed(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement("RENAME TABLE orders TO outside")
+    log.statement("RENAME TABLE stranger TO items")
+    log.insert(Table("items", ("id", "state")), (1, "b"))
+    lander = new_lander(tmp_path, scope=parse_tables(["shop.orders", "shop.items"]))
+    lander.apply(change_batches([log.file()], tables="shop.orders, shop.items"))
+    progress = lander.finish()
+    assert not list((tmp_path / "current").glob("shop/*"))
+    assert "shop.stranger" in progress.tables["shop.items"].why_not
+
+
+def test_temporary_tables_are_none_of_ours(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.statement("DROP TEMPORARY TABLE IF EXISTS `orders` /* generated by server */")
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(1, "a")]
+
+
+def test_rows_changed_by_a_statement_stop_the_landing(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.statement("DELETE FROM orders")
+    with pytest.raises(CodecError, match=r"rows are changed by a statement: DELETE FROM orders"):
+        landed(tmp_path, log)
+
+
+def test_a_column_type_that_grows(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(Table("orders", ("id", "n_id")), (1, 5))
+    log.statement("ALTER TABLE orders MODIFY n_id VARCHAR(50)")
+    log.insert(Table("orders", ("id", "n")), (2, "six"))
+    progress = landed(tmp_path, log).finish()
+    # Another name, so the rows do not say what became of the old column.
+    assert progress.tables["shop.orders"].why_not.startswith("its columns changed from id, n_id")
+    changes = delta_rows(tmp_path / "changes/shop/orders").sort_by("_seq").to_pylist()
+    assert [(row["id"], row["n_id"], row["n"]) for row in changes] == [
+        (1, 5, None),
+        (2, None, "six"),
+    ]
+
+
+def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "a"), str(tmp_path / "b")
+    Journal.open(first, f"{first}/_binlane/checkpoint", {})
+    Journal.open(second, f"{second}/_binlane/checkpoint", {})
+    with pytest.raises(ConfigError, match="do not belong together"):
+        Journal.open(first, f"{second}/_binlane/checkpoint", {})
+    with pytest.raises(ConfigError, match="do not belong together"):
+        Journal.open(first, str(tmp_path / "empty"), {})
+    with pytest.raises(ConfigError, match="do not belong together"):
+        Journal.open(str(tmp_path / "empty"), f"{second}/_binlane/checkpoint", {})
+
+
+def test_a_target_is_landed_on_the_same_terms(tmp_path: Path) -> None:
+    target = (str(tmp_path), str(tmp_path / "_binlane/checkpoint"))
+    Journal.open(*target, {"mode": "changes", "tables": ""})
+    Journal.open(*target, {"mode": "changes", "tables": ""})
+    for terms in ({"mode": "changes,current", "tables": ""}, {"mode": "changes", "tables": "shop"}):
+        with pytest.raises(ConfigError, match=r"was landed with (mode changes|tables not given)"):
+            Journal.open(*target, terms)
+
+
+def test_deletes_need_no_more_of_a_row_than_its_key(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"), (2, "b"))
+    log.bodies += [
+        GtidEvent(sequence=9, domain_id=0, flags=GtidFlag.TRANSACTIONAL),
+        ORDERS.table_map(),
+        build.rows(2, ORDERS.image((1,)), kind=DeleteRowsV1Event, present=0b01),
+        XidEvent(xid=9),
+    ]
+    landed(tmp_path, log)
+    assert current(tmp_path) == [(2, "b")]
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", "sp ace", 'q"uote', "per%cent", "a/b", "😀", ".", "имя", "a@b", "`"]
+)
+def test_names_become_paths_and_come_back(name: str, tmp_path: Path) -> None:
+    tables = DeltaTables(str(tmp_path), "current", "app")
+    table = TableName("shop", name)
+    tables.create(table, pa.table({"id": [1]}), 7)
+    assert list(tables.names()) == [table]
+    assert tables.applied(table) == 7

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binlane.land.net_changes import GONE, count_rows, last_images
+
+IMAGES = st.lists(
+    st.tuples(
+        st.sampled_from(["insert", "update_before", "update_after", "delete"]),
+        st.integers(0, 3),
+        st.one_of(st.none(), st.sampled_from(["a", "b"])),
+    ),
+    min_size=1,
+    max_size=30,
+)
+ADDS = {"insert", "update_after"}
+
+
+def table(images: list[tuple[str, int, str | None]]) -> pa.Table:
+    ops, keys, values = zip(*images, strict=True)
+    return pa.table(
+        {
+            "_op": pa.array(ops, pa.string()),
+            "id": pa.array(keys, pa.int32()),
+            "value": pa.array(values, pa.string()),
+            "_seq": pa.array(range(len(images)), pa.int64()),
+        }
+    )
+
+
+@given(IMAGES)
+def test_the_last_image_of_each_key_counts(images: list[tuple[str, int, str | None]]) -> None:
+    expected = {key: (op not in ADDS, value) for op, key, value in images}
+    found = last_images(table(images), ["id"]).to_pylist()
+    assert {row["id"]: (row[GONE], row["value"]) for row in found} == expected
+    assert len(found) == len(expected)
+
+
+@given(IMAGES, IMAGES)
+def test_rows_are_counted(
+    before: list[tuple[str, int, str | None]], changes: list[tuple[str, int, str | None]]
+) -> None:
+    start = table([("insert", key, value) for _, key, value in before]).drop_columns(["_op"])
+    weights = Counter((key, value) for _, key, value in before)
+    for op, key, value in changes:
+        weights[key, value] += 1 if op in ADDS else -1
+    found, missing = count_rows(start, table(changes), ["id", "value"])
+    assert Counter((row["id"], row["value"]) for row in found.to_pylist()) == +weights
+    assert missing == -sum(count for count in weights.values() if count < 0)
