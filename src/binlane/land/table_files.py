@@ -29,6 +29,7 @@ from binlane.names import TableName
 # What readers call them, and what tables do.
 # A merge reads the row groups in which its rows lie.
 _ROW_GROUP_ROWS: Final = 1 << 16
+_SAMPLE_ROWS: Final = 2000
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
 CHANGE_COLUMNS: Final = (
     *("_op", "_gtid", "_ts", "_file", "_pos", "_row", "_txn_order", "_server_id"),
@@ -178,7 +179,7 @@ def write_file(rows: pa.Table, folder: str, name: str, known: Iterable[str]) -> 
     try:
         _make_folder(filesystem, path)
         with filesystem.open_output_stream(place) as stream:
-            pq.write_table(rows, stream, **_options(rows.schema))
+            pq.write_table(rows, stream, **_options(rows))
             size_bytes = stream.tell()
     except OSError as error:
         raise StoreError(
@@ -200,10 +201,20 @@ def _make_folder(filesystem: fs.FileSystem, path: str) -> None:
         filesystem.create_dir(path, recursive=True)
 
 
-def _options(_schema: pa.Schema) -> dict[str, Any]:
+def _options(rows: pa.Table) -> dict[str, Any]:
+    repeating = [name for name in rows.column_names if _repeats(rows.column(name))]
     return {
         "compression": "zstd",
         "compression_level": 1,
         "store_schema": False,
         "row_group_size": _ROW_GROUP_ROWS,
+        "use_dictionary": repeating or False,
     }
+
+
+def _repeats(values: pa.ChunkedArray[Any]) -> bool:
+    """Whether a dictionary of its values is likely to be worth its making."""
+    if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+        return False
+    sample = values.slice(0, _SAMPLE_ROWS)
+    return pc.count_distinct(sample).as_py() * 2 < len(sample)
