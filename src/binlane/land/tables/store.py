@@ -49,11 +49,13 @@ class StoreSettings:
     Attributes:
         run_id: Names this landing in the files that it writes.
         run: Runs works; here, one after the other, if nothing else is given.
+        fence: Raises if the target is not ours any more; asked before each change of a table.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
     run_id: str
     run: Run = map
+    fence: Callable[[], None] = lambda: None
     soft_deletes: bool = False
 
 
@@ -252,12 +254,14 @@ class TableStore:
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""
         self._forget(table)
+        self._settings.fence()
         self._tables.drop(table)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name; if it has it already, nothing happens."""
         self._forget(old)
         self._forget(new)
+        self._settings.fence()
         self._tables.rename(old, new)
 
     def truncate(self, table: TableName) -> None:
@@ -386,11 +390,13 @@ class TableStore:
 
     def _create(self, table: TableName, schema: pa.Schema) -> Snapshot:
         self._forget(table)
+        self._settings.fence()
         self._tables.create(table, schema)
         return self._there(table)
 
     def _commit(self, table: TableName, now: Snapshot, change: Change) -> None:
         self._known.pop(table, None)
+        self._settings.fence()
         self._known[table] = self._tables.commit(table, now, change)
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
