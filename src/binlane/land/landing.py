@@ -149,9 +149,7 @@ class Landing:
     def _new_lander(self, scope: Scope) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
-        keeping = StoreSettings(
-            run_id=self._run_id, run=self._engine.run, fence=self._lease.check
-        )
+        keeping = StoreSettings(run_id=self._run_id, run=self._engine.run, fence=self._lease.check)
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
