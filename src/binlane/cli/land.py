@@ -1,10 +1,9 @@
-"""`binlane land`: a log's changes in Delta tables, by Spark."""
+"""`binlane land`: a log's changes in tables."""
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,12 +11,13 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError
 
 if TYPE_CHECKING:
-    from binlane.spark.landing import LandingReport
+    from binlane.land.landing import LandingReport
+    from binlane.land.settings import LandingSettings
 
-_NOT_BUILT = {
-    "format_": ("format", "iceberg and parquet", "delta"),
-    "engine": ("engine", "spark", "embedded"),
-}
+_INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SIZE: Final = re.compile(r"(\d+)\s*([KMG]?)", re.IGNORECASE)
+_SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 
 
 @click.command("land")
@@ -28,101 +28,113 @@ _NOT_BUILT = {
     default="current,changes",
     show_default=True,
     metavar="MODES",
-    help="current: the tables as they are; changes: every row change.",
+    help="current: the tables as they are; changes: every row change; history: every version.",
 )
 @click.option(
     "--tables", default="", metavar="LISTS", help="shop.orders, crm or LOG(…), IGNORE(…)."
 )
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option(
-    "--trigger", default="1s", show_default=True, help="How often to look, with --follow."
+    "--trigger",
+    default="1s",
+    show_default=True,
+    metavar="TIME",
+    help="How often to look, with --follow.",
 )
-@click.option("--checkpoint", metavar="URI", help="Of the query; by default in the target.")
-@click.option("--master", default="local[*]", show_default=True, help="Spark's master URL.")
+@click.option("--checkpoint", metavar="URI", help="Of the journal; by default in the target.")
 @click.option("--format", "format_", default="delta", show_default=True, help="Of the tables.")
-@click.option("--engine", default="embedded", show_default=True, help="Who writes the tables.")
-@click.option("--snapshot", metavar="SERVER", help="Not built yet.")
+@click.option(
+    "--engine",
+    type=click.Choice(["embedded", "spark"]),
+    default="embedded",
+    show_default=True,
+    help="Who runs the tasks.",
+)
+@click.option("--batch-bytes", metavar="SIZE", help="Bytes of log of a batch, such as 64M.")
+@click.option("--snapshot", metavar="SERVER", help="Take the rows of this server first.")
+@click.option("--skip", default="", metavar="GTID", help="Pass over this event group.")
+@click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
+@click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
+@click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
+@click.option("--driver-memory", metavar="SIZE", help="Of Spark's driver, likewise.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
-def command(  # noqa: PLR0913 - one parameter an option
-    *,
-    sources: tuple[str, ...],
-    into: str,
-    mode: str,
-    tables: str,
-    follow: bool,
-    trigger: str,
-    checkpoint: str | None,
-    master: str,
-    quiet: bool,
-    **others: Any,
-) -> int:
-    """Land the changes of SOURCE in Delta tables below URI.
+def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any) -> int:
+    """Land the changes of SOURCE in tables below URI.
 
     SOURCE is binlog files, a directory of them, or DATA#name for a binlog of `binlane serve`.
     """
-    _refuse_unbuilt(**others)
+    settings = _settings(options)
+    _refuse_engine(options)
     try:
-        from binlane.land.progress import Mode  # noqa: PLC0415
-        from binlane.spark.landing import LandingSettings, land  # noqa: PLC0415 - after --help
-        from binlane.spark.session import build_session  # noqa: PLC0415
+        from binlane.land.landing import land  # noqa: PLC0415 - after --help
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"{error.name} is not installed",
-            key="land",
-            hint="pip install 'binlane[spark,delta]'",
+            f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
         ) from error
-    known = {each.value: each for each in Mode}
-    names = [name.strip() for name in mode.split(",")]
-    for name in names:
-        if name not in known:
-            built = ", ".join(known)
-            raise ConfigError(
-                f"there is no mode {name} yet", key="mode", hint=f"there are: {built}"
-            )
-    log_file = Path(tempfile.mkstemp(prefix="binlane-spark-", suffix=".log")[1])
-    spark = build_session(master, log_file=log_file)
-    try:
-        settings = LandingSettings(
-            modes=frozenset(known[name] for name in names),
-            tables=tables,
-            checkpoint=checkpoint,
-            trigger=_interval(trigger) if follow else None,
-        )
-        report = land(spark, list(sources), into, settings)
-    except BaseException:
-        click.echo(f"Spark's log: {log_file}", err=True)
-        raise
-    finally:
-        spark.stop()
-    log_file.unlink(missing_ok=True)
+    report = land(list(sources), into, settings)
     if not quiet:
         _print(report)
     return 0
 
 
-def _refuse_unbuilt(**others: Any) -> None:
-    for name, (option, unbuilt, built) in _NOT_BUILT.items():
-        if others[name] != built:
-            raise ConfigError(
-                f"{others[name]} is not built ({unbuilt} come later)",
-                key=option,
-                hint=f"leave --{option} out: it is {built}",
-            )
-    if others["snapshot"]:
+def _settings(options: dict[str, Any]) -> LandingSettings:
+    from binlane.land.settings import (  # noqa: PLC0415 - after --help
+        BATCH_BYTES_DEFAULT,
+        LandingSettings,
+    )
+    from binlane.land.work import Format, Mode  # noqa: PLC0415 - after --help
+
+    size = options["batch_bytes"]
+    return LandingSettings(
+        modes=frozenset(_choice(Mode, name.strip(), "mode") for name in options["mode"].split(",")),
+        tables=options["tables"],
+        format=_choice(Format, options["format_"], "format"),
+        checkpoint=options["checkpoint"],
+        follow_s=_seconds(options["trigger"]) if options["follow"] else None,
+        snapshot=options["snapshot"] or "",
+        skip=options["skip"],
+        is_taking_over=options["take_over"],
+        batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
+    )
+
+
+def _refuse_engine(options: dict[str, Any]) -> None:
+    if options["engine"] == "spark":
         raise ConfigError(
-            "a snapshot of the rows that were there before the log is not built yet",
-            key="snapshot",
-            hint="land a log that begins with its tables",
+            "landing as Spark jobs is not built yet", key="engine", hint="leave --engine out"
         )
+    for name in ("master", "conf", "driver_memory"):
+        if options[name]:
+            raise ConfigError(
+                "this is a setting of Spark, which does not run here",
+                key=name.replace("_", "-"),
+                hint="add --engine spark",
+            )
 
 
-def _interval(text: str) -> str:
-    """`1s`, `500ms`, `2m` as Spark writes intervals; its own form is taken as it is."""
-    units = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(number) :]
-    return f"{number} {units[unit]}" if number.isdigit() and unit in units else text
+def _choice(kind: Any, name: str, key: str) -> Any:
+    known = {each.value: each for each in kind}
+    if name not in known:
+        raise ConfigError(
+            f"there is no {key} {name}", key=key, hint=f"there are: {', '.join(known)}"
+        )
+    return known[name]
+
+
+def _seconds(text: str) -> float:
+    """`1s`, `500ms`, `2m`, `1 second`."""
+    match = _INTERVAL.fullmatch(re.sub(r"(?<=[smh])(ec|in|our)\w*$", "", text.strip()))
+    if match is None:
+        raise ConfigError(f"{text!r} is no time", key="trigger", hint="write 1s, 500ms or 2m")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _size(text: str, key: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"{text!r} is no size", key=key, hint="write 64M or a number of bytes")
+    return int(match[1]) << _SHIFTS[match[2].upper()]
 
 
 def _print(report: LandingReport) -> None:

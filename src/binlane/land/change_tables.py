@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from binlane.columnar.unify import conform_table, unify_schemas
 from binlane.land.delta_tables import DeltaTables
-from binlane.land.log_items import behind, last_seq
-from binlane.names import TableName
+from binlane.land.table_files import read_file
+from binlane.land.work import Rows
 
 
 class ChangeTables:
@@ -20,24 +20,24 @@ class ChangeTables:
     def __init__(self, tables: DeltaTables) -> None:
         self._tables = tables
 
-    def append(self, table: TableName, changes: pa.Table) -> None:
-        """Add changes, those left out that are there already.
+    def append(self, rows: Rows) -> None:
+        """Add changes, whose file has what is not there already.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        changes = changes.replace_schema_metadata(None)
-        last = last_seq(changes)
-        if not self._tables.exists(table):
-            self._tables.create(table, changes, last)
+        if rows.changes is None:
             return
-        fresh = behind(changes, self._tables.applied(table))
-        if not fresh.num_rows:
+        table = rows.table
+        uri = f"{self._tables.uri(table)}/{rows.changes.path}"
+        fresh = read_file(uri)
+        if not self._tables.exists(table):
+            self._tables.create(table, fresh, rows.last_seq)
             return
         known = self._tables.schema(table)
         wider = unify_schemas([fresh.schema, known])
         if any(not wider.field(field.name).type.equals(field.type) for field in known):
-            rows = self._tables.read(table)
-            self._tables.replace(table, conform_table(rows, wider), None)
+            kept = self._tables.read(table)
+            self._tables.replace(table, conform_table(kept, wider), None)
         own = pa.schema([wider.field(name) for name in fresh.column_names])
-        self._tables.append(table, conform_table(fresh, own), last)
+        self._tables.append(table, conform_table(fresh, own), rows.last_seq)

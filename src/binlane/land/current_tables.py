@@ -11,17 +11,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.columnar.table_schema import (
-    CHANGE_COLUMNS,
-    SEQUENCE_COLUMN,
-    has_full_images,
-    primary_key_of,
-)
+from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import conform_table
 from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
-from binlane.land.log_items import behind, last_seq
-from binlane.land.net_changes import GONE, count_rows, last_images
+from binlane.land.net_changes import GONE, count_rows
 from binlane.land.table_changes import (
     Abandon,
     Add,
@@ -37,6 +31,8 @@ from binlane.land.table_changes import (
     Truncate,
     tables_of,
 )
+from binlane.land.table_files import read_file
+from binlane.land.work import Rows
 from binlane.names import TableName
 
 OWN_COLUMNS: Final = ("_gtid", SEQUENCE_COLUMN)
@@ -147,72 +143,65 @@ class CurrentTables:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def merge(self, table: TableName, changes: pa.Table) -> None:
-        """Apply changes of one shape, those left out that are applied already.
+    def merge(self, rows: Rows) -> None:
+        """Apply a run, which has what is not applied already.
 
         Raises:
             StoreError: If the table cannot be written.
         """
+        table = rows.table
         if table.plain in self.abandoned:
             return
-        fresh = behind(changes, self._tables.applied(table))
-        if not fresh.num_rows:
-            return
-        if not has_full_images(changes.schema):
+        if not rows.is_full:
             self._abandon(
                 table,
                 "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
                 "left out generated columns",
             )
             return
-        key = primary_key_of(changes.schema)  # tables whose columns have no names have none
-        changes = self._named(table, changes)
-        fresh = fresh.rename_columns(changes.column_names)
-        others = {*CHANGE_COLUMNS.names, SEQUENCE_COLUMN}
-        own = [name for name in changes.column_names if name not in others]
-        last = last_seq(changes)
-        fresh = fresh.select(["_op", *own, *OWN_COLUMNS]).replace_schema_metadata(None)
+        if rows.run is None:
+            return
+        run = self._named(table, read_file(rows.run.path), rows.columns)
+        own = run.column_names[: len(rows.columns)]
+        key = list(rows.key)  # tables whose columns have no names have none
         if not self._tables.exists(table):
-            self._create(table, fresh, key, own, last)
-        elif self._is_reconciled(table, fresh.drop_columns(["_op"]).schema):
+            self._create(table, run, key, own, rows.last_seq)
+        elif self._is_reconciled(table, run.select([*own, *OWN_COLUMNS]).schema):
             if key:
-                self._tables.merge(table, last_images(fresh, key), key, last)
+                self._tables.merge(table, run, key, rows.last_seq)
             else:
-                counted = self._counted(table, self._tables.read(table), fresh, own)
-                self._tables.replace(table, counted, last)
+                counts = self._counted(table, self._tables.read(table), run, own)
+                self._tables.replace(table, counts, rows.last_seq)
 
-    def _named(self, table: TableName, changes: pa.Table) -> pa.Table:
-        """Changes with the names that CREATE TABLE gave, where the rows have numbers only."""
-        first = len(CHANGE_COLUMNS) + 1
-        numbered = changes.column_names[first:]
-        if not numbered or numbered[0] != "@1" or not self._tables.exists(table):
-            return changes
+    def _named(self, table: TableName, run: pa.Table, columns: pa.Schema) -> pa.Table:
+        """A run with the names that CREATE TABLE gave, where the rows have numbers only."""
+        if not columns.names or columns.names[0] != "@1" or not self._tables.exists(table):
+            return run
         named = [name for name in self._tables.schema(table).names if name not in OWN_COLUMNS]
-        if len(named) != len(numbered):
-            return changes
-        return changes.rename_columns([*changes.column_names[:first], *named])
+        if len(named) != len(columns):
+            return run
+        return run.rename_columns([*named, *run.column_names[len(named) :]])
 
     def _create(
-        self, table: TableName, fresh: pa.Table, key: list[str], own: list[str], last: int
+        self, table: TableName, run: pa.Table, key: list[str], own: list[str], last: int
     ) -> None:
         if key:
-            images = last_images(fresh, key)
-            rows = images.filter(pc.invert(images.column(GONE))).drop_columns([GONE])
+            rows = run.filter(pc.invert(run.column(GONE))).drop_columns([GONE])
         else:
-            rows = self._counted(table, None, fresh, own)
+            rows = self._counted(table, None, run, own)
         self._tables.create(table, rows, last)
 
     def _counted(
-        self, table: TableName, rows: pa.Table | None, fresh: pa.Table, own: list[str]
+        self, table: TableName, rows: pa.Table | None, run: pa.Table, own: list[str]
     ) -> pa.Table:
         """Without a key the rows are counted: all that there are, and all that come and go."""
-        counted, missing = count_rows(rows, fresh, own)
+        counts, missing = count_rows(rows, run, own)
         if missing:
             self.notes.append(
                 f"{table.plain}: {missing} rows were removed that the log had not added; "
                 "it begins behind them"
             )
-        return counted
+        return counts
 
     def _is_reconciled(self, table: TableName, schema: pa.Schema) -> bool:
         """Bring a table to the columns that its rows have now.

@@ -6,7 +6,6 @@ that what was committed before a crash is not applied again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -17,16 +16,14 @@ from deltalake.exceptions import DeltaError
 from pyarrow import fs
 
 from binlane.errors import StoreError
-from binlane.land.journal import resolve
 from binlane.land.net_changes import GONE
+from binlane.land.places import name_of, resolve, segment
 from binlane.names import TableName
 
 # delta-rs cannot quote these in the names of a MERGE.
 _UNQUOTABLE: Final = "`"
 # delta-rs keeps the order of columns where only that would change; one column more makes it write.
 _REORDERING: Final = "_reordering"
-_PLAIN: Final = frozenset("_-$ .")
-_ENCODED: Final = re.compile("@([0-9a-f]{4})")
 
 
 class DeltaTables:
@@ -44,14 +41,14 @@ class DeltaTables:
         self._app_id = app_id
 
     def uri(self, table: TableName) -> str:
-        """Where a table is; `_segment` tells how names become paths."""
-        return f"{self._uri}/{_segment(table.database)}/{_segment(table.table)}"
+        """Where a table is; `places.segment` tells how names become paths."""
+        return f"{self._uri}/{segment(table.database)}/{segment(table.table)}"
 
     def names(self) -> Iterator[TableName]:
         """The tables there are."""
         for database in self._directories(self._root):
             for table in self._directories(f"{self._root}/{database}"):
-                yield TableName(_name(database), _name(table))
+                yield TableName(name_of(database), name_of(table))
 
     def exists(self, table: TableName) -> bool:
         """Whether there is such a table."""
@@ -184,38 +181,13 @@ class DeltaTables:
             ) from error
 
     def _path(self, table: TableName) -> str:
-        return f"{self._root}/{_segment(table.database)}/{_segment(table.table)}"
+        return f"{self._root}/{segment(table.database)}/{segment(table.table)}"
 
     def _directories(self, path: str) -> Iterator[str]:
         selector = fs.FileSelector(path, allow_not_found=True)
         for info in self._filesystem.get_file_info(selector):
             if info.type is fs.FileType.Directory:
                 yield info.base_name
-
-
-def _segment(name: str) -> str:
-    """A name as one segment of a path, as the servers name files: `@0022` for a quotation mark.
-
-    Unlike theirs it leaves letters of any script, and blanks and hyphens, as they are. What
-    percent-encoding gives would be decoded by delta-rs.
-    """
-    if set(name) <= {"."}:
-        return name.replace(".", "@002e")
-    return "".join(
-        character if character.isalnum() or character in _PLAIN else _code_units(character)
-        for character in name
-    )
-
-
-def _code_units(character: str) -> str:
-    data = character.encode("utf-16-be")
-    return "".join(f"@{data[i : i + 2].hex()}" for i in range(0, len(data), 2))
-
-
-def _name(segment: str) -> str:
-    """Exact inverse."""
-    decoded = _ENCODED.sub(lambda match: chr(int(match[1], 16)), segment)
-    return decoded.encode("utf-16", "surrogatepass").decode("utf-16")
 
 
 def _quoted(name: str) -> str:

@@ -1,25 +1,24 @@
-"""Applies a log's batches and statements to Delta tables, in log order, each exactly once.
+"""Applies what tasks found in a batch of the log to tables, in log order, each change exactly once.
 
-Row changes wait, table by table, until a statement concerns tables or the micro-batch ends; then
-each table gets one commit, which also records how far it is. A micro-batch that is run again finds
-in those records, and in the journal, what is done, and does the rest: places in the log decide, not
-the number of the micro-batch.
+Rows wait, table by table, until a statement concerns tables or the batch ends; then each table gets
+its commits, which also record how far it is. A batch that is run again finds in those records, and
+in the journal, what is done, and does the rest: places in the log decide, not what a batch was.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import Iterable
 
-import pyarrow as pa
-
-from binlane.columnar.table_schema import invalid_dates_of, table_of
+from binlane.columnar.selection import file_number
+from binlane.errors import UnsupportedError
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.journal import Journal
-from binlane.land.log_items import log_items, shape, with_seq
 from binlane.land.progress import Progress, TableReport
 from binlane.land.table_changes import DropDatabase, Step, steps, tables_of
+from binlane.land.work import RangeItem, RangeResult, Rows, sequence
 from binlane.names import TableName
+from binlane.ranges.items import Trouble
 from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
 
@@ -49,30 +48,40 @@ class Lander:
         self._current = current
         self._changes = changes
         self._scope = scope
-        self._pending: dict[TableName, list[pa.RecordBatch]] = {}
+        self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress()
 
-    def apply(self, rows: pa.Table) -> None:
-        """Apply one micro-batch of the layout `batches`, its rows in any order.
+    def apply(self, results: Iterable[RangeResult]) -> None:
+        """Apply one batch.
+
+        Args:
+            results: Of its ranges, in log order.
 
         Raises:
-            UnsupportedError: If a statement changes rows.
+            UnsupportedError: If it holds what cannot be followed.
             StoreError: If the target cannot be written.
         """
         self._pending.clear()
-        items = log_items(rows)
-        for item in items:
-            if item.seq <= self._journal.state.done:
-                continue  # applied before a crash, with all that precedes that statement
-            if isinstance(item.content, Statement):
-                self._apply_statement(item.seq, item.content)
-            else:
-                table = table_of(item.content.schema)
-                self._pending.setdefault(table, []).append(item.content)
+        has_items = False
+        for result in results:
+            for item in result.items:
+                has_items = True
+                self._take(item)
+            self.progress.size_bytes += result.size_bytes
+            self.progress.by_reference += result.by_reference
         self._flush()
-        if items:
-            self.progress.batches += 1
-            self.progress.last_gtid = max(items, key=lambda item: item.last_seq).last_gtid
+        self.progress.batches += has_items
+
+    def _take(self, item: RangeItem) -> None:
+        if isinstance(item, Trouble):
+            raise UnsupportedError(item.what, hint=item.hint).at(item.file, item.position)
+        if isinstance(item, Statement):
+            seq = sequence(file_number(item.file), item.position)
+            if seq > self._journal.state.done:
+                self._apply_statement(seq, item)
+            self.progress.reached(seq, item.gtid, item.timestamp)
+        else:
+            self._pending.setdefault(item.table, []).append(item)
 
     def finish(self) -> Progress:
         """What was done, and how the tables are now."""
@@ -113,14 +122,14 @@ class Lander:
         return any(table in self._pending for table in tables_of(step))
 
     def _flush(self) -> None:
-        for table, batches in self._pending.items():
+        for table, pieces in self._pending.items():
             report = self.progress.of(table)
-            for _, run in groupby(batches, key=shape):
-                changes = with_seq(list(run))
+            for rows in pieces:
                 if self._changes is not None:
-                    self._changes.append(table, changes)
+                    self._changes.append(rows)
                 if self._current is not None:
-                    self._current.merge(table, changes)
-                report.rows += changes.num_rows
-            report.invalid_dates += sum(invalid_dates_of(batch.schema) for batch in batches)
+                    self._current.merge(rows)
+                report.rows += rows.images
+                report.invalid_dates += rows.invalid_dates
+                self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()

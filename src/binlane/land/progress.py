@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 from binlane.names import TableName
-
-
-class Mode(Enum):
-    """A kind of tables that landing keeps."""
-
-    CURRENT = "current"
-    CHANGES = "changes"
 
 
 @dataclass(slots=True)
@@ -38,14 +30,22 @@ class Progress:
 
     Attributes:
         tables: By name, such as `shop.orders`.
-        batches: Micro-batches that were not empty.
-        last_gtid: Of the last change or statement.
+        batches: Batches that were not empty.
+        size_bytes: Bytes of log read.
+        by_reference: Row images that the kernels left to the reference decoder.
+        last_seq: `_seq` of the last change or statement.
+        last_gtid: Its GTID.
+        last_timestamp: When it was written, in seconds since 1970.
         notes: What the reader of the tables must know.
     """
 
     tables: dict[str, TableReport] = field(default_factory=dict)
     batches: int = 0
+    size_bytes: int = 0
+    by_reference: int = 0
+    last_seq: int = 0
     last_gtid: str | None = None
+    last_timestamp: int = 0
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -56,3 +56,8 @@ class Progress:
     def of(self, table: TableName) -> TableReport:
         """The report of one table."""
         return self.tables.setdefault(table.plain, TableReport())
+
+    def reached(self, seq: int, gtid: str | None, timestamp: int) -> None:
+        """Note a place in the log that was come to."""
+        if seq >= self.last_seq:
+            self.last_seq, self.last_gtid, self.last_timestamp = seq, gtid, timestamp

@@ -35,7 +35,6 @@ from binlane.ranges.files import (
     rows_position,
     slices,
 )
-from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.change_log import ChangeLog, change_log_schema
 from binlane.spark.options import Layout, SourceOptions
 from binlane.spark.typed_table import TypedTable, typed_schema
@@ -91,8 +90,6 @@ class BinlogDataSource(DataSource):
         """The columns of the layout that the options ask for."""
         if self._options.layout is Layout.TABLE:
             schema = typed_schema(self._options, Log(self._options.paths).files())
-        elif self._options.layout is Layout.BATCHES:
-            schema = CHANGE_BATCHES
         else:
             schema = change_log_schema(self._options)
         return from_arrow_schema(schema)
@@ -247,9 +244,6 @@ def read_partition(
     if piece is None:  # what Spark makes of no partitions at all
         return
     with hints_shown():
-        if options.layout is Layout.BATCHES:
-            yield from read_change_batches(piece, options)
-            return
         renderer = _renderer(options, schema)
         for group in read_groups_of(piece):
             yield from renderer.feed(group)

@@ -9,15 +9,13 @@ from binlane.codec.rows import DeleteRowsV1Event
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
-from binlane.errors import CodecError, ConfigError
+from binlane.errors import CodecError
 from binlane.land.delta_tables import DeltaTables
-from binlane.land.journal import Journal
-from binlane.land.lander import Lander
 from binlane.names import TableName
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows
-from tests.log_batches import change_batches, land_all, new_lander
+from tests.log_batches import LogLander, land_all, new_lander
 from tests.shop_log import Row, ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
@@ -31,8 +29,8 @@ def current(into: Path, table: str = "orders") -> list[Row]:
     return sorted(tuple(row.values()) for row in found.select(own).to_pylist())
 
 
-def landed(into: Path, log: ShopLog) -> Lander:
-    return land_all(into, [change_batches([log.file()])])
+def landed(into: Path, log: ShopLog) -> LogLander:
+    return land_all(into, [[log.file()]])
 
 
 def test_inserts_updates_and_deletes_by_key(tmp_path: Path) -> None:
@@ -59,7 +57,7 @@ def test_each_micro_batch_goes_on_where_the_last_one_ended(tmp_path: Path) -> No
     logs[1].delete(ORDERS, (2, "new"))
     logs[1].insert(ORDERS, (4, "new"))
     files = [log.file(f"shop.00000{number}") for number, log in enumerate(logs, 1)]
-    lander = land_all(tmp_path, [change_batches([file]) for file in files])
+    lander = land_all(tmp_path, [[file] for file in files])
     assert current(tmp_path) == [(1, "paid"), (4, "new")]
     assert lander.progress.batches == 2
     assert lander.progress.rows == 6
@@ -72,7 +70,7 @@ def test_without_a_key_rows_are_counted(tmp_path: Path) -> None:
     logs[1].delete(table, (1, "a"), (2, None))
     logs[1].update(table, ((1, "a"), (1, "b")))
     files = [log.file(f"shop.00000{number}") for number, log in enumerate(logs, 1)]
-    land_all(tmp_path, [change_batches([file]) for file in files])
+    land_all(tmp_path, [[file] for file in files])
     assert current(tmp_path) == [(1, "a"), (1, "b")]
 
 
@@ -101,7 +99,7 @@ def test_change_tables_hold_every_image_in_order(tmp_path: Path) -> None:
     landed(tmp_path, log)
     table = delta_rows(tmp_path / "changes/shop/orders")
     assert table.column_names[:7] == [
-        *("_op", "_gtid", "_timestamp", "_file", "_position", "_row", "_seq"),
+        *("_op", "_gtid", "_ts", "_file", "_pos", "_row", "_seq"),
     ]
     found = [(row["_op"], row["state"]) for row in table.sort_by("_seq").to_pylist()]
     assert found == [
@@ -201,7 +199,7 @@ def test_drop_database_drops_its_tables_only(tmp_path: Path) -> None:
     landed(tmp_path, log)
     assert current(tmp_path) == [(1, "a")]
     log.statement("DROP DATABASE shop")
-    new_lander(tmp_path).apply(change_batches([log.file()]))
+    new_lander(tmp_path).land([log.file()])
     assert not (tmp_path / "current/shop/orders").exists()
 
 
@@ -226,13 +224,12 @@ def test_a_table_without_rows_is_there(tmp_path: Path) -> None:
         assert table.column_names == ["id", "state", "_gtid", "_seq"]
         assert table.num_rows == 0
     log.insert(ORDERS, (1, "a"))
-    new_lander(tmp_path).apply(change_batches([log.file()]))
+    new_lander(tmp_path).land([log.file()])
     assert current(tmp_path) == [(1, "a")]
 
 
 def test_create_table_names_the_columns_that_the_log_only_numbers(tmp_path: Path) -> None:
-    batches = change_batches(fixture_set("md1011_rowimage_full").binlogs)
-    land_all(tmp_path, [batches])
+    land_all(tmp_path, [fixture_set("md1011_rowimage_full").binlogs])
     assert delta_rows(tmp_path / "current/shop/cpk").column_names == [
         *("a", "b", "c", "d", "_gtid", "_seq"),
     ]
@@ -278,7 +275,7 @@ def test_a_rename_across_the_edge_of_what_is_landed(tmp_path: Path) -> None:
     log.statement("RENAME TABLE stranger TO items")
     log.insert(Table("items", ("id", "state")), (1, "b"))
     lander = new_lander(tmp_path, scope=parse_tables(["shop.orders", "shop.items"]))
-    lander.apply(change_batches([log.file()], tables="shop.orders, shop.items"))
+    lander.land([log.file()])
     progress = lander.finish()
     assert not list((tmp_path / "current").glob("shop/*"))
     assert "shop.stranger" in progress.tables["shop.items"].why_not
@@ -312,27 +309,6 @@ def test_a_column_type_that_grows(tmp_path: Path) -> None:
         (1, 5, None),
         (2, None, "six"),
     ]
-
-
-def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:
-    first, second = str(tmp_path / "a"), str(tmp_path / "b")
-    Journal.open(first, f"{first}/_binlane/checkpoint", {})
-    Journal.open(second, f"{second}/_binlane/checkpoint", {})
-    with pytest.raises(ConfigError, match="do not belong together"):
-        Journal.open(first, f"{second}/_binlane/checkpoint", {})
-    with pytest.raises(ConfigError, match="do not belong together"):
-        Journal.open(first, str(tmp_path / "empty"), {})
-    with pytest.raises(ConfigError, match="do not belong together"):
-        Journal.open(str(tmp_path / "empty"), f"{second}/_binlane/checkpoint", {})
-
-
-def test_a_target_is_landed_on_the_same_terms(tmp_path: Path) -> None:
-    target = (str(tmp_path), str(tmp_path / "_binlane/checkpoint"))
-    Journal.open(*target, {"mode": "changes", "tables": ""})
-    Journal.open(*target, {"mode": "changes", "tables": ""})
-    for terms in ({"mode": "changes,current", "tables": ""}, {"mode": "changes", "tables": "shop"}):
-        with pytest.raises(ConfigError, match=r"was landed with (mode changes|tables not given)"):
-            Journal.open(*target, terms)
 
 
 def test_deletes_need_no_more_of_a_row_than_its_key(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.land.net_changes import GONE, count_rows, last_images
+from binlane.land.net_changes import GONE, added, count_rows, counted, last_images
 
 IMAGES = st.lists(
     st.tuples(
@@ -36,7 +36,15 @@ def table(images: list[tuple[str, int, str | None]]) -> pa.Table:
 def test_the_last_image_of_each_key_counts(images: list[tuple[str, int, str | None]]) -> None:
     expected = {key: (op not in ADDS, value) for op, key, value in images}
     found = last_images(table(images), ["id"]).to_pylist()
+    assert [row["id"] for row in found] == sorted(expected)
     assert {row["id"]: (row[GONE], row["value"]) for row in found} == expected
+
+
+@given(IMAGES)
+def test_keys_of_several_columns(images: list[tuple[str, int, str | None]]) -> None:
+    expected = {(key, value): op not in ADDS for op, key, value in images}
+    found = last_images(table(images), ["value", "id"]).to_pylist()
+    assert {(row["id"], row["value"]): row[GONE] for row in found} == expected
     assert len(found) == len(expected)
 
 
@@ -48,6 +56,9 @@ def test_rows_are_counted(
     weights = Counter((key, value) for _, key, value in before)
     for op, key, value in changes:
         weights[key, value] += 1 if op in ADDS else -1
-    found, missing = count_rows(start, table(changes), ["id", "value"])
+    half = len(changes) // 2
+    halves = [part for part in (changes[:half], changes[half:]) if part]
+    parts = [counted(table(part), ["id", "value"]) for part in halves]
+    found, missing = count_rows(start, added(parts, ["id", "value"]), ["id", "value"])
     assert Counter((row["id"], row["value"]) for row in found.to_pylist()) == +weights
     assert missing == -sum(count for count in weights.values() if count < 0)

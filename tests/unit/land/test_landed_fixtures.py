@@ -10,7 +10,7 @@ from binlane.errors import CodecError
 from binlane.land.delta_tables import DeltaTables
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
-from tests.log_batches import change_batches, land_all
+from tests.log_batches import land_all
 
 # With the metadata that MariaDB logs by default, whole tables of these types cannot be told:
 # signs, character sets and ENUM members are not in the log.
@@ -53,7 +53,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", SETS)
 def test_current_tables_equal_the_server(name: str, tmp_path: Path) -> None:
     fixture = fixture_set(name)
-    progress = land_all(tmp_path, [change_batches(fixture.binlogs)]).finish()
+    progress = land_all(tmp_path, [fixture.binlogs]).finish()
     tables = DeltaTables(str(tmp_path), "current", "any")
     assert progress.rows > 0
     kept = {table.plain: table for table in tables.names()}
@@ -64,8 +64,7 @@ def test_current_tables_equal_the_server(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_not_kept_says_why(tmp_path: Path) -> None:
-    batches = change_batches(fixture_set("md1011_partitions").binlogs)
-    progress = land_all(tmp_path, [batches]).finish()
+    progress = land_all(tmp_path, [fixture_set("md1011_partitions").binlogs]).finish()
     assert "EXCHANGE PARTITION" in progress.tables["shop.pr"].why_not
     assert not (tmp_path / "current/shop/pr").exists()
     assert (tmp_path / "changes/shop/pr").exists()
@@ -74,21 +73,19 @@ def test_what_is_not_kept_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_log_does_not_tell_is_refused_with_its_place(name: str, tmp_path: Path) -> None:
     with pytest.raises(CodecError, match=REFUSED[name]) as caught:
-        land_all(tmp_path, [change_batches(fixture_set(name).binlogs)])
+        land_all(tmp_path, [fixture_set(name).binlogs])
     assert caught.value.file == "binlog.000001"
     assert (caught.value.position or 0) > 4
     assert caught.value.hint
 
 
 def test_a_table_whose_images_lack_columns_is_given_up(tmp_path: Path) -> None:
-    batches = change_batches(fixture_set("md1011_rowimage_minimal").binlogs)
-    progress = land_all(tmp_path, [batches]).finish()
+    progress = land_all(tmp_path, [fixture_set("md1011_rowimage_minimal").binlogs]).finish()
     assert "row images lack columns" in progress.tables["shop.pk"].why_not
     assert not progress.tables["shop.pk"].is_current
 
 
 def test_zero_dates_are_counted(tmp_path: Path) -> None:
-    batches = change_batches(fixture_set("md1011_types_temporal").binlogs)
-    progress = land_all(tmp_path, [batches]).finish()
+    progress = land_all(tmp_path, [fixture_set("md1011_types_temporal").binlogs]).finish()
     assert progress.tables["shop.tm"].invalid_dates > 0
     assert progress.tables["shop.auto_ts"].invalid_dates == 0
