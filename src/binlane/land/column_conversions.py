@@ -84,7 +84,7 @@ class Conversion:
     Attributes:
         old: Before; None if the log never told it.
         new: Afterwards.
-        type: Of the values afterwards; None if it stays.
+        type: Of the values afterwards; `null` if it stays.
         is_strict: Whether a value that does not fit would have ended the statement.
         rounds: Whether fractions of seconds that have no room are rounded, not cut; None if the log
             does not tell.
@@ -93,7 +93,7 @@ class Conversion:
 
     old: TableColumn | None
     new: TableColumn
-    type: pa.DataType | None
+    type: pa.DataType
     is_strict: bool = True
     rounds: bool | None = None
     flavor: Flavor | None = None
@@ -108,7 +108,7 @@ class Conversion:
             NotToldError: If it is not known what the server made of one of them.
         """
         old_type = values.type
-        if self.type is None:
+        if pa.types.is_null(self.type):
             return replace(self, type=old_type).apply(values)
         if self._keeps_all(old_type):
             return self._without_nulls(values, old_type)
@@ -338,6 +338,8 @@ class Conversion:
             return True
         if new.charset == "utf8mb3":
             return max(text) <= "\uffff"
+        if new.charset == "latin1":
+            return _is_encodable(text, _CODECS["latin1"])
         return new.charset in CHARACTERS
 
     def _member(self, family: str, value: str) -> str:
@@ -445,6 +447,13 @@ def _mapped(values: Values, convert: Convert, data_type: pa.DataType) -> Values:
         distinct = [value.astimezone(UTC) for value in distinct]
     made: Any = pa.array([convert(value) for value in distinct], data_type)
     return pa.chunked_array([made.take(encoded.indices)])
+
+
+def _is_encodable(text: str, codec: str) -> bool:
+    try:
+        return bool(text.encode(codec))
+    except UnicodeEncodeError:
+        return False
 
 
 def _same(value: Any) -> Any:

@@ -13,20 +13,20 @@ import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import conform_table
+from binlane.land.column_conversions import NotToldError
 from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
 from binlane.land.net_changes import GONE, count_rows
-from binlane.land.table_changes import (
+from binlane.land.reshaping import reshaped
+from binlane.land.steps import (
     Abandon,
-    Add,
+    AbandonAll,
     Create,
     CreateLike,
     Drop,
     DropDatabase,
-    Move,
-    Remove,
     Rename,
-    RenameTo,
+    Reshape,
     Step,
     Truncate,
     tables_of,
@@ -48,12 +48,14 @@ class CurrentTables:
 
     Attributes:
         notes: What the reader of the tables must know.
+        given_up: Tables that were given up by this landing.
     """
 
     def __init__(self, tables: DeltaTables, journal: Journal) -> None:
         self._tables = tables
         self._journal = journal
         self.notes: list[str] = []
+        self.given_up: list[TableName] = []
         for table in self.names():
             if table.plain in self.abandoned:
                 tables.drop(table)  # a crash came between giving it up and dropping it
@@ -71,7 +73,7 @@ class CurrentTables:
 
     def concerns(self, step: Step) -> bool:
         """Whether a step is about a table that is kept or was given up."""
-        if isinstance(step, Abandon | Create | CreateLike):
+        if isinstance(step, Abandon | AbandonAll | Create | CreateLike):
             return True
         if isinstance(step, DropDatabase):
             return any(table.database == step.database for table in self.names())
@@ -79,24 +81,43 @@ class CurrentTables:
             table.plain in self.abandoned or self._tables.exists(table) for table in tables_of(step)
         )
 
-    def do(self, step: Step) -> None:
-        """Do one step; done again, or about tables that are not kept, it changes nothing."""
+    def do(self, step: Step, seq: int) -> None:
+        """Do one step; done again, or about tables that are not kept, it changes nothing.
+
+        Args:
+            step: Of a statement before which all rows are applied.
+            seq: `_seq` of the statement.
+        """
         if isinstance(step, DropDatabase):
             self._drop_database(step.database)
-        elif isinstance(step, Drop | Truncate):
+        elif isinstance(step, AbandonAll):
+            for table in self.names():
+                if step.database in {None, table.database}:
+                    self.give_up(table, step.reason)
+        elif isinstance(step, Abandon):
+            self.give_up(step.table, step.reason)
+        elif isinstance(step, Rename):
+            self._rename(step)
+        else:
+            self._do_to_table(step, seq)
+
+    def _do_to_table(self, step: Drop | Truncate | Create | CreateLike | Reshape, seq: int) -> None:
+        if isinstance(step, Drop | Truncate):
             change = self._tables.drop if isinstance(step, Drop) else self._tables.truncate
             change(step.table)
             self.abandoned.pop(step.table.plain, None)
+            self._journal.state.partial.pop(step.table.plain, None)
         elif isinstance(step, Create | CreateLike):
             self._create_empty(step)
-        elif isinstance(step, Rename):
-            if step.old.plain in self.abandoned:
-                self.abandoned[step.new.plain] = self.abandoned.pop(step.old.plain)
-            self._tables.rename(step.old, step.new)
-        elif isinstance(step, Abandon):
-            self._abandon(step.table, step.reason)
-        elif self._tables.exists(step.table):
-            self._change_columns(step)
+        elif self._tables.exists(step.table) and self._tables.applied(step.table) < seq:
+            self._reshape(step, seq)
+
+    def _rename(self, step: Rename) -> None:
+        for known in (self.abandoned, self._journal.state.partial):
+            known.pop(step.new.plain, None)
+            if step.old.plain in known:
+                known[step.new.plain] = known.pop(step.old.plain)
+        self._tables.rename(step.old, step.new)
 
     def _create_empty(self, step: Create | CreateLike) -> None:
         if self._tables.exists(step.table) or step.table.plain in self.abandoned:
@@ -117,34 +138,36 @@ class CurrentTables:
         for table in self.names():
             if table.database == database:
                 self._tables.drop(table)
-        for name in [name for name in self.abandoned if name.startswith(f"{database}.")]:
-            del self.abandoned[name]
+        for known in (self.abandoned, self._journal.state.partial):
+            for name in [name for name in known if name.startswith(f"{database}.")]:
+                del known[name]
 
-    def _abandon(self, table: TableName, reason: str) -> None:
+    def give_up(self, table: TableName, reason: str) -> None:
+        """Keep a table no longer, since what is in it cannot be known any more."""
+        if table.plain not in self.abandoned:
+            self.given_up.append(table)
         self.abandoned[table.plain] = reason
+        self._journal.state.partial.pop(table.plain, None)
         self._journal.save()
         self._tables.drop(table)
 
-    def _change_columns(self, step: Add | Remove | Move | RenameTo) -> None:
+    def _reshape(self, step: Reshape, seq: int) -> None:
         rows = self._tables.read(step.table)
-        names = rows.column_names
-        own = [name for name in names if name not in OWN_COLUMNS]
-        if own and own[0].startswith("@"):
-            if not isinstance(step, RenameTo):
-                self._abandon(
-                    step.table,
-                    "its columns moved, and the log has no column names "
-                    "(set binlog_row_metadata=FULL on the source)",
-                )
+        try:
+            changed = reshaped(rows, step, OWN_COLUMNS)
+        except NotToldError as error:
+            self.give_up(step.table, str(error))
         else:
-            changed = _changed(step, rows, own)
-            if changed is not None:
-                self._tables.replace(step.table, changed, None)
+            self._tables.replace(step.table, changed, seq)
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def merge(self, rows: Rows) -> None:
+    def merge(self, rows: Rows, *, is_told: bool) -> None:
         """Apply a run, which has what is not applied already.
+
+        Args:
+            rows: Of one table.
+            is_told: Whether the log told of the table's beginning.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -153,7 +176,7 @@ class CurrentTables:
         if table.plain in self.abandoned:
             return
         if not rows.is_full:
-            self._abandon(
+            self.give_up(
                 table,
                 "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
                 "left out generated columns",
@@ -161,10 +184,18 @@ class CurrentTables:
             return
         if rows.run is None:
             return
+        if any(rows.run.stats.get("nullCount", {}).get(name) for name in rows.key):
+            self.give_up(table, "a date in its primary key is zero or partial, as no date here is")
+            return
         run = self._named(table, read_file(rows.run.path), rows.columns)
         own = run.column_names[: len(rows.columns)]
         key = list(rows.key)  # tables whose columns have no names have none
         if not self._tables.exists(table):
+            if not is_told:
+                self._journal.state.partial[table.plain] = (
+                    "rows from before the log's beginning are not in it"
+                )
+                self._journal.save()
             self._create(table, run, key, own, rows.last_seq)
         elif self._is_reconciled(table, run.select([*own, *OWN_COLUMNS]).schema):
             if key:
@@ -220,7 +251,7 @@ class CurrentTables:
             self._tables.replace(table, schema.empty_table(), None)
             return True
         if set(known.names) != set(schema.names):
-            self._abandon(
+            self.give_up(
                 table,
                 f"its columns changed from {_names(known)} to {_names(schema)}, "
                 "and the log does not tell how",
@@ -229,38 +260,9 @@ class CurrentTables:
         try:
             self._tables.replace(table, conform_table(rows, schema), None)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            self._abandon(table, f"its values do not fit its new column types: {error}")
+            self.give_up(table, f"its values do not fit its new column types: {error}")
             return False
         return True
-
-
-def _changed(
-    step: Add | Remove | Move | RenameTo, rows: pa.Table, own: list[str]
-) -> pa.Table | None:
-    """Rows with their columns changed; None where that is done already."""
-    names = rows.column_names
-    if isinstance(step, Add):
-        if step.column.name in own:
-            return None
-        place = 0 if step.column.is_first else _behind(step.column.after, own)
-        values = pa.array([step.value] * rows.num_rows, step.type)
-        return rows.add_column(place, step.column.name, values)
-    if isinstance(step, RenameTo):
-        renamed = [step.new if name == step.old else name for name in names]
-        return rows.rename_columns(renamed) if step.old in own else None
-    if step.column not in own:
-        return None
-    rest = rows.drop_columns([step.column])
-    if isinstance(step, Remove):
-        return rest
-    own.remove(step.column)
-    place = 0 if step.after is None else _behind(step.after, own)
-    return rest.add_column(place, step.column, rows.column(step.column))
-
-
-def _behind(column: str | None, own: list[str]) -> int:
-    """Where a column goes that comes behind another one, or at the end."""
-    return own.index(column) + 1 if column in own else len(own)
 
 
 def _names(schema: pa.Schema) -> str:

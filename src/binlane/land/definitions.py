@@ -48,6 +48,10 @@ class Definitions:
         """The foreign keys that refer to a table."""
         return self._catalog.children(parent)
 
+    def is_told(self, name: TableName) -> bool:
+        """Whether the log has a table's CREATE TABLE, understood or not."""
+        return self.table(name) is not None or self._catalog.is_unknown(name)
+
     def is_temporary(self, name: TableName) -> bool:
         """Whether a statement can only mean a temporary table."""
         return self.table(name) is None and self._catalog.table(name) is not None

@@ -173,5 +173,4 @@ class _Landing:
             for piece in batch.pieces
         ]
         self.lander.apply(self._engine.run(land_range, works))
-        state.position = batch.end
-        self._journal.save()
+        self._journal.reach(batch.end, self.lander.definitions)

@@ -16,12 +16,14 @@ class TableReport:
         invalid_dates: Zero or partial dates that became NULL.
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
+        lacks: Why rows may be missing in it; empty if none are.
     """
 
     rows: int = 0
     invalid_dates: int = 0
     is_current: bool = False
     why_not: str = ""
+    lacks: str = ""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,7 @@ class Progress:
         last_gtid: Its GTID.
         last_timestamp: When it was written, in seconds since 1970.
         notes: What the reader of the tables must know.
+        given_up: Names of current tables that were given up.
     """
 
     tables: dict[str, TableReport] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Progress:
     last_gtid: str | None = None
     last_timestamp: int = 0
     notes: list[str] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:

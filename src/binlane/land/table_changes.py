@@ -6,7 +6,7 @@ rename, give a new column its default, and convert the values of one that change
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -38,7 +38,7 @@ from binlane.land.steps import (
     Step,
     Truncate,
 )
-from binlane.names import TableName
+from binlane.ranges.items import Trouble
 from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
 from binlane.sql.column_changes import (
@@ -113,10 +113,30 @@ def steps(statement: Statement, scope: Scope, definitions: Definitions) -> tuple
     """
     effects = statement.effects()
     if effects.stopped_at is not None:
-        return tuple(_not_understood(statement, effects))
-    if effects.kind in _CHANGES_ROWS:
-        return tuple(_rows_changed(statement, effects, definitions))
-    return () if effects.is_temporary else tuple(_steps(statement, effects, scope, definitions))
+        found = _not_understood(statement, effects)
+    elif effects.kind in _CHANGES_ROWS:
+        found = _rows_changed(statement, effects, definitions)
+    elif effects.is_temporary:
+        return ()
+    else:
+        found = _steps(statement, effects, scope, definitions)
+    return _in_scope(found, scope)
+
+
+def steps_of_trouble(trouble: Trouble, scope: Scope, definitions: Definitions) -> tuple[Step, ...]:
+    """What a group that cannot be followed does to tables: those that it concerns are given up."""
+    reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
+    if not trouble.tables:
+        return (AbandonAll(reason, None),)
+    tables = definitions.with_children(trouble.tables)
+    return _in_scope((Abandon(table, reason) for table in tables), scope)
+
+
+def _in_scope(found: Iterable[Step], scope: Scope) -> tuple[Step, ...]:
+    """Steps without those that give up tables which are not landed."""
+    return tuple(
+        step for step in found if not isinstance(step, Abandon) or scope.includes(step.table)
+    )
 
 
 def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator[Step]:
@@ -276,7 +296,7 @@ def _other_charsets(
                     old_name=old.name,
                     definition=ColumnDefinition(type_name=new.type_name),
                 )
-                yield Modify(column, session.conversion(old, new, None))
+                yield Modify(column, session.conversion(old, new, pa.null()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +323,7 @@ class _Session:
         return cls(bool(mode & _STRICT) and not is_ignored, rounds, flavor)
 
     def conversion(
-        self, old: TableColumn | None, new: TableColumn, data_type: pa.DataType | None
+        self, old: TableColumn | None, new: TableColumn, data_type: pa.DataType
     ) -> Conversion:
         return Conversion(
             old=old,
@@ -395,10 +415,3 @@ def _time(text: str, data_type: pa.DataType) -> datetime | None:
 def _shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 60 else f"{line[:57]}..."
-
-
-def tables_of(step: Step) -> tuple[TableName, ...]:
-    """The tables that a step names."""
-    if isinstance(step, Rename):
-        return step.old, step.new
-    return () if isinstance(step, DropDatabase) else (step.table,)
