@@ -168,7 +168,7 @@ def test_values_that_modify_converts_are_those_of_the_server(
         f"SET sql_mode = '{mode}'",
         f"ALTER TABLE t {changes}",
     )
-    report = landed(source, tmp_path).finish().tables["meaning.t"]
+    report = landed(source, tmp_path).look().tables["meaning.t"]
     assert not report.why_not
     assert differences(source, tmp_path, set()) == []
 

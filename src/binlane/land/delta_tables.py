@@ -33,12 +33,16 @@ class DeltaTables:
         into: URI or path of the target.
         kind: `current` or `changes`.
         app_id: Names the landing in the tables' transactions.
+        fence: Raises if the target is not ours any more; asked before each change of a table.
     """
 
-    def __init__(self, into: str, kind: str, app_id: str) -> None:
+    def __init__(
+        self, into: str, kind: str, app_id: str, fence: Callable[[], None] = lambda: None
+    ) -> None:
         self._uri = f"{into.rstrip('/')}/{kind}"
         self._filesystem, self._root = resolve(self._uri)
         self._app_id = app_id
+        self._fence = fence
 
     def uri(self, table: TableName) -> str:
         """Where a table is; `places.segment` tells how names become paths."""
@@ -137,6 +141,7 @@ class DeltaTables:
 
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""
+        self._fence()
         if self._filesystem.get_file_info(self._path(table)).type is fs.FileType.Directory:
             self._filesystem.delete_dir(self._path(table))
 
@@ -171,6 +176,7 @@ class DeltaTables:
         return CommitProperties(app_transactions=[Transaction(self._app_id, applied)])
 
     def _commit(self, table: TableName, write: Callable[[], object]) -> None:
+        self._fence()
         try:
             write()
         except (DeltaError, OSError) as error:

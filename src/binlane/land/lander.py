@@ -7,6 +7,7 @@ in the journal, what is done, and does the rest: places in the log decide, not w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 
 from binlane.columnar.selection import file_number
@@ -30,9 +31,9 @@ class Lander:
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
         scope: The tables to land.
+        progress: Takes what is done.
 
     Attributes:
-        progress: What was done so far.
         definitions: What the log told of the tables so far.
     """
 
@@ -43,13 +44,14 @@ class Lander:
         current: CurrentTables | None,
         changes: ChangeTables | None,
         scope: Scope,
+        progress: Progress | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
         self._changes = changes
         self._scope = scope
         self._pending: dict[TableName, list[Rows]] = {}
-        self.progress = Progress()
+        self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
 
     def apply(self, results: Iterable[RangeResult]) -> None:
@@ -68,7 +70,6 @@ class Lander:
             for item in result.items:
                 has_items = True
                 self._take(item)
-            self.progress.size_bytes += result.size_bytes
             self.progress.by_reference += result.by_reference
         self._flush()
         self.progress.batches += has_items
@@ -85,7 +86,7 @@ class Lander:
         self.definitions.follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
 
-    def finish(self) -> Progress:
+    def look(self) -> Progress:
         """What was done, and how the tables are now."""
         if self._current is not None:
             for name, reason in self._current.abandoned.items():
@@ -96,6 +97,7 @@ class Lander:
                 report.lacks = self._journal.state.partial.get(table.plain, "")
             self.progress.given_up = [table.plain for table in self._current.given_up]
             self.progress.notes += self._current.notes
+            self._current.notes.clear()
         return self.progress
 
     def _do(self, seq: int, found: Sequence[Step]) -> None:
@@ -143,5 +145,6 @@ class Lander:
                     self._current.merge(rows, is_told=self.definitions.is_told(table))
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
+                report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -21,28 +21,22 @@ from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.names import TableName
 from binlane.ranges.statements import Statement, statements
+from binlane.spark.change_columns import change_fields
 from binlane.spark.options import Include, SourceOptions
+from binlane.sql.effects import StatementKind
 
 _MICROSECONDS: Final = 1_000_000
 
 
 def change_log_schema(options: SourceOptions) -> pa.Schema:
     """The columns of the layout; `statement` only where DDL is included."""
-    columns: list[tuple[str, pa.DataType]] = [
-        ("_database", pa.string()),
-        ("_table", pa.string()),
-        ("_op", pa.string()),
-        ("_gtid", pa.string()),
-        ("_timestamp", pa.timestamp("us", tz="UTC")),
-        ("_file", pa.string()),
-        ("_position", pa.int64()),
-        ("_row", pa.int32()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-    ]
+    names = [f"{options.prefix}{name}" for name in ("database", "table")]
+    fields: list[pa.Field[Any]] = [pa.field(name, pa.string()) for name in names]
+    fields += change_fields(options.prefix, options.change_columns)
+    fields += [pa.field(name, pa.string()) for name in ("before", "after")]
     if Include.DDL in options.include:
-        columns.append(("statement", pa.string()))
-    return pa.schema(columns)
+        fields.append(pa.field("statement", pa.string()))
+    return pa.schema(fields)
 
 
 class ChangeLog:
@@ -120,10 +114,11 @@ class ChangeLog:
             or any(scope.includes_database(database) for database in effects.databases)
         ):
             return
+        (table,) = effects.writes if len(effects.writes) == 1 else (None,)
         self._add(
-            statement.database,
-            None,
-            "ddl",
+            table.database if table else statement.database,
+            table.table if table else None,
+            "truncate" if effects.kind is StatementKind.TRUNCATE_TABLE else "ddl",
             statement.gtid,
             statement.timestamp * _MICROSECONDS,
             statement.file,

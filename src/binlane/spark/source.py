@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -24,7 +24,6 @@ from pyspark.sql.types import StructType
 from binlane.codec.format import MAGIC
 from binlane.columnar.selection import file_number
 from binlane.errors import BinlaneError, ConfigError, StoreError
-from binlane.grouping.event_group import EventGroup
 from binlane.positions import FilePosition
 from binlane.ranges.files import (
     Log,
@@ -37,7 +36,7 @@ from binlane.ranges.files import (
 )
 from binlane.spark.change_log import ChangeLog, change_log_schema
 from binlane.spark.options import Layout, SourceOptions
-from binlane.spark.typed_table import TypedTable, typed_schema
+from binlane.spark.typed_table import read_typed, typed_schema
 from binlane.spark.versions import (
     ReadMaxBytes,
     ReadMaxRows,
@@ -60,16 +59,6 @@ def hints_shown() -> Iterator[None]:
         if error.hint:
             error.add_note(f"hint: {error.hint}")
         raise
-
-
-class Renderer(Protocol):
-    """What turns event groups into the batches of a layout."""
-
-    def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
-        """Take the next group; give the batches that it completes."""
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """What no batch has held yet."""
 
 
 class BinlogDataSource(DataSource):
@@ -244,16 +233,13 @@ def read_partition(
     if piece is None:  # what Spark makes of no partitions at all
         return
     with hints_shown():
-        renderer = _renderer(options, schema)
+        if options.layout is Layout.TABLE:
+            yield from read_typed(piece, options, arrow_schema_of(schema))
+            return
+        renderer = ChangeLog(options)
         for group in read_groups_of(piece):
             yield from renderer.feed(group)
         yield from renderer.finish()
-
-
-def _renderer(options: SourceOptions, schema: StructType) -> Renderer:
-    if options.layout is Layout.CHANGES:
-        return ChangeLog(options)
-    return TypedTable(options, arrow_schema_of(schema))
 
 
 def _offset(file: LogFile, position: int | None) -> dict[str, Any]:
