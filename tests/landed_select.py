@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pymysql.cursors import Cursor
 
-from binlane.land.current_tables import OWN_COLUMNS
+from binlane.land.tables.store import OWN_COLUMNS
 from binlane.service.private_server import PrivateServer
 from tests.landed import delta_rows
 from tests.servers import connect
@@ -87,16 +87,14 @@ class Source:
 def current_schema(path: Path) -> pa.Schema:
     """The source's columns of a current table."""
     schema = delta_rows(path).schema
-    return pa.schema([field for field in schema if field.name not in OWN_COLUMNS])
+    return pa.schema([field for field in schema if field.name not in OWN_COLUMNS.names])
 
 
 def current_values(path: Path) -> Counter[Row]:
     """The rows of a current table, as `Source.rows` gives those of the source."""
     schema = current_schema(path)
     rows = delta_rows(path).select(schema.names).to_pylist()
-    return Counter(
-        tuple(_landed(row[field.name], field.type) for field in schema) for row in rows
-    )
+    return Counter(tuple(_landed(row[field.name], field.type) for field in schema) for row in rows)
 
 
 def _landed(value: Any, data_type: pa.DataType) -> Any:

@@ -175,7 +175,7 @@ def _changed(before: pa.Table, after: pa.Table, names: Sequence[str]) -> Any:
     found: Any = pa.array([False] * before.num_rows)
     for name in names:
         old, new = before.column(name).combine_chunks(), after.column(name).combine_chunks()
-        same = pc.fill_null(pc.equal(old, new), pa.scalar(value=False))
+        same: Any = pc.fill_null(pc.equal(old, new), pa.scalar(value=False))
         both_null = pc.and_(pc.is_null(old), pc.is_null(new))
         found = pc.or_(found, pc.invert(pc.or_(same, both_null)))
     return found

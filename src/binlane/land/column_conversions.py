@@ -73,7 +73,7 @@ _HALF_A_SECOND: Final = 500_000
 _YEARS: Final = (1901, 2155)
 
 
-class NotToldError(Exception):
+class NotToldError(ValueError):
     """The log does not tell what became of the values of a column; the text says why."""
 
 
@@ -110,6 +110,8 @@ class Conversion:
         old_type = values.type
         if pa.types.is_null(self.type):
             return replace(self, type=old_type).apply(values)
+        if not len(values):
+            return pa.chunked_array([pa.array([], self.type)])
         if self._keeps_all(old_type):
             return self._without_nulls(values, old_type)
         convert = self._converter(self._family_before(old_type), old_type)

@@ -13,6 +13,7 @@ from typing import Any, Self
 from binlane.names import TableName
 from binlane.ranges.statements import Statement
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.effects import StatementKind
 from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 from binlane.sql.table_links import acting
@@ -23,15 +24,19 @@ class Definitions:
 
     Args:
         catalog: What is known of the tables there.
+        triggered: Tables that have, or had, triggers.
     """
 
-    def __init__(self, catalog: SchemaCatalog | None = None) -> None:
+    def __init__(
+        self, catalog: SchemaCatalog | None = None, triggered: Iterable[TableName] = ()
+    ) -> None:
         self._catalog = SchemaCatalog() if catalog is None else catalog
+        self._triggered = set(triggered)
 
     @property
     def version(self) -> object:
-        """Another object after every change."""
-        return self._catalog.version
+        """Another value after every change."""
+        return self._catalog.version, len(self._triggered)
 
     def table(self, name: TableName) -> Table | None:
         """A table; None if the log never told it well enough."""
@@ -52,6 +57,10 @@ class Definitions:
         """Whether the log has a table's CREATE TABLE, understood or not."""
         return self.table(name) is not None or self._catalog.is_unknown(name)
 
+    def is_plain(self, name: TableName) -> bool:
+        """Whether a name is known to be that of a table, and one without triggers."""
+        return self.is_told(name) and name not in self._triggered
+
     def is_temporary(self, name: TableName) -> bool:
         """Whether a statement can only mean a temporary table."""
         return self.table(name) is None and self._catalog.table(name) is not None
@@ -68,22 +77,30 @@ class Definitions:
         self._catalog.apply(
             statement.text, database=statement.database, sql_mode=statement.sql_mode
         )
+        effects = statement.effects()
+        if effects.kind is StatementKind.CREATE_TRIGGER:
+            self._triggered |= {*effects.writes, *effects.reads}
+        self._triggered |= {new for old, new in effects.renames if old in self._triggered}
 
     def after(self, statement: Statement) -> Definitions:
         """The definitions behind a statement; these stay as they are."""
-        found = Definitions(self._catalog.copy())
+        found = Definitions(self._catalog.copy(), self._triggered)
         found.follow(statement)
         return found
 
-    def fields(self) -> list[dict[str, Any]]:
+    def fields(self) -> dict[str, Any]:
         """As JSON has it; attributes that are as usual are left out."""
         tables = (self.table(name) for name in self._catalog.tables)
-        return [_fields(table, {"create_statement"}) for table in tables if table is not None]
+        return {
+            "tables": [_fields(table, {"create_statement"}) for table in tables if table],
+            "triggered": sorted((name.database, name.table) for name in self._triggered),
+        }
 
     @classmethod
-    def of_fields(cls, found: Sequence[Mapping[str, Any]]) -> Self:
+    def of_fields(cls, found: Mapping[str, Any]) -> Self:
         """Exact inverse, but for the texts of CREATE TABLE."""
-        return cls(SchemaCatalog.of_tables(map(_table, found)))
+        catalog = SchemaCatalog.of_tables(map(_table, found["tables"]))
+        return cls(catalog, (TableName(*name) for name in found["triggered"]))
 
 
 def _fields(value: Any, left_out: set[str]) -> dict[str, Any]:

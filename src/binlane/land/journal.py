@@ -135,7 +135,7 @@ class Journal:
         """
         name = self.state.definitions
         found = read_json(self._folder_uri, name) if name else None
-        made = Definitions() if found is None else Definitions.of_fields(found["tables"])
+        made = Definitions() if found is None else Definitions.of_fields(found)
         self._known = made.version
         return made
 
@@ -150,9 +150,9 @@ class Journal:
             StoreError: If that cannot be written.
         """
         state, before = self.state, self.state.definitions
-        if definitions.version is not self._known:
+        if definitions.version != self._known:
             state.definitions = f"{_DEFINITIONS}{uuid.uuid4().hex}{_SUFFIX}"
-            write_json(self._folder_uri, state.definitions, {"tables": definitions.fields()})
+            write_json(self._folder_uri, state.definitions, definitions.fields())
             self._known = definitions.version
         state.position = position
         self.save()

@@ -95,7 +95,7 @@ class Lander:
                 report = self.progress.of(table)
                 report.is_current = True
                 report.lacks = self._journal.state.partial.get(table.plain, "")
-            self.progress.given_up = [table.plain for table in self._current.given_up]
+            self.progress.given_up = self._current.given_up_now()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
         return self.progress
@@ -138,11 +138,11 @@ class Lander:
     def _flush(self) -> None:
         for table, pieces in self._pending.items():
             report = self.progress.of(table)
+            if self._changes is not None:
+                self._changes.append(table, pieces)
+            if self._current is not None:
+                self._current.merge(table, pieces, is_told=self.definitions.is_told(table))
             for rows in pieces:
-                if self._changes is not None:
-                    self._changes.append(rows)
-                if self._current is not None:
-                    self._current.merge(rows, is_told=self.definitions.is_told(table))
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
                 report.committed = time.time()

@@ -21,7 +21,6 @@ from binlane.columnar.selection import Selection
 from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
-from binlane.land.delta_tables import DeltaTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
@@ -29,6 +28,8 @@ from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
+from binlane.land.tables.opening import open_store
+from binlane.land.tables.store import StoreSettings
 from binlane.land.tasks import land_range
 from binlane.land.work import Mode, RangeResult, RangeWork
 from binlane.ranges.items import Want
@@ -148,8 +149,9 @@ class Landing:
     def _new_lander(self, scope: Scope) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
+        keeping = StoreSettings(run_id=self._run_id, run=self._engine.run, fence=self._lease.check)
         kept = self._kept = {
-            mode: DeltaTables(into, mode.value, app_id, self._lease.check)
+            mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)

@@ -159,10 +159,12 @@ def _rows_changed(
     """Rows that a statement changes are in no log but one in row format."""
     reason = f"rows are changed by a statement: {_shortened(statement.text)}"
     tables = [table for table in effects.writes if not definitions.is_temporary(table)]
-    if not effects.writes:
-        yield AbandonAll(reason, None)  # what a function or procedure writes is not known
-    for table in definitions.with_children(tables):
-        yield Abandon(table, reason)
+    # What a view, a trigger or a routine writes is not known.
+    is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
+    if is_known and all(definitions.is_plain(table) for table in tables):
+        yield from (Abandon(table, reason) for table in definitions.with_children(tables))
+    else:
+        yield AbandonAll(reason, None)
 
 
 def _steps(

@@ -2,16 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from binlane.codec.rows import DeleteRowsV1Event
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
-from binlane.errors import CodecError
-from binlane.land.delta_tables import DeltaTables
-from binlane.names import TableName
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows
@@ -292,6 +288,8 @@ def test_temporary_tables_are_none_of_ours(tmp_path: Path) -> None:
 def test_rows_changed_by_a_statement_are_the_trouble_of_its_tables(tmp_path: Path) -> None:
     items = Table("items", ("id", "state"))
     log = ShopLog()
+    for name in ("orders", "items"):
+        log.statement(f"CREATE TABLE {name} (id INT PRIMARY KEY, state VARCHAR(50))")
     log.insert(ORDERS, (1, "a"))
     log.insert(items, (1, "a"))
     log.statement("DELETE FROM orders")
@@ -303,6 +301,46 @@ def test_rows_changed_by_a_statement_are_the_trouble_of_its_tables(tmp_path: Pat
     assert why == "rows are changed by a statement: DELETE FROM orders"
     assert current(tmp_path, "items") == [(1, "a"), (2, "b")]
     assert delta_rows(tmp_path / "changes/shop/orders").num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "statement, why",
+    [
+        ("DELETE FROM a_view", "rows are changed by a statement"),  # of which table?
+        ("DELETE FROM orders", "rows are changed by a statement"),  # it has a trigger
+        ("INSERT INTO items SELECT shop.f(1), 'x'", "rows are changed by a statement"),
+        ("ALTER TABLE items FROBNICATE 'x'", "a statement is not understood"),
+    ],
+)
+def test_what_may_be_about_any_table_is_the_trouble_of_all(
+    statement: str, why: str, tmp_path: Path
+) -> None:
+    log = ShopLog()
+    log.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.statement("CREATE TRIGGER tr AFTER DELETE ON orders FOR EACH ROW SET @x = 1")
+    log.insert(ORDERS, (1, "a"))
+    log.insert(Table("items", ("id", "state")), (1, "a"))
+    log.statement(statement)
+    progress = landed(tmp_path, log).look()
+    assert progress.given_up == ["shop.items", "shop.orders"]
+    assert why in progress.tables["shop.orders"].why_not
+
+
+def test_a_table_whose_beginning_the_log_lacks_says_so(tmp_path: Path) -> None:
+    items = Table("items", ("id", "state"))
+    log = ShopLog()
+    log.statement("CREATE TABLE items (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.insert(items, (1, "a"))
+    log.update(ORDERS, ((1, "a"), (1, "b")))
+    tables = landed(tmp_path, log).look().tables
+    assert not tables["shop.items"].lacks
+    assert tables["shop.orders"].lacks == "rows from before the log's beginning are not in it"
+    # It goes on to, until the table is empty once.
+    log.statement("RENAME TABLE orders TO sold")
+    tables = landed(tmp_path, log).look().tables
+    assert tables["shop.sold"].lacks
+    log.statement("TRUNCATE TABLE sold")
+    assert not landed(tmp_path, log).look().tables["shop.sold"].lacks
 
 
 def test_a_column_type_that_grows(tmp_path: Path) -> None:
@@ -331,14 +369,3 @@ def test_deletes_need_no_more_of_a_row_than_its_key(tmp_path: Path) -> None:
     ]
     landed(tmp_path, log)
     assert current(tmp_path) == [(2, "b")]
-
-
-@pytest.mark.parametrize(
-    "name", ["plain", "sp ace", 'q"uote', "per%cent", "a/b", "😀", ".", "имя", "a@b", "`"]
-)
-def test_names_become_paths_and_come_back(name: str, tmp_path: Path) -> None:
-    tables = DeltaTables(str(tmp_path), "current", "app")
-    table = TableName("shop", name)
-    tables.create(table, pa.table({"id": [1]}), 7)
-    assert list(tables.names()) == [table]
-    assert tables.applied(table) == 7
