@@ -314,12 +314,15 @@ class TableStore:
         if works:
             self.commit_merge(table, list(self._run(works)), None)
 
-    def rewrite(self, table: TableName, change: merge_work.Change) -> str:
+    def rewrite(
+        self, table: TableName, change: merge_work.Change, applied: int | None = None
+    ) -> str:
         """Give all rows of a table other columns or values.
 
         Args:
             table: One that exists.
             change: What becomes of any of its rows, those that landing adds included.
+            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
 
         Returns:
             Why that cannot be; empty if it is done.
@@ -338,8 +341,9 @@ class TableStore:
             if result.error:
                 return result.error
         add = [file for result in results for file in result.add]
-        if add or not schema.equals(now.schema):
-            self._commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        if add or applied is not None or not schema.equals(now.schema):
+            rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
+            self._commit(table, now, rewritten)
         return ""
 
     def conform(self, table: TableName, schema: pa.Schema) -> str:
@@ -435,7 +439,7 @@ class TableStore:
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
-        if list(schema)[: len(known)] == known:
+        if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
             self._commit(table, now, Change(schema=schema))
         else:
             works = [self._rewriting(table, [file], schema) for file in now.files.values()]
@@ -444,7 +448,9 @@ class TableStore:
         return self._there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
-        """Whether a file can be the table's as it is: columns that it lacks are NULL."""
+        """Whether a file can be the table's as it is."""
+        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+            return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
     def _holding(self, now: Snapshot) -> list[LiveFile]:
