@@ -56,12 +56,12 @@ def statements(group: EventGroup) -> Iterator[Statement]:
         if not isinstance(body, QueryEvent):
             continue
         logged = logged_statement(body)
-        text = _storable(logged.text)
+        text = storable(logged.text)
         if text in _TRANSACTION_STATEMENTS or text.startswith(("SAVEPOINT", "XA ")):
             continue
         yield Statement(
             text=text,
-            database=_storable(logged.database),
+            database=storable(logged.database),
             sql_mode=logged.sql_mode,
             timestamp=event.header.timestamp,
             gtid=gtid,
@@ -70,6 +70,6 @@ def statements(group: EventGroup) -> Iterator[Statement]:
         )
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Text that can travel in Arrow strings, which bytes that are no text cannot."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

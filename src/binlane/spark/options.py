@@ -99,6 +99,7 @@ class SourceOptions:
         max_bytes_per_trigger: Bytes of log of a micro-batch, likewise.
         max_groups_per_trigger: Event groups of a micro-batch.
         min_partitions: Tasks that what is read is cut into at least, unless it is small.
+        keys: Path of a key file, for encrypted files.
     """
 
     paths: tuple[str, ...]
@@ -118,6 +119,7 @@ class SourceOptions:
     max_bytes_per_trigger: int | None = None
     max_groups_per_trigger: int | None = None
     min_partitions: int = field(default_factory=_cores)
+    keys: str | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -186,6 +188,10 @@ class _Option:
 
 def _read_path(text: str, _name: str) -> tuple[str, ...]:
     return (text,)
+
+
+def _read_text(text: str, _name: str) -> str:
+    return text
 
 
 def _read_paths(text: str, name: str) -> tuple[str, ...]:
@@ -306,6 +312,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("path", "path", _read_path),
             _Option("paths", "paths", _read_paths),
             _Option("server", "server", _read_path),
+            _Option("keys", "keys", _read_text),
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
             _Option("tables", "scope", read_scope),
