@@ -14,7 +14,7 @@ from binlane.land.current_tables import CurrentTables
 from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
 from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.options import SourceOptions

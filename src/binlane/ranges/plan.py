@@ -20,8 +20,9 @@ from binlane.errors import StoreError, TruncatedError
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.kernels import layout
 from binlane.ranges.facts import PIECE_BYTES, FileFacts, Piece
-from binlane.ranges.files import LogFile, LogRange, open_range, read_groups_of
+from binlane.ranges.files import LogFile, open_range, read_groups_of
 from binlane.ranges.known_facts import KnownFacts
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.row_counts import row_changes
 from binlane.ranges.sources import Sources, log_name

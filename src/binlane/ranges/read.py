@@ -12,8 +12,9 @@ from binlane.codec.types import GtidFlag
 from binlane.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher
 from binlane.errors import UnsupportedError
 from binlane.grouping.event_group import EventGroup
-from binlane.ranges.files import LogRange, read_groups_of
+from binlane.ranges.files import read_groups_of
 from binlane.ranges.items import RangeItem, Trouble, TroubleKind, Want
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.statements import statements
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.columnar.table_schema import JSON_COLUMN, table_of
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.items import Trouble, Want
 from binlane.ranges.read import read_range
 from binlane.ranges.statements import Statement

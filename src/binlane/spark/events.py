@@ -13,7 +13,8 @@ from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
-from binlane.ranges.files import LogRange, read_groups_of
+from binlane.ranges.files import read_groups_of
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.statements import storable
 from binlane.spark.options import SourceOptions
 

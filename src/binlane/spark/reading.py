@@ -12,7 +12,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from binlane.ranges.facts import PIECE_BYTES
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.plan import Planner, PlanOptions
 from binlane.spark.change_batches import read_change_batches
 from binlane.spark.change_log import read_change_log

@@ -18,7 +18,8 @@ from binlane.columnar.unify import common_type
 from binlane.errors import SchemaChangedError
 from binlane.names import TableName
 from binlane.ranges.facts import FileFacts, LoggedQuery
-from binlane.ranges.files import LogRange, read_groups_of
+from binlane.ranges.files import read_groups_of
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Planner
 from binlane.sql.logged_statements import logged_statement
