@@ -8,7 +8,7 @@ from typing import Any, Self, TypeGuard
 import pyarrow as pa
 
 from binlane.columnar.batches import ChangeBatcher, batches
-from binlane.columnar.kernel_batches import KernelOptions, LogBytes, kernel_batches
+from binlane.columnar.kernel_batches import KernelOptions, LogPart, kernel_batches
 from binlane.columnar.prepared import Prepared, PreparedGroup
 from binlane.columnar.table_schema import IMAGE, INVALID_DATES
 from binlane.columnar.told import RowItem
@@ -62,7 +62,7 @@ class OneFile:
 def by_kernels(data: bytes, **options: Any) -> Told:
     """What the fast path makes of a file."""
     sizes = {key: options.pop(key) for key in ("window_bytes", "held_bytes_max") if key in options}
-    log = LogBytes(source=BytesSource(data), file=FILE, name=NAME)
+    log = LogPart(source=BytesSource(data), file=FILE, name=NAME)
     batcher = new_batcher(data, **options)
     return told(lambda: kernel_batches(log, batcher, options=KernelOptions(**sizes)))
 

@@ -14,7 +14,7 @@ from binlane.land.current_tables import CurrentTables
 from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
 from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.options import SourceOptions
@@ -30,7 +30,7 @@ def change_batches(binlogs: Binlogs, **options: str) -> pa.Table:
         for name, data in binlogs:
             path = Path(folder) / name
             path.write_bytes(data)
-            piece = LogRange(path=str(path), name=name, number=file_number(name))
+            piece = LogRange(uri=str(path), name=name, number=file_number(name))
             batches += read_change_batches(piece, parsed)
     return pa.Table.from_batches(batches, schema=CHANGE_BATCHES)
 

@@ -25,7 +25,6 @@ from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
-    from binlane.codec.encryption import KeyRing
     from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]
@@ -95,13 +94,15 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         start=_bound(start, "start"),
         stop=_bound(stop, "stop"),
     )
-    ring = None if keys is None else read_keys(fspath(keys))
+    key_file = None if keys is None else fspath(keys)
+    if key_file is not None:
+        read_keys(key_file)  # what is wrong with it is said at once
     want = Want(
         selection=selection,
         columns=None if columns is None else frozenset(columns),
         rows_max=rows_max,
     )
-    return _scan_files(_paths(path), want, ring, None if schema is None else _catalog(schema))
+    return _scan_files(_paths(path), want, key_file, None if schema is None else _catalog(schema))
 
 
 def _is_for_kernels(path: str) -> bool:
@@ -113,16 +114,19 @@ def _is_for_kernels(path: str) -> bool:
 
 
 def _scan_files(
-    paths: Iterable[str], want: Want, keys: KeyRing | None, catalog: SchemaCatalog | None
+    paths: Iterable[str], want: Want, keys: str | None, catalog: SchemaCatalog | None
 ) -> Iterator[pa.RecordBatch]:
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
-    pieces = [LogRange(path=path, name=base_name(path), number=0, keys=keys) for path in paths]
+    pieces = [
+        LogRange(uri=path, name=base_name(path), number=0, is_plain=False, keys=keys)
+        for path in paths
+    ]
     if not pieces:
         return
     with closing(LogBefore(pieces[0])) as before:
         state = LogState(prepared=Prepared(before), catalog=catalog)
         for piece in pieces:
-            is_fast = _is_for_kernels(piece.path)
+            is_fast = _is_for_kernels(piece.uri)
             for item in read_range(piece, want, state=state, by_kernels=is_fast):
                 assert isinstance(item, pa.RecordBatch), "nothing else is wanted"
                 yield item

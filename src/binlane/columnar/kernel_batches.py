@@ -63,8 +63,8 @@ class KernelOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogBytes:
-    """A file, from its beginning or from a group on.
+class LogPart:
+    """What is read of a file, from its beginning or from a group on.
 
     Attributes:
         source: Its bytes, from `position` on; decrypted.
@@ -82,7 +82,7 @@ class LogBytes:
 
 
 def kernel_batches(
-    log: LogBytes,
+    log: LogPart,
     batcher: ChangeBatcher,
     *,
     options: KernelOptions | None = None,
@@ -118,7 +118,7 @@ class _FileReader:
 
     def __init__(
         self,
-        log: LogBytes,
+        log: LogPart,
         reference: ChangeBatcher,
         rows: NotedRows,
         options: KernelOptions,
@@ -416,7 +416,7 @@ class _FileReader:
 
     def _read_prepared(self, group: PreparedGroup, place: GroupPlace) -> Iterator[RowItem]:
         """Give the rows of a group that stands elsewhere, at another place."""
-        log = LogBytes(
+        log = LogPart(
             source=self._reference.prepared.source(group),
             file=group.path,
             name=place.file,

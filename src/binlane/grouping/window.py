@@ -39,33 +39,6 @@ class ByteSource(ByteReader, Protocol):
         """
 
 
-class BoundedBytes:
-    """The bytes of a source up to a position, behind which a server may be writing.
-
-    Args:
-        source: From `position` on.
-        position: Where it stands.
-        stop: Where to end.
-    """
-
-    def __init__(self, source: ByteSource, position: int, stop: int) -> None:
-        self._source = source
-        self._at = position
-        self._stop = stop
-
-    def read_into(self, view: memoryview) -> int:
-        """Read at most as many bytes as fit; 0 at the end."""
-        length = self._source.read_into(view[: max(0, self._stop - self._at)])
-        self._at += length
-        return length
-
-    def reread(self, position: int) -> Self:
-        """Go to another position, and give itself."""
-        self._source = self._source.reread(position)
-        self._at = position
-        return self
-
-
 def padded(length: int) -> Bytes:
     """A buffer of `length` bytes and the padding."""
     return np.zeros(length + PADDING, np.uint8)

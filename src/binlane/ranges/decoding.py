@@ -1,19 +1,21 @@
-"""The groups between two places of a file → rows and what is told of them, by kernels if there are any."""
+"""The groups of a range → rows and what is told of them, by kernels if there are any."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Final
 
+from binlane.codec.format import MAGIC
 from binlane.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher, batches
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.told import RowItem
 from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.first_event import format_of
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import PIECE_BYTES, BoundedBytes, ByteSource, Window
 from binlane.kernels.load import is_compiled
+from binlane.ranges.files import chunks_of, description_of, open_range
 from binlane.ranges.log_range import LogRange
-from binlane.ranges.opening import Bounds
 
 KERNEL_MODULES: Final = ("scan", "rows", "convert", "strings")
 _ROWS_OF_KERNELS: Final = 65536
@@ -29,21 +31,13 @@ def rows_max_of(*, by_kernels: bool) -> int:
     return _ROWS_OF_KERNELS if by_kernels else ROWS_MAX_DEFAULT
 
 
-def read_bounds(
-    piece: LogRange,
-    bounds: Bounds,
-    source: ByteSource,
-    batcher: ChangeBatcher,
-    *,
-    by_kernels: bool,
-    counters: ReadCounters,
+def decoded(
+    piece: LogRange, batcher: ChangeBatcher, *, by_kernels: bool, counters: ReadCounters
 ) -> Iterator[RowItem]:
-    """What stands between two places of a file.
+    """What stands in a range.
 
     Args:
-        piece: In the file.
-        bounds: The places.
-        source: The file's bytes, wherever it stands.
+        piece: The range.
         batcher: Has the reader's wishes.
         by_kernels: Whether kernels read it, or the reference decoder alone.
         counters: Told how much was read.
@@ -52,30 +46,34 @@ def read_bounds(
         CodecError: With file and position, behind all rows before it.
         StoreError: If the file cannot be read.
     """
-    source = source.reread(bounds.start)
-    if bounds.stop is not None:
-        source = BoundedBytes(source, bounds.start, bounds.stop)
-    if by_kernels:
-        from binlane.columnar.kernel_batches import (  # noqa: PLC0415 - small files do without
-            LogBytes,
-            kernel_batches,
-        )
+    position, format_ = 0, None
+    if piece.start > len(MAGIC):
+        head = description_of(piece)
+        position, format_ = max(piece.start, head.next_position), format_of(head)
+        if piece.stop is not None and position >= piece.stop:
+            return
+    with closing(open_range(piece)) as source:
+        source.reread(position)
+        if by_kernels:
+            from binlane.columnar.kernel_batches import (  # noqa: PLC0415 - small files do without
+                LogPart,
+                kernel_batches,
+            )
 
-        log = LogBytes(
-            source=source,
-            file=piece.path,
-            name=piece.name,
-            position=bounds.start,
-            format_=bounds.format,
-        )
-        yield from kernel_batches(log, batcher, counters=counters)
-        return
-    if bounds.format is not None:
-        batcher.take_format(bounds.format)
-    chunks = Window(source, size_bytes=PIECE_BYTES).rest(0)
-    walker = Walker(chunks, file=piece.path, position=bounds.start, format_=bounds.format)
-    groups = group_events(walker.events(), file=piece.name)
-    yield from batches(_counted(groups, counters), batcher)
+            part = LogPart(
+                source=source,
+                file=piece.uri,
+                name=piece.name,
+                position=position,
+                format_=format_,
+            )
+            yield from kernel_batches(part, batcher, counters=counters)
+            return
+        if format_ is not None:
+            batcher.take_format(format_)
+        walker = Walker(chunks_of(source), file=piece.uri, position=position, format_=format_)
+        groups = group_events(walker.events(), file=piece.name)
+        yield from batches(_counted(groups, counters), batcher)
 
 
 def _counted(groups: Iterator[EventGroup], counters: ReadCounters) -> Iterator[EventGroup]:

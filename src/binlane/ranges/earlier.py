@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 from binlane.codec.format import MAGIC
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.prepared import Prepared, PreparedGroup
-from binlane.columnar.selection import Selection
-from binlane.grouping.window import BoundedBytes, ByteSource
+from binlane.columnar.selection import Selection, file_number
+from binlane.grouping.first_event import format_of
+from binlane.grouping.resync import find_group
+from binlane.grouping.window import ByteSource
 from binlane.positions import FilePosition
-from binlane.ranges.decoding import are_kernels_ready, read_bounds
+from binlane.ranges.decoding import are_kernels_ready, decoded
+from binlane.ranges.files import chunks_of, description_of, open_range
 from binlane.ranges.log_range import LogRange
-from binlane.ranges.opening import OpenBytes, bounds_of, open_range
+from binlane.ranges.storage import LogBytes, size_of
 from binlane.store.chunks import base_name
+from binlane.store.compression import SUFFIXES
 
 PIECE_BYTES: Final = 64 << 20
 _NO_GROUP: Final = Selection(stop=FilePosition("", 0))
@@ -37,17 +40,12 @@ class LogBefore:
     def __init__(self, piece: LogRange, *, piece_bytes: int = PIECE_BYTES) -> None:
         self._piece = piece
         self._piece_bytes = piece_bytes
-        self._start = 0
-        self._open: tuple[str, OpenBytes] | None = None
-
-    def search_from(self, start: int) -> None:
-        """Where the range begins in its file; 0 for the beginning."""
-        self._start = start
+        self._open: LogBytes | None = None
 
     def close(self) -> None:
         """Close the file that is open."""
         if self._open is not None:
-            self._open[1].close()
+            self._open.close()
             self._open = None
 
     def source(self, group: PreparedGroup) -> ByteSource:
@@ -56,10 +54,10 @@ class LogBefore:
         Raises:
             StoreError: If they cannot be read.
         """
-        if self._open is None or self._open[0] != group.path:
-            self.close()
-            self._open = group.path, open_range(self._file(group.path))
-        return BoundedBytes(self._open[1].reread(group.start), group.start, group.end)
+        self.close()
+        piece = self._file(group.path)
+        self._open = open_range(replace(piece, start=group.start, stop=group.end))
+        return self._open
 
     def find(self, xid: str) -> PreparedGroup | None:
         """The last group before the range that prepares a transaction.
@@ -68,45 +66,12 @@ class LogBefore:
             CodecError: If the log is damaged there.
             StoreError: If it cannot be read.
         """
-        own = self._piece.path, self._start
-        for each, stop in (own, *((path, None) for path in self._piece.earlier)):
-            if stop is None or stop > len(MAGIC):
-                with closing(open_range(self._file(each))) as source:
-                    found = self._find_in(xid, self._file(each), source, stop)
-                if found is not None:
-                    return found
-        return None
-
-    def _file(self, path: str) -> LogRange:
-        """A whole file of the log."""
-        name = base_name(path)
-        return replace(
-            self._piece,
-            path=path,
-            name=name,
-            start=len(MAGIC),
-            stop=None,
-            limit=None,
-            is_start_exact=True,
-        )
-
-    def _find_in(
-        self, xid: str, file: LogRange, source: OpenBytes, stop: int | None
-    ) -> PreparedGroup | None:
-        for piece in self._pieces(file, stop):
-            bounds = bounds_of(piece, source)
-            if bounds is None:
-                continue
+        for piece in self._pieces():
             prepared = Prepared(self)
-            prepared.path = file.path
+            prepared.path = piece.uri
             batcher = ChangeBatcher(selection=_NO_GROUP, prepared=prepared)
-            for _ in read_bounds(
-                piece,
-                bounds,
-                source,
-                batcher,
-                by_kernels=are_kernels_ready(),
-                counters=ReadCounters(),
+            for _ in decoded(
+                piece, batcher, by_kernels=are_kernels_ready(), counters=ReadCounters()
             ):
                 pass
             found = prepared.known(xid)
@@ -114,19 +79,41 @@ class LogBefore:
                 return found
         return None
 
-    def _pieces(self, file: LogRange, stop: int | None) -> Iterator[LogRange]:
-        """A file from its end to its beginning, cut at groups, where its size is known."""
-        size = stop if stop is not None else size_of(file)
-        if size is None:
+    def _pieces(self) -> Iterator[LogRange]:
+        """The log before the range, from its end to its beginning, cut where groups begin."""
+        own = self._piece
+        if own.start > len(MAGIC):
+            yield from self._cut(replace(own, start=len(MAGIC), stop=own.start))
+        for uri in own.earlier:
+            yield from self._cut(self._file(uri))
+
+    def _file(self, uri: str) -> LogRange:
+        """A whole file of the log."""
+        if uri == self._piece.uri:
+            return replace(self._piece, start=len(MAGIC), stop=None)
+        name = base_name(uri)
+        return LogRange(
+            uri=uri,
+            name=name,
+            number=file_number(name),
+            is_plain=self._piece.is_plain and not uri.endswith(SUFFIXES),
+            keys=self._piece.keys,
+        )
+
+    def _cut(self, file: LogRange) -> Iterator[LogRange]:
+        stop = file.stop if file.stop is not None or not file.is_plain else size_of(file.uri)
+        if not file.is_plain or stop is None:
             yield file
             return
-        # The last piece is the file's beginning, which needs no search for a group.
-        bounds = [*range(len(MAGIC), size, self._piece_bytes), size]
-        for low, high in reversed(list(pairwise(bounds))):
-            yield replace(file, start=low, stop=high, limit=size, is_start_exact=low == len(MAGIC))
+        while stop - len(MAGIC) > self._piece_bytes:
+            start = self._group_start(file, stop - self._piece_bytes, stop)
+            if start is None:
+                break  # one large group, or a log in which none can be found
+            yield replace(file, start=start, stop=stop)
+            stop = start
+        yield replace(file, stop=stop)
 
-
-def size_of(file: LogRange) -> int | None:
-    """How many bytes of a file there are to read; None where only reading it tells."""
-    del file
-    return None
+    def _group_start(self, file: LogRange, position: int, stop: int) -> int | None:
+        format_ = format_of(description_of(file))
+        with closing(open_range(file)) as source:
+            return find_group(chunks_of(source.reread(position)), position, format_, stop=stop)

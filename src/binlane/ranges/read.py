@@ -13,11 +13,10 @@ from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.prepared import Prepared
 from binlane.columnar.told import Told, ToldKind, statement_of
-from binlane.ranges.decoding import are_kernels_ready, read_bounds, rows_max_of
+from binlane.ranges.decoding import are_kernels_ready, decoded, rows_max_of
 from binlane.ranges.earlier import LogBefore
 from binlane.ranges.items import RangeItem, Trouble, TroubleKind, Want
 from binlane.ranges.log_range import LogRange
-from binlane.ranges.opening import bounds_of, open_range
 from binlane.ranges.statements import statement_at
 from binlane.store.chunks import STDIN
 
@@ -67,15 +66,11 @@ def read_range(
     """
     if by_kernels is None:
         by_kernels = are_kernels_ready()
-    with closing(open_range(piece)) as source, closing(LogBefore(piece)) as before:
-        bounds = bounds_of(piece, source)
-        if bounds is None:
-            return
+    with closing(LogBefore(piece)) as before:
         if state is None:
-            before.search_from(bounds.start)
             catalog = None if piece.catalog is None else piece.catalog.copy()
             state = LogState(prepared=Prepared(before), catalog=catalog)
-        state.prepared.path = None if piece.path == STDIN else piece.path
+        state.prepared.path = None if piece.uri == STDIN else piece.uri
         batcher = ChangeBatcher(
             selection=want.selection,
             columns=want.columns,
@@ -85,14 +80,8 @@ def read_range(
             tells=want.has_statements,
             prepared=state.prepared,
         )
-        for item in read_bounds(
-            piece,
-            bounds,
-            source,
-            batcher,
-            by_kernels=by_kernels,
-            counters=counters or ReadCounters(),
-        ):
+        counters = counters or ReadCounters()
+        for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
             yield _of_told(item) if isinstance(item, Told) else item
 
 

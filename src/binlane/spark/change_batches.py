@@ -14,8 +14,8 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.errors import UnsupportedError
-from binlane.ranges.files import LogRange
 from binlane.ranges.items import Trouble, Want
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.read import read_range
 from binlane.ranges.statements import Statement
 from binlane.spark.options import SourceOptions

@@ -27,7 +27,7 @@ from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import FOLDER, Journal
 from binlane.land.lander import Lander
 from binlane.land.progress import Mode, TableReport
-from binlane.ranges.files import Log
+from binlane.ranges.plan import Planner
 from binlane.scope.scope import Scope
 from binlane.spark.options import Layout, read_scope
 from binlane.spark.source import FORMAT_NAME
@@ -123,7 +123,7 @@ def land(
     into = into.rstrip("/") if "://" in into else str(Path(into).absolute())
     checkpoint = settings.checkpoint or f"{into}/{FOLDER}/checkpoint"
     sources = [source] if isinstance(source, str) else list(source)
-    Log(sources).one_log()  # whoever is to read it later: what is wrong with it is said here
+    Planner(sources).files()  # whoever is to read it later: what is wrong with it is said here
     modes = ",".join(sorted(mode.value for mode in settings.modes))
     journal = Journal.open(into, checkpoint, {"mode": modes, "tables": settings.tables})
     kept = {mode: DeltaTables(into, mode.value, journal.state.app_id) for mode in settings.modes}

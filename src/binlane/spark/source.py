@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -21,20 +20,13 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from binlane.codec.format import MAGIC
-from binlane.columnar.selection import file_number
-from binlane.errors import BinlaneError, ConfigError, StoreError
+from binlane.errors import BinlaneError
 from binlane.grouping.event_group import EventGroup
-from binlane.positions import FilePosition
-from binlane.ranges.files import (
-    Log,
-    LogFile,
-    LogRange,
-    limit_position,
-    read_groups_of,
-    rows_position,
-    slices,
-)
+from binlane.ranges.facts import PIECE_BYTES
+from binlane.ranges.files import read_groups_of
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.offset import Offset
+from binlane.ranges.plan import Limits, Planner, PlanOptions
 from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.change_log import ChangeLog, change_log_schema
 from binlane.spark.options import Layout, SourceOptions
@@ -46,10 +38,8 @@ from binlane.spark.versions import (
     arrow_schema_of,
     read_everything,
 )
-from binlane.store.reading import fingerprint, first_event
 
 FORMAT_NAME = "binlog"
-_BYTES_UNLIMITED = 1 << 62
 
 
 @contextmanager
@@ -90,7 +80,7 @@ class BinlogDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the layout that the options ask for."""
         if self._options.layout is Layout.TABLE:
-            schema = typed_schema(self._options, Log(self._options.paths).files())
+            schema = typed_schema(self._options, _planner(self._options))
         elif self._options.layout is Layout.BATCHES:
             schema = CHANGE_BATCHES
         else:
@@ -115,41 +105,29 @@ class BinlogReader(DataSourceReader):
 
     @hints_shown()
     def partitions(self) -> list[InputPartition]:
-        """Slices of all files."""
-        return [
-            InputPartition(piece)
-            for file in Log(self._options.paths).files()
-            for piece in slices(
-                file,
-                start=len(MAGIC),
-                stop=file.size_bytes,
-                size_bytes=self._options.max_partition_bytes,
-            )
-        ]
+        """Ranges of all files."""
+        size_bytes = self._options.max_partition_bytes
+        pieces = _planner(self._options).all_ranges(size_bytes=size_bytes)
+        return [InputPartition(piece) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one slice."""
+        """The batches of one range."""
         return read_partition(self._options, self._schema, partition)
 
 
 class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a log as it grows.
-
-    An offset is the file and the position up to which everything is read, and the file's
-    fingerprint, so that another log of the same name is noticed.
-    """
+    """Reads a log as it grows; offsets are those of `ranges.plan`."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._log = Log(options.paths)
-        self._target: FilePosition | None = None
+        self._planner = _planner(options)
+        self._target: Offset | None = None
 
     @hints_shown()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The beginning of the oldest file."""
-        file = self._files()[0]
-        return _offset(file, len(MAGIC))
+        return self._planner.begin().json()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         """What the options say of a micro-batch."""
@@ -162,8 +140,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hints_shown()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Remember what there is now; the query ends there."""
-        last = self._files()[-1]
-        self._target = FilePosition(last.name, last.size_bytes or len(MAGIC))
+        self._target = self._planner.end()
 
     @hints_shown()
     def latestOffset(  # noqa: N802
@@ -173,66 +150,33 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Spark 4.1 passes nothing and gets all that there is.
         """
-        files = _up_to(self._files(), self._target)
         if start is None:
-            return _offset(files[-1], files[-1].size_bytes)
-        files = _from(files, start)
-        position = int(start["position"])
+            return (self._target or self._planner.end()).json()
+        limits = Limits()
         if isinstance(limit, ReadMaxBytes):
-            return self._limited(files, position, limit.max_bytes)
-        if isinstance(limit, ReadMaxRows):
-            file, position = rows_position(
-                files, position, limit.max_rows, self._options.selection.scope
-            )
-            return _offset(file, position)
-        return _offset(files[-1], files[-1].size_bytes)
+            limits = Limits(size_bytes=limit.max_bytes)
+        elif isinstance(limit, ReadMaxRows):
+            limits = Limits(rows=limit.max_rows, scope=self._options.selection.scope)
+        return self._planner.next(Offset.parse(start), limits, end=self._target).json()
 
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Slices of what lies between two offsets."""
-        files = _from(self._files(), start)
-        _check_present(files, end)
-        found: list[InputPartition] = []
-        for file in files:
-            if file.number > file_number(end["file"]):
-                break
-            low = int(start["position"]) if file.name == start["file"] else len(MAGIC)
-            high = int(end["position"]) if file.name == end["file"] else file.size_bytes
-            if high is None or low < high:
-                size_bytes = self._options.max_partition_bytes
-                pieces = slices(file, start=low, stop=high, size_bytes=size_bytes)
-                found += [InputPartition(piece) for piece in pieces]
-        return found
+        """Ranges of what lies between two offsets."""
+        pieces = self._planner.ranges(
+            Offset.parse(start),
+            Offset.parse(end),
+            size_bytes=self._options.max_partition_bytes,
+        )
+        return [InputPartition(piece) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one slice."""
+        """The batches of one range."""
         return read_partition(self._options, self._schema, partition)
 
-    def _files(self) -> tuple[LogFile, ...]:
-        files = self._log.one_log()
-        for file in files:
-            if file.size_bytes is None:
-                raise ConfigError(
-                    f"{file.path} is compressed, so no position in it can be found again",
-                    key="path",
-                    hint="unpack it, or read it with spark.read",
-                )
-        return files
 
-    def _limited(
-        self, files: tuple[LogFile, ...], position: int, size_bytes: int
-    ) -> dict[str, Any]:
-        for file in files:
-            assert file.size_bytes is not None, "streams take plain files only"
-            left = file.size_bytes - position
-            if left > size_bytes:
-                end = limit_position(file, FilePosition(file.name, position), size_bytes)
-                return _offset(file, end)
-            size_bytes -= left
-            position = len(MAGIC)
-            if size_bytes <= 0:
-                return _offset(file, file.size_bytes)
-        return _offset(files[-1], files[-1].size_bytes)
+def _planner(options: SourceOptions) -> Planner:
+    piece_bytes = min(PIECE_BYTES, options.max_partition_bytes)
+    return Planner(options.paths, PlanOptions(piece_bytes=piece_bytes))
 
 
 def read_partition(
@@ -260,63 +204,3 @@ def _renderer(options: SourceOptions, schema: StructType) -> Renderer:
     if options.layout is Layout.CHANGES:
         return ChangeLog(options)
     return TypedTable(options, arrow_schema_of(schema))
-
-
-def _offset(file: LogFile, position: int | None) -> dict[str, Any]:
-    assert position is not None, "streams take plain files only"
-    return {
-        "file": file.name,
-        "position": position,
-        "fingerprint": fingerprint(first_event(file.path)),
-    }
-
-
-def _up_to(files: tuple[LogFile, ...], target: FilePosition | None) -> tuple[LogFile, ...]:
-    """The files as they were when a target was set."""
-    if target is None:
-        return files
-    number = file_number(target.file)
-    return tuple(
-        file.up_to(target.position) if file.number == number else file
-        for file in files
-        if file.number <= number
-    )
-
-
-def _from(files: tuple[LogFile, ...], start: dict[str, Any]) -> tuple[LogFile, ...]:
-    """The files from an offset on.
-
-    Raises:
-        StoreError: If the log does not hold it any more.
-    """
-    first = _check_present(files, start)
-    found = tuple(file for file in files if file.number >= first.number)
-    for before, after in pairwise(found):
-        if after.number != before.number + 1:
-            raise StoreError(
-                f"files are missing between {before.name} and {after.name}",
-                path=before.path,
-                hint="bring them back, or start anew with an empty checkpoint and target",
-            )
-    return found
-
-
-def _check_present(files: tuple[LogFile, ...], offset: dict[str, Any]) -> LogFile:
-    name, position = offset["file"], int(offset["position"])
-    file = next((file for file in files if file.name == name), None)
-    if file is None:
-        raise StoreError(
-            f"the log no longer holds {name}:{position}, where this query stands; "
-            f"it begins with {files[0].name}",
-            path=files[0].path,
-            hint="it was purged or reset: start anew with an empty checkpoint and target",
-        )
-    if offset["fingerprint"] != fingerprint(first_event(file.path)) or position > (
-        file.size_bytes or 0
-    ):
-        raise StoreError(
-            f"{name} is not the file any more in which this query stands at {position}",
-            path=file.path,
-            hint="the log was reset: start anew with an empty checkpoint and target",
-        )
-    return file

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.rows import TableMapEvent
-from binlane.codec.types import Flavor
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.table_schema import CHANGE_COLUMNS, table_schema
 from binlane.columnar.unify import conform, unify_schemas
 from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
-from binlane.ranges.files import LogFile, read_groups_of, slices
+from binlane.ranges.plan import Planner
 from binlane.spark.options import SourceOptions
 
 
-def typed_schema(options: SourceOptions, files: Iterable[LogFile]) -> pa.Schema:
+def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
     """The columns of the option's table over the whole log: all that it ever had.
-
-    Reads the log once for its table maps.
 
     Raises:
         ConfigError: If the log has no such table.
@@ -31,35 +25,20 @@ def typed_schema(options: SourceOptions, files: Iterable[LogFile]) -> pa.Schema:
     """
     table = options.table
     assert table is not None, "the layout table comes with its name"
-    found: dict[tuple[object, ...], pa.Schema] = {}
+    found: list[pa.Schema] = []
     seen: set[str] = set()
-    flavor = Flavor.MARIADB
-    for group in _groups(files):
-        for event in group.events:
-            body = event.body
-            if isinstance(body, FormatDescriptionEvent):
-                flavor = body.format.flavor
-            if not isinstance(body, TableMapEvent):
-                continue
-            name = TableName(body.database, body.table)
-            seen.add(name.plain)
-            # The id is the only field that changes from statement to statement.
-            key = (flavor, replace(body, table_id=0))
-            if name == table and key not in found:
-                found[key] = table_schema(body, flavor=flavor).arrow
+    for table_map, flavor in planner.table_maps():
+        name = TableName(table_map.database, table_map.table)
+        seen.add(name.plain)
+        if name == table:
+            found.append(table_schema(table_map, flavor=flavor).arrow)
     if not found:
         raise ConfigError(
             f"the log has no rows of {table.plain}",
             key="table",
             hint=f"it has rows of: {', '.join(sorted(seen)) or 'no table'}",
         )
-    return unify_schemas(found.values()).remove_metadata()
-
-
-def _groups(files: Iterable[LogFile]) -> Iterator[EventGroup]:
-    for file in files:
-        for piece in slices(file, start=4, stop=file.size_bytes, size_bytes=1 << 62):
-            yield from read_groups_of(piece)
+    return unify_schemas(found).remove_metadata()
 
 
 class TypedTable:

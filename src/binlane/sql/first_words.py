@@ -6,6 +6,12 @@ import re
 from typing import Final
 
 _GAP: Final = rb"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
+_ROWS_ONLY: Final = re.compile(
+    rb"""GAP (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
+      | INSERT | UPDATE | DELETE | REPLACE | LOAD | SELECT | WITH | DO ) \b
+    """.replace(b"GAP", _GAP),
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
 _BESIDE_TABLES: Final = re.compile(
     rb"""GAP (?:
         (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
@@ -27,3 +33,8 @@ def is_beside_tables(statement: bytes) -> bool:
     Of most kinds that do not; what begins otherwise may be one, too.
     """
     return _BESIDE_TABLES.match(statement) is not None
+
+
+def is_about_rows_only(statement: bytes) -> bool:
+    """Whether a statement changes rows or transactions only."""
+    return _ROWS_ONLY.match(statement) is not None
