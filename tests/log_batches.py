@@ -57,9 +57,7 @@ class LogLander(Lander):
         for name, data in binlogs:
             path = folder / name
             path.write_bytes(data)
-            piece = LogRange(
-                uri=str(path), name=name, number=file_number(name), earlier=earlier
-            )
+            piece = LogRange(uri=str(path), name=name, number=file_number(name), earlier=earlier)
             earlier = (str(path), *earlier)
             yield land_range(
                 RangeWork(

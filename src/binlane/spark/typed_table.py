@@ -11,8 +11,8 @@ from binlane.columnar.table_schema import table_schema
 from binlane.columnar.unify import cast_exactly, unify_schemas
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.ranges.log_range import LogRange
 from binlane.ranges.items import Want
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.plan import Planner
 from binlane.ranges.read import read_range
 from binlane.spark.change_columns import range_columns
