@@ -136,6 +136,14 @@ class SchemaCatalog(StoredObjects):
     _columns: dict[tuple[TableMapEvent, Flavor], tuple[Column, ...]] = field(default_factory=dict)
     _is_undone: bool = False
 
+    @classmethod
+    def of_tables(cls, tables: Iterable[Table]) -> Self:
+        """The catalog of a log of which some tables are known."""
+        found = cls()
+        for table in tables:
+            found._store.put(table)
+        return found
+
     def copy(self) -> Self:
         """Another catalog with the same objects, which changes by itself."""
         return type(self)(
