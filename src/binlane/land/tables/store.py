@@ -405,7 +405,7 @@ class TableStore:
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
-        if list(schema)[: len(known)] == known:
+        if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
             self._commit(table, now, Change(schema=schema))
         else:
             works = [self._rewriting(table, [file], schema) for file in now.files.values()]
@@ -414,7 +414,9 @@ class TableStore:
         return self._there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
-        """Whether a file can be the table's as it is: columns that it lacks are NULL."""
+        """Whether a file can be the table's as it is."""
+        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+            return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
     def _holding(self, now: Snapshot) -> list[LiveFile]:
