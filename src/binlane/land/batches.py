@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Limits, Planner
 

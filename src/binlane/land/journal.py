@@ -11,18 +11,21 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from pyarrow import fs
 
 from binlane.errors import ConfigError, StoreError
+from binlane.land.definitions import Definitions
 from binlane.land.places import FOLDER, resolve
 
 _LANDING: Final = "landing.json"
 _EARLIER: Final = "journal.json"
 _PREFIX: Final = "journal-"
 _SUFFIX: Final = ".json"
+_DEFINITIONS: Final = "definitions-"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +40,9 @@ class JournalState:
         doing: `_seq` of the statement whose steps are being done, 0 for none.
         step: The step of it that may have been begun.
         abandoned: Tables that `current` no longer keeps, and why.
+        partial: Current tables that may lack rows, and why.
+        skipped: GTIDs of event groups that were passed over, and the tables of their rows.
+        definitions: Name of the file of the tables' definitions at `position`; empty for none.
         run_id: Of the landing that is under way or died; empty if the last one ended well.
     """
 
@@ -47,6 +53,9 @@ class JournalState:
     doing: int = 0
     step: int = 0
     abandoned: dict[str, str] = field(default_factory=dict)
+    partial: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    definitions: str = ""
     run_id: str = ""
 
     @property
@@ -65,9 +74,11 @@ class Journal:
     """
 
     def __init__(self, folder: str, epoch: int, state: JournalState) -> None:
+        self._folder_uri = folder
         self._filesystem, self._folder = resolve(folder)
         self._name = f"{_PREFIX}{epoch:012}{_SUFFIX}"
         self._is_first = True
+        self._known: object = None
         self.state = state
 
     @classmethod
@@ -115,6 +126,40 @@ class Journal:
                     hint="go on with the same, or land into an empty target",
                 )
         return cls(folder, epoch, state)
+
+    def definitions(self) -> Definitions:
+        """The tables' definitions at `position`.
+
+        Raises:
+            StoreError: If they cannot be read.
+        """
+        name = self.state.definitions
+        found = read_json(self._folder_uri, name) if name else None
+        made = Definitions() if found is None else Definitions.of_fields(found)
+        self._known = made.version
+        return made
+
+    def reach(self, position: dict[str, Any], definitions: Definitions) -> None:
+        """Note up to where the log is landed.
+
+        Args:
+            position: As the planner writes it.
+            definitions: Of the tables there.
+
+        Raises:
+            StoreError: If that cannot be written.
+        """
+        state, before = self.state, self.state.definitions
+        if definitions.version != self._known:
+            state.definitions = f"{_DEFINITIONS}{uuid.uuid4().hex}{_SUFFIX}"
+            write_json(self._folder_uri, state.definitions, definitions.fields())
+            self._known = definitions.version
+        state.position = position
+        self.save()
+        if before and before != state.definitions:
+            filesystem, folder = resolve(self._folder_uri)
+            with suppress(FileNotFoundError):
+                filesystem.delete_file(f"{folder}/{before}")
 
     def save(self) -> None:
         """Write the state."""

@@ -233,8 +233,8 @@ class Landing:
             self._journal.save()
         works = self._works(batch)
         self._lander.apply(self._observed(self._engine.run(land_range, works)))
-        self._place, state.position = batch.end, batch.end.json()
-        self._journal.save()
+        self._place = batch.end
+        self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 

@@ -280,12 +280,15 @@ class TableStore:
         if works:
             self.commit_merge(table, list(self._run(works)), None)
 
-    def rewrite(self, table: TableName, change: merge_work.Change) -> str:
+    def rewrite(
+        self, table: TableName, change: merge_work.Change, applied: int | None = None
+    ) -> str:
         """Give all rows of a table other columns or values.
 
         Args:
             table: One that exists.
             change: What becomes of any of its rows, those that landing adds included.
+            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
 
         Returns:
             Why that cannot be; empty if it is done.
@@ -304,8 +307,9 @@ class TableStore:
             if result.error:
                 return result.error
         add = [file for result in results for file in result.add]
-        if add or not schema.equals(now.schema):
-            self._commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        if add or applied is not None or not schema.equals(now.schema):
+            rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
+            self._commit(table, now, rewritten)
         return ""
 
     def conform(self, table: TableName, schema: pa.Schema) -> str:
