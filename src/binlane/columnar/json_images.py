@@ -72,6 +72,4 @@ class LocatedJson(LocatedRows):
             )
         ]
         images: pa.Array[pa.StringScalar] = json_rows(self._names, columns, positions.shape[1])
-        return Located(
-            schema=self.schema, arrow=self._full, arrays=[images], notes=notes.copy()
-        )
+        return Located(schema=self.schema, arrow=self._full, arrays=[images], notes=notes.copy())

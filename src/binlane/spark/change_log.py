@@ -8,8 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.columnar.table_schema import JSON_COLUMN, table_of
-from binlane.ranges.log_range import LogRange
 from binlane.ranges.items import Trouble, Want
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.read import read_range
 from binlane.ranges.statements import Statement
 from binlane.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns

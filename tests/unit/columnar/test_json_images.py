@@ -33,7 +33,9 @@ SETS = (
 )
 
 
-def images(folder: Path, name: str, *, by_kernels: bool) -> Iterator[tuple[str, int, int, str, str]]:
+def images(
+    folder: Path, name: str, *, by_kernels: bool
+) -> Iterator[tuple[str, int, int, str, str]]:
     """The images of a log, each with its table, place and operation."""
     want = Want(as_json=True)
     for file, data in fixture_set(name).binlogs:

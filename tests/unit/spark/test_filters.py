@@ -89,7 +89,9 @@ def log(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(log: Path, *filters: Filter, **options: str) -> tuple[list[LogRange], list[dict[str, Any]]]:
+def read(
+    log: Path, *filters: Filter, **options: str
+) -> tuple[list[LogRange], list[dict[str, Any]]]:
     """The ranges that a query with such filters reads, and the rows that Spark is given."""
     parsed = SourceOptions.parse({"path": str(log), "maxPartitionBytes": "500", **options})
     reader = FilteringReader(parsed, from_arrow_schema(change_log_schema(parsed)))
