@@ -27,10 +27,12 @@ def change_batches(binlogs: Binlogs, **options: str) -> pa.Table:
     parsed = SourceOptions.parse({"path": "unused", "layout": "batches", **options})
     batches: list[pa.RecordBatch] = []
     with tempfile.TemporaryDirectory() as folder:
+        earlier: tuple[str, ...] = ()
         for name, data in binlogs:
             path = Path(folder) / name
             path.write_bytes(data)
-            piece = LogRange(uri=str(path), name=name, number=file_number(name))
+            piece = LogRange(uri=str(path), name=name, number=file_number(name), earlier=earlier)
+            earlier = (str(path), *earlier)
             batches += read_change_batches(piece, parsed)
     return pa.Table.from_batches(batches, schema=CHANGE_BATCHES)
 

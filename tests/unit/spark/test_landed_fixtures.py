@@ -45,7 +45,7 @@ NOT_CURRENT = {
 REFUSED = {
     "md1011_format_mixed": "rows are changed by a statement: INSERT INTO ai",
     "md1011_incident": "changes are missing here: INCIDENT",
-    "md1011_xa": "an XA transaction is prepared here",
+    "md1011_xa": "rows are changed by a statement: INSERT INTO x",
     "md1011_engines_row": "a transaction with rows is rolled back here in part",
 }
 
