@@ -42,8 +42,8 @@ def statement_at(body: QueryEvent, place: RowsSource) -> Statement:
     except CodecError as error:
         raise error.at(place.file, place.position) from None
     return Statement(
-        text=_storable(logged.text),
-        database=_storable(logged.database),
+        text=storable(logged.text),
+        database=storable(logged.database),
         sql_mode=logged.sql_mode,
         timestamp=place.timestamp,
         gtid=place.gtid,
@@ -65,6 +65,6 @@ def statements(group: EventGroup) -> Iterator[Statement]:
             yield statement_at(body, place.source(event))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Text that can travel in Arrow strings, which bytes that are no text cannot."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

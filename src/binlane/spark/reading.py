@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from operator import and_
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from binlane.ranges.facts import PIECE_BYTES
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.plan import Planner, PlanOptions
-from binlane.spark.change_batches import read_change_batches
 from binlane.spark.change_log import read_change_log
 from binlane.spark.events import read_events
 from binlane.spark.filters import Condition
@@ -60,8 +59,6 @@ def _batches(
             return read_change_log(piece, options, schema)
         case Layout.EVENTS:
             return read_events(piece, options, schema)
-        case Layout.BATCHES:
-            return read_change_batches(piece, options)
 
 
 def _kept(
@@ -74,6 +71,6 @@ def _kept(
             for condition in conditions
             if prefix + condition.column in batch.schema.names
         ]
-        kept = batch.filter(reduce(and_, masks)) if masks else batch
+        kept = batch.filter(reduce(pc.and_, masks)) if masks else batch
         if kept.num_rows:
             yield kept
