@@ -25,7 +25,8 @@ def open_store(
     Raises:
         ConfigError: If the format cannot be used here.
     """
-    return TableStore(mode, _tables(into, mode, table_format, app_id, settings), settings)
+    tables = _tables(into, mode, table_format, app_id, settings)
+    return TableStore(into, mode, tables, settings)
 
 
 def _tables(
