@@ -33,7 +33,7 @@ def _tables(
     into: str, mode: Mode, table_format: Format, app_id: str, settings: StoreSettings
 ) -> TableFormat:
     if table_format is Format.DELTA:
-        return DeltaFormat(into, mode, app_id)
+        return DeltaFormat(into, mode, app_id, settings.keep_hours)
     if table_format is Format.PARQUET:
         return PlainFormat(into, mode, app_id)
     try:
