@@ -16,6 +16,7 @@ from binlane.land.current_tables import CurrentTables
 from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
 from binlane.land.progress import Progress, TableReport
+from binlane.land.snapshot.splicing import Snapshots
 from binlane.land.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.land.table_changes import steps, steps_of_trouble
 from binlane.land.work import RangeItem, RangeResult, Rows, sequence
@@ -34,6 +35,7 @@ class Lander:
         history: The history tables, None to keep none.
         scope: The tables to land.
         progress: Takes what is done.
+        snapshots: Of tables whose rows are taken from the server.
 
     Attributes:
         definitions: What the log told of the tables so far.
@@ -48,6 +50,7 @@ class Lander:
         history: HistoryTables | None = None,
         scope: Scope,
         progress: Progress | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
@@ -55,6 +58,7 @@ class Lander:
         self._history = history
         self._seconds = 0
         self._scope = scope
+        self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
@@ -128,6 +132,8 @@ class Lander:
             for name, reason in self._history.abandoned.items():
                 report = self.progress.tables.setdefault(name, TableReport())
                 report.why_not = report.why_not or f"no history: {reason}"
+        if self._snapshots is not None:
+            self._snapshots.report(self.progress)
         return self.progress
 
     def _do(self, seq: int, found: Sequence[Step]) -> None:
@@ -154,6 +160,8 @@ class Lander:
                 self._current.do(step, seq)
             if self._history is not None:
                 self._history.do(step, seq, self._seconds)
+            if self._snapshots is not None:
+                self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
         self._journal.save()
 

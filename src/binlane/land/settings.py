@@ -31,6 +31,8 @@ class LandingSettings:
         keep_hours: How long files of earlier versions of tables are kept, for their readers.
         catalog: Of Iceberg tables, as pyiceberg takes it, with `name`; empty for one in the target.
         snapshot: URL of the server whose rows are to be taken first; empty for none.
+        password: Of the account there.
+        chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
         skip: GTID of one event group that is passed over; empty for none.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         server_options: What a source that is a server needs: see the planner.
@@ -47,6 +49,8 @@ class LandingSettings:
     keep_hours: float = KEEP_HOURS_DEFAULT
     catalog: Mapping[str, str] = field(default_factory=dict)
     snapshot: str = ""
+    password: str = field(default="", repr=False)
+    chunk_rows: int | None = None
     skip: str = ""
     is_taking_over: bool = False
     server_options: Mapping[str, str] = field(default_factory=dict)
@@ -79,8 +83,6 @@ class LandingSettings:
                 key="keep",
                 hint="give one hour or more",
             )
-        if self.snapshot:
-            raise _not_built("snapshot", "a snapshot", "a log that begins with its tables")
         if self.skip:
             raise _not_built("skip", "passing over a group", "--tables without those it concerns")
 

@@ -19,7 +19,7 @@ from binlane.columnar.unify import unify_schemas
 from binlane.errors import StoreError
 from binlane.land.net_changes import COUNT
 from binlane.land.places import file_name, staging_uri
-from binlane.land.table_files import write_file
+from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
@@ -255,6 +255,40 @@ class TableStore:
         missing = self.commit_merge(table, list(self._run(works)), applied)
         self._tidy(table)
         return missing
+
+    # Snapshots ------------------------------------------------------------------------------------
+
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+    ) -> None:
+        """Let a table have the rows of some files and no others; made if there is none.
+
+        Args:
+            table: Its name.
+            files: URIs elsewhere, which are moved to the table, also by a process that died.
+            key: Names of the key's columns.
+            schema: The source's columns, which the files have, and behind them what landing adds.
+            applied: Up to which `_seq` the table is complete then.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        whole = self.whole(schema)
+        now = self.snapshot(table) or self._create(table, whole)
+        add = self.adopt(table, files)
+        self._keys[table] = tuple(key)
+        change = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        self._commit(table, now, change)
+
+    def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
+        """Move files that lie elsewhere to a table, which does not know them yet."""
+        folder = self.uri(table)
+        return [move_file(file, folder) for file in files]
 
     # Statements -----------------------------------------------------------------------------------
 
