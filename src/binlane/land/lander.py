@@ -41,7 +41,7 @@ class Lander:
         definitions: What the log told of the tables so far.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - kinds of tables that may be kept or not
         self,
         journal: Journal,
         *,

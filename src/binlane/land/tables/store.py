@@ -163,11 +163,8 @@ class TableStore:
         wider = _in_front(now.schema, unify_schemas([*schemas, now.schema]))
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
-        fitting = [file for file in files if self._fits(file.schema, wider)]
-        others = [file for file in files if not self._fits(file.schema, wider)]
-        works = [self._rewriting(table, [LiveFile.of(each)], wider) for each in others]
-        fitting += [each for result in self._run(works) for each in result.add]
-        self._commit(table, now, Change(add=fitting, applied=applied))
+        add = self._fitted(table, files, wider)
+        self._commit(table, now, Change(add=add, applied=applied))
         self._tidy(table)
 
     def plan_merge(
@@ -265,8 +262,11 @@ class TableStore:
         key: Sequence[str],
         schema: pa.Schema,
         applied: int,
+        change: merge_work.Change | None = None,
     ) -> None:
         """Let a table have the rows of some files and no others; made if there is none.
+
+        Of a history table the versions that there are stay.
 
         Args:
             table: Its name.
@@ -274,21 +274,43 @@ class TableStore:
             key: Names of the key's columns.
             schema: The source's columns, which the files have, and behind them what landing adds.
             applied: Up to which `_seq` the table is complete then.
+            change: What makes rows of the table of theirs, if they are none.
 
         Raises:
             StoreError: If the table cannot be written.
         """
         whole = self.whole(schema)
         now = self.snapshot(table) or self._create(table, whole)
-        add = self.adopt(table, files)
+        add = self._fitted(table, self.adopt(table, files), whole, change)
         self._keys[table] = tuple(key)
-        change = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
-        self._commit(table, now, change)
+        if self._mode is Mode.HISTORY:  # what was before stays
+            self._commit(table, now, Change(add=add, applied=applied))
+            return
+        seeded = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        self._commit(table, now, seeded)
 
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
         """Move files that lie elsewhere to a table, which does not know them yet."""
         folder = self.uri(table)
-        return [move_file(file, folder) for file in files]
+        hidden = file_name(self._tables.format, "")[:1] == "_"
+        return [move_file(file, folder, "_" if hidden else "") for file in files]
+
+    def _fitted(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        schema: pa.Schema,
+        change: merge_work.Change | None = None,
+    ) -> list[DataFile]:
+        """Files in a table's directory, those written anew that do not have its columns."""
+        is_fit = [change is None and self._fits(file.schema, schema) for file in files]
+        works = [
+            self._rewriting(table, [LiveFile.of(file)], schema, change)
+            for file, fits in zip(files, is_fit, strict=True)
+            if not fits
+        ]
+        fitting = [file for file, fits in zip(files, is_fit, strict=True) if fits]
+        return fitting + [file for result in self._run(works) for file in result.add]
 
     # Statements -----------------------------------------------------------------------------------
 
@@ -327,8 +349,10 @@ class TableStore:
             return
         change = partial(ended, moment=moment)
         works = [self._rewriting(table, [file], now.schema, change) for file in self._holding(now)]
-        if works:
-            self.commit_merge(table, list(self._run(works)), None)
+        results = list(self._run(works))
+        assert not any(result.error for result in results), "moments fit"
+        if results:
+            self.commit_merge(table, results, None)
 
     def rewrite(
         self, table: TableName, change: merge_work.Change, applied: int | None = None
