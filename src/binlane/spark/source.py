@@ -24,9 +24,10 @@ from binlane.errors import BinlaneError
 from binlane.grouping.event_group import EventGroup
 from binlane.ranges.facts import PIECE_BYTES
 from binlane.ranges.files import read_groups_of
+from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.plan import Limits, Planner, PlanOptions
+from binlane.ranges.plan import Planner, PlanOptions
 from binlane.spark.change_batches import CHANGE_BATCHES, read_change_batches
 from binlane.spark.change_log import ChangeLog, change_log_schema
 from binlane.spark.options import Layout, SourceOptions
