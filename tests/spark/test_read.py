@@ -30,7 +30,7 @@ def changes(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("name", ["md1011_rotation", "md1011_format_row", "md1011_types_numeric"])
 def test_every_change_is_one_row(name: str, spark: SparkSession, fixture_logs: Path) -> None:
-    rows = read(spark, fixture_logs / name).collect()
+    rows = read(spark, fixture_logs / name, include="rows").collect()
     found = Counter((f"{row['_database']}.{row['_table']}", row["_op"]) for row in rows)
     expected = {
         (table, op): count
@@ -43,7 +43,7 @@ def test_every_change_is_one_row(name: str, spark: SparkSession, fixture_logs: P
 
 
 def test_images_are_json_with_names(spark: SparkSession, fixture_logs: Path) -> None:
-    frame = read(spark, fixture_logs / "md1011_metadata_full", tables="shop.m4")
+    frame = read(spark, fixture_logs / "md1011_metadata_full", tables="shop.m4", include="rows")
     rows = [(row["_op"], row["before"], row["after"]) for row in frame.collect()]
     old = {"we ird `name": 1, "имя": 2, "c" * 64: 3}
     new = {**old, "имя": 0}
@@ -62,8 +62,8 @@ def test_many_tasks_read_one_file_exactly_once(spark: SparkSession, fixture_logs
     assert changes(split) == changes(whole)
 
 
-def test_ddl_is_included_on_demand(spark: SparkSession, fixture_logs: Path) -> None:
-    frame = read(spark, fixture_logs / "md1011_metadata_full", include="rows,ddl")
+def test_ddl_is_in_the_change_log(spark: SparkSession, fixture_logs: Path) -> None:
+    frame = read(spark, fixture_logs / "md1011_metadata_full")
     found = [row["statement"] for row in frame.collect() if row["_op"] == "ddl"]
     assert len(found) == 6
     assert found[0] == "CREATE DATABASE `shop`"
@@ -75,7 +75,7 @@ def test_a_typed_table(spark: SparkSession, fixture_logs: Path) -> None:
     assert types["id"] == "bigint"
     assert (types["sn"], types["u8"], types["d"]) == ("smallint", "smallint", "decimal(10,2)")
     assert (types["vb"], types["e"], types["y"]) == ("binary", "string", "bigint")
-    rows = frame.where("id = 1").orderBy("_position", "_op").collect()
+    rows = frame.where("id = 1").orderBy("_pos", "_op").collect()
     assert [row["_op"] for row in rows] == ["insert", "update_after", "update_before"]
     assert (rows[0]["sn"], rows[0]["vu"], rows[0]["s"], rows[0]["b"]) == (-1, "😀", "x,z", 5)
     assert rows[1]["sn"] == 5
@@ -124,8 +124,8 @@ def test_a_binlog_of_a_store(spark: SparkSession, tmp_path: Path) -> None:
         add(binlog, real_groups("md1011_rotation"))
         assert len(binlog.files()) > 1
         path = f"{tmp_path / 'data'}#orders"
-        assert read(spark, path).count() == 61
-    assert read(spark, tmp_path / "data/binlogs/orders").count() == 61
+        assert read(spark, path, include="rows").count() == 61
+    assert read(spark, tmp_path / "data/binlogs/orders", include="rows").count() == 61
     with pytest.raises(PySparkException, match=r"a store of several binlogs(?s:.*)data#orders"):
         read(spark, tmp_path / "data").count()
     with pytest.raises(PySparkException, match="unknown binlog stock; the binlogs are: orders"):

@@ -19,7 +19,7 @@ from binlane.codec.charsets import BINARY, charset_of, text_decoder
 from binlane.codec.columns import Column, ValueDecoder, value_decoder
 from binlane.codec.numbers import decimal_length
 from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
-from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, arrow_type, converter
+from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, Converter, arrow_type, converter
 from binlane.errors import CodecError
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import PADDING, Bytes
@@ -40,7 +40,7 @@ _CACHED_VALUES_MAX: Final = 4096
 _SHORT_DIGITS_MAX: Final = 18
 _TIME_TEXT_MAX: Final = 20
 _ONE_BYTE_LENGTH_MAX: Final = 255
-_LISTED_MEMBERS_MAX: Final = 7
+LISTED_MEMBERS_MAX: Final = 7
 _TEXT_MEMBERS_MAX: Final = 1 << 16
 
 _INTEGER_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
@@ -345,18 +345,18 @@ def _enum(column: Column) -> Convert:
         return _by_value(column)
     members = column.members
     texts = range(1, 1 << (8 * width)) if members is None else members
-    return _members(column, ["", *map(str, texts)], "enum")
+    return members_of(column, ["", *map(str, texts)], "enum")
 
 
 def _set(column: Column) -> Convert:
     if column.has_schema or column.members is None or not 1 <= column.pack_length <= 8:
         return _by_value(column)
-    if len(column.members) <= _LISTED_MEMBERS_MAX:
-        return _members(column, _all_sets(column.members), "enum")
-    return _members(column, column.members, "set")
+    if len(column.members) <= LISTED_MEMBERS_MAX:
+        return members_of(column, all_sets(column.members), "enum")
+    return members_of(column, column.members, "set")
 
 
-def _all_sets(members: Sequence[str]) -> list[str]:
+def all_sets(members: Sequence[str]) -> list[str]:
     """The text of each value of a SET, which is then a number of one of them, as of an ENUM."""
     return [
         ",".join(member for place, member in enumerate(members) if value >> place & 1)
@@ -364,8 +364,15 @@ def _all_sets(members: Sequence[str]) -> list[str]:
     ]
 
 
-def _members(column: Column, members: Sequence[str], kind: str) -> Convert:
-    data_type, width = arrow_type(column), column.pack_length
+def members_of(column: Column, members: Sequence[str], kind: str) -> Convert:
+    """The text of each value.
+
+    Args:
+        column: An ENUM or SET; also any other where a value is the number of a text.
+        members: The texts, from that of 0 on; of kind `set` those of the bits.
+        kind: `enum` or `set`.
+    """
+    data_type, width = pa.string(), column.pack_length
     texts = [member.encode() for member in members]
     member_offsets = np.cumsum([0, *map(len, texts)]).astype(np.int32)
     member_bytes = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8).copy()
@@ -392,9 +399,18 @@ def _null(column: Column) -> Convert:
 
 
 def _by_value(column: Column) -> Convert:
-    """The reference decoder, once for each distinct value of a few thousand."""
-    data_type, length = arrow_type(column), value_bytes(column)
-    decode, finish = value_decoder(column), converter(arrow_type(column))
+    return by_value(column, arrow_type(column), converter(arrow_type(column)))
+
+
+def by_value(column: Column, data_type: pa.DataType, finish: Converter | None) -> Convert:
+    """The reference decoder, once for each distinct value of a few thousand.
+
+    Args:
+        column: The column.
+        data_type: Of the array.
+        finish: What turns decoded values into those of the array; None if nothing does.
+    """
+    length, decode = value_bytes(column), value_decoder(column)
     cached: dict[bytes, object] = {}
 
     def convert(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001

@@ -6,24 +6,32 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from binlane.columnar.selection import Selection
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.kernels import layout
-from binlane.ranges.facts import FileFacts
+from binlane.ranges.facts import FileFacts, Piece
 from binlane.ranges.files import LogFile, open_range, read_groups_of
 from binlane.ranges.history import LogHistory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.row_counts import row_changes
-from binlane.ranges.wanted import is_wanted
 from binlane.scope.scope import Scope
 from binlane.sql.catalog import SchemaCatalog
 
 RANGE_BYTES_DEFAULT: Final = 48 << 20
 RANGE_BYTES_MIN: Final = 4 << 20
+
+
+class Wish(Protocol):
+    """What a reader wants of a log, as far as facts can tell."""
+
+    def wants_file(self, name: str) -> bool:
+        """Whether a file may hold anything wanted, by its base name alone."""
+
+    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+        """Whether what stands between two cut points of a file may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +41,12 @@ class Cuts:
     Attributes:
         size_bytes: Of a range at most, about.
         cores: There are at least so many ranges, if each has 4 MiB then.
-        selection: What is wanted; pieces that hold nothing of it are left out. All if None.
-        has_statements: Whether statements and INCIDENTs are wanted too.
+        wish: What is to be read; pieces that hold nothing of it are left out. All if None.
     """
 
     size_bytes: int = RANGE_BYTES_DEFAULT
     cores: int = 1
-    selection: Selection | None = None
-    has_statements: bool = True
+    wish: Wish | None = None
 
 
 class Span(NamedTuple):
@@ -103,14 +109,14 @@ class Cutter:
 
     def _runs(self, span: Span, cuts: Cuts) -> Iterator[_Run]:
         file, low, high = span
+        if cuts.wish is not None and not cuts.wish.wants_file(file.name):
+            return
         facts = self._facts.of(file, since=low, until=high)
         # Whoever reads up to there raises what is wrong.
         is_faulty = facts.end < high and bool(facts.fault or facts.is_cut)
         start, bounds = low, list[int]()
         for piece, begin, stop in facts.cuts(low, high):
-            is_read = cuts.selection is None or is_wanted(
-                piece, facts, file, cuts.selection, has_statements=cuts.has_statements
-            )
+            is_read = cuts.wish is None or cuts.wish.wants_piece(file.name, facts, piece)
             if is_read and piece.groups:
                 start = start if bounds else begin
                 bounds.append(stop)
@@ -132,7 +138,7 @@ class Cutter:
             found = bisect_right(run.bounds, want)
             stop = last if number == count else run.bounds[max(found - 1, 0)]
             if stop > start:
-                yield self._bare(run.file, run.facts, start, stop)
+                yield self.bare(run.file, run.facts, start, stop)
                 start = stop
 
     def _with_history(self, piece: LogRange, run: _Run, files: Sequence[LogFile]) -> LogRange:
@@ -170,7 +176,7 @@ class Cutter:
             seen.add(place.xid)
             if not place.is_prepare and place.xid in history.prepared:
                 file, its_facts, group = history.prepared[place.xid]
-                yield self._bare(file, its_facts, group.start, group.stop)
+                yield self.bare(file, its_facts, group.start, group.stop)
 
     def advance(self, span: Span, limits: Limits) -> tuple[FileFacts, int, Limits]:
         """How far limits reach in a part of a file, and what is left of them."""
@@ -186,7 +192,7 @@ class Cutter:
             at, groups = self._after_groups(file, facts, low, at, groups)
         rows = limits.rows
         if rows is not None:
-            at, rows = self._after_rows(self._bare(file, facts, low, at), facts, rows, limits.scope)
+            at, rows = self._after_rows(self.bare(file, facts, low, at), facts, rows, limits.scope)
         size_bytes = None if limits.size_bytes is None else limits.size_bytes - (at - low)
         return facts, at, replace(limits, size_bytes=size_bytes, groups=groups, rows=rows)
 
@@ -237,7 +243,7 @@ class Cutter:
 
     def _group_ends(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> Iterator[int]:
         """Where the groups of a piece end."""
-        with closing(open_range(self._bare(file, facts, start, stop))) as source:
+        with closing(open_range(self.bare(file, facts, start, stop))) as source:
             items = raw_groups(
                 source, file=file.uri, name=file.name, position=start, format_=facts.format
             )
@@ -251,7 +257,8 @@ class Cutter:
                 elif not item.is_control and item.is_complete:
                     yield item.next_position
 
-    def _bare(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> LogRange:
+    def bare(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> LogRange:
+        """A range without what the log tells before it."""
         return LogRange(
             uri=file.uri,
             name=file.name,

@@ -52,13 +52,13 @@ class LoggedQuery:
 
     Attributes:
         event: Its QUERY event, with its position.
-        start: Where its event group begins.
+        group: Where its event group begins.
         stop: Where that ends.
         gtid: Of the group as text; empty if it has none.
     """
 
     event: Event
-    start: int
+    group: int
     stop: int
     gtid: str
 

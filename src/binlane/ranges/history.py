@@ -67,7 +67,7 @@ class LogHistory:
             self._at = _Cursor()
         for each in files:
             if self._at.number <= each.number <= file.number:
-                until = position if each is file else None
+                until = position if each.number == file.number else None
                 facts = self._facts.of(each, until=until)
                 start = self._at.position if each.number == self._at.number else 0
                 stop = facts.end if until is None else until

@@ -19,7 +19,7 @@ from binlane.ranges.facts import (
     XaPlace,
     no_gtids,
 )
-from binlane.ranges.statements import is_about_rows_only
+from binlane.sql.first_words import is_about_rows_only
 
 
 @dataclass(slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class Notes:
                 and not is_about_rows_only(event.body.query)
             ):
                 self._queries.append(
-                    LoggedQuery(event=event, start=group.start, stop=group.stop, gtid=group.gtid)
+                    LoggedQuery(event=event, group=group.start, stop=group.stop, gtid=group.gtid)
                 )
 
     def facts(self, *, check: bytes, is_cut: bool, fault: str) -> FileFacts:

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
-from binlane.columnar.selection import Selection
 from binlane.errors import TruncatedError
-from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, file_end
+from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.placed_statements import PlacedStatement, placed_statement
 from binlane.ranges.places import check_gaps, check_place
 from binlane.ranges.sources import Sources, log_name
 from binlane.ranges.storage import bytes_before
@@ -129,8 +127,7 @@ class Planner:
         *,
         size_bytes: int = RANGE_BYTES_DEFAULT,
         cores: int = 1,
-        selection: Selection | None = None,
-        has_statements: bool = True,
+        wish: Wish | None = None,
     ) -> list[LogRange]:
         """What lies between two places, in ranges that one task each reads.
 
@@ -141,9 +138,7 @@ class Planner:
             end: Up to where.
             size_bytes: Of a range at most, about.
             cores: There are at least so many ranges, if each has 4 MiB then.
-            selection: What is wanted; pieces of the log that hold nothing of it are left out. All
-                if None.
-            has_statements: Whether statements and INCIDENTs are wanted too.
+            wish: What of it is to be read; all if None.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
@@ -151,12 +146,7 @@ class Planner:
         spans = list(self._spans(start, end))
         return self._cutter.ranges(
             spans,
-            Cuts(
-                size_bytes=size_bytes,
-                cores=cores,
-                selection=selection,
-                has_statements=has_statements,
-            ),
+            Cuts(size_bytes=size_bytes, cores=cores, wish=wish),
             files=self._sources.one_log(),
         )
 
@@ -165,53 +155,49 @@ class Planner:
         *,
         size_bytes: int = RANGE_BYTES_DEFAULT,
         cores: int = 1,
-        selection: Selection | None = None,
-        has_statements: bool = True,
+        wish: Wish | None = None,
     ) -> list[LogRange]:
         """All that there is, as `ranges` gives it; the files need not be those of one log.
 
         Args:
             size_bytes: Of a range at most, about.
             cores: There are at least so many ranges, if each has 4 MiB then.
-            selection: What is wanted; pieces of the log that hold nothing of it are left out. All
-                if None.
-            has_statements: Whether statements and INCIDENTs are wanted too.
+            wish: What of it is to be read; all if None.
 
         Raises:
             ConfigError: If a source names no log.
             StoreError: If a file cannot be read.
             CodecError: If a file does not begin as a binlog file.
         """
-        files = self._sources.files()
+        files = [
+            file for file in self._sources.files() if wish is None or wish.wants_file(file.name)
+        ]
         return [
             piece
             for log in _logs(files)
             for piece in self._cutter.ranges(
                 [Span(file, len(MAGIC), self._end_of(file)) for file in log],
-                Cuts(
-                    size_bytes=size_bytes,
-                    cores=cores,
-                    selection=selection,
-                    has_statements=has_statements,
-                ),
+                Cuts(size_bytes=size_bytes, cores=cores, wish=wish),
                 files=log,
             )
         ]
 
-    def statements(self, start: Offset, end: Offset) -> Iterator[PlacedStatement]:
-        """The statements between two places that may change tables, in log order.
+    def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
+        """What is known of the log between two places, file by file.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
         """
         for file, low, high in self._spans(start, end):
-            facts = self._facts.of(file, since=low, until=high, begin=start.gtids)
-            for query in facts.queries:
-                if low <= query.event.position < high:
-                    yield placed_statement(query, file.name)
+            facts = self._facts.of(file, since=low, until=high)
+            yield facts, self._cutter.bare(file, facts, low, high)
 
-    def offset(self, file: str, position: int) -> Offset:
-        """A place of which file and position are known: the beginning or the end of an event group.
+    def offset_at(self, file: str, position: int) -> Offset:
+        """The offset of a place where an event group begins or ends.
+
+        Args:
+            file: Base name of a file that the log has.
+            position: In it.
 
         Raises:
             StoreError: If the log does not hold the file, or less of it.

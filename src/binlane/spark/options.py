@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
@@ -18,19 +20,36 @@ from binlane.scope.directives import filter_scope
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
 from binlane.scope.statements import CreateBinlog
+from binlane.spark.change_columns import CHANGE_COLUMNS, OPS
 
-PARTITION_BYTES_DEFAULT: Final = 128 << 20
+PARTITION_BYTES_DEFAULT: Final = 48 << 20
+_COLUMN: Final = re.compile(r"`(?:[^`]|``)+`|[^`,\s][^`,]*")
 
 
 class Layout(Enum):
     """What the rows of the data frame are."""
 
     CHANGES = "changes"
-    """One row a row change, images as JSON."""
+    """One row a row change of any table, images as JSON; and one a DDL statement."""
     TABLE = "table"
-    """One row a row image of one table, with its columns and types."""
-    BATCHES = "batches"
-    """One row a batch of row images (an Arrow stream) or a statement: for landing engines."""
+    """The row changes of one table, with its columns and types."""
+    EVENTS = "events"
+    """One row an event."""
+
+
+class Shape(Enum):
+    """What the rows of one table's changes look like."""
+
+    IMAGES = "images"
+    """One row a row image: an update gives two."""
+    CHANGES = "changes"
+    """One row a change, its images as the structs `before` and `after`."""
+    CDF = "cdf"
+    """One row an image, with the names of Delta's change data feed."""
+    DEBEZIUM = "debezium"
+    """One row a change, `before` and `after`, with the names of Debezium's fields."""
+    DEBEZIUM_FLAT = "debezium-flat"
+    """One row a change: the row behind it, of a delete the one before it."""
 
 
 class Include(Enum):
@@ -38,6 +57,21 @@ class Include(Enum):
 
     ROWS = "rows"
     DDL = "ddl"
+
+
+class SchemaChange(Enum):
+    """What a stream of one table does where the table's columns no longer fit its own."""
+
+    FAIL = "fail"
+    """It ends with an error in front of the statement; started anew it has the new columns."""
+    EVOLVE = "evolve"
+    """It ends so too, by an error of its own class, for a caller that starts it again."""
+    IGNORE = "ignore"
+    """It goes on with the columns that it has."""
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,23 +82,42 @@ class SourceOptions:
         paths: Files, directories, or `DATA#name` for a binlog of a store.
         layout: What the rows of the data frame are.
         table: The one table of the layout `table`.
+        shape: What the rows of the layout `table` look like.
         include: What the layout `changes` holds.
         selection: Which tables and groups.
+        columns: Names of the table's own columns to keep, all if None.
+        change_columns: Which of the columns that binlane adds, by their names without a prefix;
+            all if None.
+        prefix: What the names of those begin with.
+        ops: Kinds of rows to keep, as `_op` has them; all if None.
+        schema_change: What a stream does where its columns no longer fit.
         rows_per_batch: Rows of the Arrow batches that workers hand over.
         max_partition_bytes: Bytes of log that one task reads, about.
         max_rows_per_trigger: Row changes of a micro-batch, about: event groups stay whole.
         max_bytes_per_trigger: Bytes of log of a micro-batch, likewise.
+        max_groups_per_trigger: Event groups of a micro-batch.
+        min_partitions: Tasks that what is read is cut into at least, unless it is small.
+        keys: Path of a key file, for encrypted files.
     """
 
     paths: tuple[str, ...]
     layout: Layout = Layout.CHANGES
     table: TableName | None = None
-    include: frozenset[Include] = frozenset({Include.ROWS})
+    shape: Shape = Shape.IMAGES
+    include: frozenset[Include] = frozenset(Include)
     selection: Selection = field(default_factory=Selection)
+    columns: frozenset[str] | None = None
+    change_columns: frozenset[str] | None = None
+    prefix: str = "_"
+    ops: frozenset[str] | None = None
+    schema_change: SchemaChange = SchemaChange.FAIL
     rows_per_batch: int = ROWS_MAX_DEFAULT
     max_partition_bytes: int = PARTITION_BYTES_DEFAULT
     max_rows_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
+    max_groups_per_trigger: int | None = None
+    min_partitions: int = field(default_factory=_cores)
+    keys: str | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -112,6 +165,14 @@ class SourceOptions:
             values["layout"] = Layout.TABLE
         elif values.get("layout") is Layout.TABLE:
             raise ConfigError("the layout table needs the table's name", key="table")
+        else:
+            for name in ("shape", "columns"):
+                if name in values:
+                    raise ConfigError(
+                        f"{name} is of one table's changes",
+                        key=name,
+                        hint='name it: .option("table", "shop.orders")',
+                    )
         bounds = {name: values.pop(name, None) for name in ("start", "stop")}
         return cls(paths=tuple(paths), selection=Selection(scope=scope, **bounds), **values)
 
@@ -125,6 +186,10 @@ class _Option:
 
 def _read_path(text: str, _name: str) -> tuple[str, ...]:
     return (text,)
+
+
+def _read_text(text: str, _name: str) -> str:
+    return text
 
 
 def _read_paths(text: str, name: str) -> tuple[str, ...]:
@@ -144,25 +209,71 @@ def _read_count(text: str, name: str) -> int:
     return int(text)
 
 
-def _read_layout(text: str, name: str) -> Layout:
-    try:
-        return Layout(text.lower())
-    except ValueError:
-        known = ", ".join(layout.value for layout in Layout)
-        raise ConfigError(
-            f"there is no layout {text}", key=name, hint=f"there are: {known}"
-        ) from None
+Word = TypeVar("Word", bound=Enum)
+
+
+def _word_of(known: type[Word]) -> Callable[[str, str], Word]:
+    def read(text: str, name: str) -> Word:
+        try:
+            return known(text.strip().lower())
+        except ValueError:
+            words = ", ".join(word.value for word in known)
+            raise ConfigError(
+                f"there is no {name} {text}", key=name, hint=f"there are: {words}"
+            ) from None
+
+    return read
 
 
 def _read_include(text: str, name: str) -> frozenset[Include]:
     known = {include.value: include for include in Include}
-    words = [word.strip().lower() for word in text.split(",")]
+    words = _read_words(text, name)
     for word in words:
         if word not in known:
             raise ConfigError(
-                f"{word!r} cannot be included", key=name, hint="write rows or rows,ddl"
+                f"{word!r} cannot be included", key=name, hint="write rows, ddl or rows,ddl"
             )
     return frozenset(known[word] for word in words)
+
+
+def _read_words(text: str, _name: str) -> frozenset[str]:
+    return frozenset(word.strip().lower() for word in text.split(",") if word.strip())
+
+
+def _read_columns(text: str, name: str) -> frozenset[str]:
+    """Names as the table has them, which may hold anything: backticks around those with commas."""
+    found = _COLUMN.findall(text)
+    if not found:
+        raise ConfigError(f"{text!r} names no column", key=name)
+    return frozenset(
+        column[1:-1].replace("``", "`") if column.startswith("`") else column.strip()
+        for column in found
+    )
+
+
+def _read_change_columns(text: str, name: str) -> frozenset[str]:
+    found = frozenset(word.removeprefix("_") for word in _read_words(text, name))
+    for column in found - CHANGE_COLUMNS.keys():
+        known = ", ".join(f"_{known}" for known in CHANGE_COLUMNS)
+        raise ConfigError(
+            f"there is no change column _{column}", key=name, hint=f"there are: {known}"
+        )
+    return found
+
+
+def _read_ops(text: str, name: str) -> frozenset[str]:
+    found = _read_words(text, name)
+    for op in found - OPS.keys():
+        raise ConfigError(
+            f"there is no operation {op}", key=name, hint=f"there are: {', '.join(OPS)}"
+        )
+    return frozenset(op for word in found for op in OPS[word])
+
+
+def _read_prefix(text: str, name: str) -> str:
+    if not text:
+        raise ConfigError("a prefix has at least one character", key=name)
+    return text
 
 
 def _read_table(text: str, name: str) -> TableName:
@@ -199,16 +310,25 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("path", "path", _read_path),
             _Option("paths", "paths", _read_paths),
             _Option("server", "server", _read_path),
-            _Option("layout", "layout", _read_layout),
+            _Option("keys", "keys", _read_text),
+            _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
             _Option("tables", "scope", read_scope),
+            _Option("columns", "columns", _read_columns),
+            _Option("changeColumns", "change_columns", _read_change_columns),
+            _Option("prefix", "prefix", _read_prefix),
+            _Option("shape", "shape", _word_of(Shape)),
             _Option("include", "include", _read_include),
+            _Option("ops", "ops", _read_ops),
             _Option("start", "start", _read_bound),
             _Option("stop", "stop", _read_bound),
             _Option("rowsPerBatch", "rows_per_batch", _read_count),
             _Option("maxPartitionBytes", "max_partition_bytes", _read_count),
+            _Option("minPartitions", "min_partitions", _read_count),
             _Option("maxRowsPerTrigger", "max_rows_per_trigger", _read_count),
             _Option("maxBytesPerTrigger", "max_bytes_per_trigger", _read_count),
+            _Option("maxGroupsPerTrigger", "max_groups_per_trigger", _read_count),
+            _Option("schemaChange", "schema_change", _word_of(SchemaChange)),
         )
     }
 )

@@ -1,26 +1,50 @@
-"""The layout `table`: the row images of one table, with its columns and types."""
+"""The layout `table`: the changes of one table, with its columns and types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
-from binlane.columnar.batches import ChangeBatcher
-from binlane.columnar.table_schema import CHANGE_COLUMNS, table_schema
-from binlane.columnar.unify import conform, unify_schemas
+from binlane.columnar.table_schema import table_schema
+from binlane.columnar.unify import cast_exactly, unify_schemas
 from binlane.errors import ConfigError
-from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
+from binlane.ranges.items import Want
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.plan import Planner
+from binlane.ranges.read import read_range
+from binlane.spark.change_columns import range_columns
+from binlane.spark.images import WholeChanges, chosen_images
 from binlane.spark.options import SourceOptions
+from binlane.spark.shapes import rendering
 
 
 def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
-    """The columns of the option's table over the whole log: all that it ever had.
+    """The columns of a data frame over the whole log: all that the table ever had.
 
     Raises:
-        ConfigError: If the log has no such table.
+        ConfigError: If the log has no such table, or its columns clash with those that are added.
+        CodecError: If a file is damaged.
+    """
+    schema = rendering(options).schema(own_schema(options, planner))
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise ConfigError(
+                f"the table has a column {name}, which is the name of one that is added",
+                key="prefix",
+                hint='name those otherwise, .option("prefix", "log_"), or choose the table\'s '
+                'columns without it, .option("columns", "id, …")',
+            )
+    return schema
+
+
+def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
+    """The table's columns.
+
+    Raises:
+        ConfigError: If the log has no such table, or the table no such column.
         CodecError: If a file is damaged.
     """
     table = options.table
@@ -31,41 +55,82 @@ def typed_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
         name = TableName(table_map.database, table_map.table)
         seen.add(name.plain)
         if name == table:
-            found.append(table_schema(table_map, flavor=flavor).arrow)
+            made = table_schema(table_map, flavor=flavor, wanted=options.columns, change_names=())
+            found.append(made.arrow)
     if not found:
         raise ConfigError(
             f"the log has no rows of {table.plain}",
             key="table",
             hint=f"it has rows of: {', '.join(sorted(seen)) or 'no table'}",
         )
-    return unify_schemas(found).remove_metadata()
+    own = unify_schemas(found)
+    for column in sorted((options.columns or frozenset()) - set(own.names)):
+        raise ConfigError(
+            f"{table.plain} has no column {column}",
+            key="columns",
+            hint=f"it has: {', '.join(own.names)}" if own.names else "",
+        )
+    return own
 
 
-class TypedTable:
-    """Renders event groups in the layout `table`.
+def read_typed(
+    piece: LogRange, options: SourceOptions, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The changes of one range.
 
     Args:
+        piece: The range.
         options: With the table.
         schema: Of every batch; columns that a batch's table lacks become NULL.
+
+    Raises:
+        CodecError: With file and position, if a row cannot be decoded.
+        pa.ArrowInvalid: If a value does not fit the schema.
     """
+    shape = rendering(options)
+    own = shape.own(schema)
+    needs = shape.needs(schema) | ({"_op"} if options.ops is not None else frozenset())
+    change_columns = range_columns(needs)
+    want = Want(
+        selection=options.selection,
+        columns=frozenset(field.name for field in own),
+        change_columns=change_columns,
+        rows_max=options.rows_per_batch,
+    )
+    whole = WholeChanges()
+    for item in read_range(piece, want):
+        if not isinstance(item, pa.RecordBatch):
+            continue
+        for batch in whole.take(item) if shape.has_whole_changes else (item,):
+            images = _conformed(chosen_images(batch, options.ops), own, change_columns)
+            if images.num_rows:
+                arrays = shape.arrays(images, own)
+                count = len(next(iter(arrays.values())))
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        arrays[field.name] if field.name in arrays else pa.nulls(count, field.type)
+                        for field in schema
+                    ],
+                    schema=schema,
+                )
 
-    def __init__(self, options: SourceOptions, schema: pa.Schema) -> None:
-        own = set(schema.names) - set(CHANGE_COLUMNS.names)
-        self._schema = schema
-        self._batcher = ChangeBatcher(
-            selection=options.selection, columns=own, rows_max=options.rows_per_batch
+
+def _conformed(
+    batch: pa.RecordBatch, own: list[pa.Field[Any]], change_columns: tuple[str, ...]
+) -> pa.RecordBatch:
+    """A batch with the change columns that are asked for, then exactly the table's columns.
+
+    Raises:
+        pa.ArrowInvalid: If a value does not fit its type.
+    """
+    count = len(change_columns)
+    there = {field.name: index for index, field in enumerate(batch.schema) if index >= count}
+    arrays = batch.columns[:count]
+    for field in own:
+        index = there.get(field.name)
+        arrays.append(
+            pa.nulls(batch.num_rows, field.type)
+            if index is None
+            else cast_exactly(batch.column(index), field.type)
         )
-
-    def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
-        """Take the next group; give the batches that it fills.
-
-        Raises:
-            CodecError: With file and position, if a row cannot be decoded.
-        """
-        for batch in self._batcher.feed(group):
-            yield conform(batch, self._schema)
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """The rows that no batch has held yet."""
-        for batch in self._batcher.finish():
-            yield conform(batch, self._schema)
+    return pa.RecordBatch.from_arrays(arrays, [*change_columns, *(field.name for field in own)])

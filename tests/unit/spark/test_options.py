@@ -11,7 +11,7 @@ def test_defaults() -> None:
     options = SourceOptions.parse({"path": "data#orders"})
     assert options.paths == ("data#orders",)
     assert options.layout is Layout.CHANGES
-    assert options.include == {Include.ROWS}
+    assert options.include == {Include.ROWS, Include.DDL}
     assert options.selection.scope.is_unscoped
     assert options.max_bytes_per_trigger is None
 

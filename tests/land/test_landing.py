@@ -1,0 +1,159 @@
+"""`land` in a real session, and against a real server's SELECT."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binlane.errors import CodecError, ConfigError
+from binlane.land.landing import land
+from binlane.land.settings import LandingSettings
+from binlane.land.work import Mode
+from tests.fixture_sets import fixture_set
+from tests.landed import current_rows, delta_rows, final_rows
+from tests.servers import ServerFactory, execute
+
+CREATE_ORDERS = """CREATE TABLE shop.orders (
+    id INT UNSIGNED PRIMARY KEY AUTO_INCREMENT,
+    customer INT,
+    state ENUM('new', 'paid') DEFAULT 'new',
+    total DECIMAL(10,2),
+    at DATETIME(3)
+)"""
+FILL_ORDERS = """INSERT INTO shop.orders (customer, total, at)
+SELECT seq, seq * 1.25, '2026-01-01 00:00:00.125' + INTERVAL seq HOUR FROM shop.seq_1_to_60"""
+STAGES = (
+    (
+        "CREATE DATABASE shop",
+        CREATE_ORDERS,
+        "CREATE TABLE shop.items (order_id INT, n TINYINT, what TEXT, PRIMARY KEY (n, order_id))",
+        "CREATE TABLE shop.visits (page VARCHAR(20), at TIMESTAMP NULL)",
+        FILL_ORDERS,
+        "INSERT INTO shop.items SELECT seq, seq % 3, CONCAT('thing ', seq) FROM shop.seq_1_to_60",
+        "INSERT INTO shop.visits SELECT CONCAT('/', seq % 5), '2026-01-01' FROM shop.seq_1_to_60",
+    ),
+    (
+        "UPDATE shop.orders SET state = 'paid' WHERE id % 3 = 0",
+        "UPDATE shop.orders SET id = id + 1000 WHERE id % 10 = 0",
+        "DELETE FROM shop.items WHERE order_id % 4 = 0",
+        "ALTER TABLE shop.orders ADD COLUMN note VARCHAR(40) NOT NULL DEFAULT 'none' AFTER customer",
+        "INSERT INTO shop.orders (customer, note, total) VALUES (7, 'mine', NULL)",
+        "DELETE FROM shop.visits WHERE page = '/3' LIMIT 7",
+        "UPDATE shop.visits SET page = '/home' WHERE page = '/0'",
+    ),
+    (
+        "RENAME TABLE shop.items TO shop.lines",
+        "INSERT INTO shop.lines VALUES (5000, 1, 'behind the rename')",
+        "ALTER TABLE shop.orders DROP COLUMN customer, CHANGE total amount DECIMAL(12,2)",
+        "UPDATE shop.orders SET amount = amount + 1 WHERE id < 20",
+        "CREATE TABLE shop.gone (a INT PRIMARY KEY)",
+        "INSERT INTO shop.gone VALUES (1)",
+        "DROP TABLE shop.gone",
+        "CREATE TABLE shop.emptied (a INT PRIMARY KEY)",
+        "INSERT INTO shop.emptied VALUES (1), (2)",
+        "TRUNCATE TABLE shop.emptied",
+    ),
+)
+
+
+@pytest.fixture
+def fixture_logs(tmp_path: Path) -> Path:
+    """Directories with the binlog files of some fixtures, by name."""
+    folder = tmp_path / "logs"
+    for name in ("md1011_metadata_full", "md118_txn"):
+        (folder / name).mkdir(parents=True)
+        for file, data in fixture_set(name).binlogs:
+            (folder / name / file).write_bytes(data)
+    return folder
+
+
+def test_tables_follow_a_server_through_restarts(servers: ServerFactory, tmp_path: Path) -> None:
+    server = servers.start("source")
+    log, lake = tmp_path / "log", tmp_path / "lake"
+    log.mkdir()
+    batches = 0
+    for statements in STAGES:
+        execute(server, *statements)
+        execute(server, "FLUSH BINARY LOGS")
+        for path in server.data_directory.glob("binlog.0*"):
+            shutil.copy(path, log)
+        report = land(str(log), str(lake), LandingSettings(batch_bytes=4000))
+        batches += report.batches
+        tables = [name for name, table in report.tables.items() if table.is_current]
+        shown = execute(server, "SHOW TABLES FROM shop")
+        assert sorted(tables) == sorted(f"shop.{name}" for (name,) in shown)
+        for name in tables:
+            table = name.removeprefix("shop.")
+            columns = [name for name, *_ in execute(server, f"SHOW COLUMNS FROM shop.{table}")]
+            expected = execute(server, "SET time_zone = '+00:00'", f"SELECT * FROM shop.{table}")
+            assert selected(lake / "current/shop" / table, columns) == Counter(expected), name
+    assert batches > len(STAGES)
+    again = land(str(log), str(lake))
+    assert (again.batches, again.rows, again.last_gtid) == (0, 0, None)
+
+
+def selected(path: Path, columns: list[str]) -> Counter[tuple[Any, ...]]:
+    """A current table as PyMySQL gives a SELECT: times without a zone."""
+    return Counter(
+        tuple(
+            value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value
+            for value in (row[name] for name in columns)
+        )
+        for row in delta_rows(path).to_pylist()
+    )
+
+
+def test_a_real_log_with_all_types(fixture_logs: Path, tmp_path: Path) -> None:
+    report = land(str(fixture_logs / "md1011_metadata_full"), str(tmp_path / "lake"))
+    fixture = fixture_set("md1011_metadata_full")
+    assert report.last_gtid == fixture.meta["gtid"]["gtid_binlog_pos"]
+    assert report.rows == 17
+    for name in fixture.final_tables():
+        path = tmp_path / "lake/current" / name.replace(".", "/")
+        assert current_rows(path) == final_rows(fixture.final(name), path), name
+
+
+def test_modes_and_tables(fixture_logs: Path, tmp_path: Path) -> None:
+    lists = "LOG(shop.m1, shop.m2), IGNORE(shop.m2)"
+    settings = LandingSettings(modes=frozenset({Mode.CHANGES}), tables=lists)
+    report = land(str(fixture_logs / "md1011_metadata_full"), str(tmp_path / "lake"), settings)
+    assert list(report.tables) == ["shop.m1"]
+    assert [
+        path.name for path in (tmp_path / "lake").iterdir() if not path.name.startswith("_")
+    ] == ["changes"]
+
+
+def test_a_damaged_log_says_where(tmp_path: Path) -> None:
+    log = tmp_path / "binlog.000001"
+    log.write_bytes(fixture_set("corrupt_mariadb1011").files["flip_body.bin"])
+    with pytest.raises(CodecError, match=rf"checksum is .* \({log}:\d+\)") as caught:
+        land(str(log), str(tmp_path / "lake"))
+    assert caught.value.hint
+
+
+def test_another_checkpoint_is_refused(fixture_logs: Path, tmp_path: Path) -> None:
+    log = str(fixture_logs / "md118_txn")
+    land(log, str(tmp_path / "lake"))
+    with pytest.raises(ConfigError, match="do not belong together"):
+        land(log, str(tmp_path / "lake"), LandingSettings(checkpoint=str(tmp_path / "other")))
+
+
+def test_the_command(fixture_logs: Path, tmp_path: Path) -> None:
+    log, lake = str(fixture_logs / "md118_txn"), str(tmp_path / "lake")
+    done = subprocess.run(
+        [sys.executable, "-m", "binlane", "land", log, "--into", lake],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("138 row images, 1 batches, ")
+    assert "up to GTID 0-1-15\n  shop.a: 12 row images; current\n" in done.stdout
+    assert (tmp_path / "lake/current/shop/b/_delta_log").is_dir()
