@@ -15,6 +15,7 @@ from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.journal import Journal
 from binlane.land.progress import Progress, TableReport
+from binlane.land.snapshot.splicing import Snapshots
 from binlane.land.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.land.table_changes import steps, steps_of_trouble
 from binlane.land.work import RangeItem, RangeResult, Rows, sequence
@@ -32,6 +33,7 @@ class Lander:
         changes: The change tables, None to keep none.
         scope: The tables to land.
         progress: Takes what is done.
+        snapshots: Of tables whose rows are taken from the server.
 
     Attributes:
         definitions: What the log told of the tables so far.
@@ -45,11 +47,13 @@ class Lander:
         changes: ChangeTables | None,
         scope: Scope,
         progress: Progress | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
         self._changes = changes
         self._scope = scope
+        self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
@@ -98,6 +102,8 @@ class Lander:
             self.progress.given_up = self._current.given_up_now()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
+        if self._snapshots is not None:
+            self._snapshots.report(self.progress)
         return self.progress
 
     def _do(self, seq: int, found: Sequence[Step]) -> None:
@@ -124,6 +130,8 @@ class Lander:
             state.doing, state.step = seq, number
             self._journal.save()
             current.do(step, seq)
+            if self._snapshots is not None:
+                self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
         self._journal.save()
 

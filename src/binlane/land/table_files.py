@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -198,6 +198,32 @@ def write_file(
         schema=plain_schema(rows.schema),
         stats=statistics(rows, known),
     )
+
+
+def move_file(file: DataFile, folder: str) -> DataFile:
+    """Move a file to a folder, by its URI; one that is there already stays.
+
+    Raises:
+        StoreError: If it can be neither moved nor found there.
+    """
+    name = file.path.rpartition("/")[2]
+    filesystem, source = resolve(file.path)
+    _, path = resolve(folder)
+    target = f"{path}/{name}"
+    try:
+        if filesystem.get_file_info(target).type is fs.FileType.NotFound:
+            _make_folder(filesystem, path)
+            if isinstance(filesystem, fs.LocalFileSystem):
+                filesystem.move(source, target)
+            else:
+                filesystem.copy_file(source, target)
+    except OSError as error:
+        raise StoreError(
+            f"cannot be moved to {folder}: {error}",
+            path=file.path,
+            hint="check who may write there, and its room",
+        ) from error
+    return replace(file, path=name)
 
 
 def _make_folder(filesystem: fs.FileSystem, path: str) -> None:
