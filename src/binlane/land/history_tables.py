@@ -32,7 +32,7 @@ from binlane.land.steps import (
 )
 from binlane.land.tables.store import TableStore
 from binlane.land.tables.versions import MOMENT
-from binlane.land.work import Rows
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 
 _NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
@@ -120,6 +120,37 @@ class HistoryTables:
         why_not = self._tables.rewrite(table, change, seq)
         if why_not:
             self._end(table, seconds, why_not)
+
+    def seed(
+        self,
+        table: TableName,
+        runs: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+        seconds: int,
+    ) -> None:
+        """Let the versions of a table end, and others begin; done again, nothing happens.
+
+        Args:
+            table: Also one whose history was not gone on with.
+            runs: Staged, of versions.
+            key: Names of the key's columns; nothing happens if it has none.
+            schema: The source's columns.
+            applied: Up to which `_seq` the log is in them.
+            seconds: When they were found, since 1970.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if not key or self._tables.applied(table) >= applied:
+            return
+        self._end(table, seconds, "")
+        why_not = self._widened(table, schema) if self._tables.exists(table) else ""
+        if why_not:
+            self._end(table, seconds, why_not)
+        elif runs:
+            self._tables.merge(table, runs, key, schema, applied)
 
     def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
         """Apply versions, which are not applied already, in log order.

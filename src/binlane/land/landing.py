@@ -178,12 +178,15 @@ class Landing:
         current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
         changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        self._snapshots = Snapshots(self._records, into, current=current, changes=changes)
+        history = HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None
+        self._snapshots = Snapshots(
+            self._records, into, current=current, changes=changes, history=history
+        )
         return Lander(
             journal,
             current=current,
             changes=changes,
-            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
+            history=history,
             scope=scope,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -271,19 +274,22 @@ class Landing:
                 ServerUrl.parse(settings.snapshot, key="snapshot"),
                 settings.password,
                 records=self._records,
-                target=SnapshotTarget(
-                    into=self._into, format=settings.format, modes=settings.modes
-                ),
+                target=SnapshotTarget(into=self._into, modes=settings.modes),
                 engine=self._engine,
                 progress=self.progress,
                 chunk_rows=settings.chunk_rows,
-                observe=lambda: self._observe(self.progress),
+                observe=self._look_up,
             )
         ) as reader:
             check_same_server(reader.session, files, self._planner.end(place).server_id)
             landed = landed_up_to(place)
             reader.begin(is_wanted, lambda place: check_place(place, files, landed), named)
-            reader.read()
+            reader.read(self._stopped.is_set)
+
+    def _look_up(self) -> None:
+        """Between two ranges of a snapshot: is the target still ours?"""
+        self._lease.check()
+        self._observe(self.progress)
 
     def _is_wanted(self, table: TableName) -> bool:
         """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""

@@ -32,7 +32,7 @@ from binlane.land.snapshot.work import (
     file_schemas,
     snapshot_chunk,
 )
-from binlane.land.work import Format, Mode
+from binlane.land.work import Mode
 from binlane.names import TableName
 
 ATTEMPTS_MAX: Final = 3
@@ -57,12 +57,10 @@ class SnapshotTarget:
 
     Attributes:
         into: URI or absolute path.
-        format: Of the tables.
         modes: Kinds of tables.
     """
 
     into: str
-    format: Format
     modes: frozenset[Mode]
 
 
@@ -174,8 +172,11 @@ class SnapshotReader:
                 f"(GRANT SELECT ON {table} TO the account)",
             )
 
-    def read(self) -> None:
+    def read(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Read all tables whose snapshots are begun, to their ends.
+
+        Args:
+            is_stopped: Whether to leave the rest for another time.
 
         Raises:
             PeerError: If the server goes away; what is done stays done.
@@ -183,7 +184,7 @@ class SnapshotReader:
         """
         readings = (self._reading(record) for record in self._records)
         queue = deque(each for each in readings if each is not None)
-        while queue:
+        while queue and not is_stopped():
             ended: list[_Reading] = []
             works = list(islice(self._works(queue, ended), _ROUND))
             open_ = {id(reading): reading for reading, _ in works}
@@ -326,7 +327,6 @@ class SnapshotReader:
             taken=reading.record.taken,
             modes=self._target.modes,
             into=self._target.into,
-            format=self._target.format,
             snapshot_id=reading.record.snapshot_id,
             size_bytes=(table.rows if high is None else rows) * row_bytes,
         )

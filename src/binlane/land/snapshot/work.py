@@ -5,6 +5,7 @@ The files lie beside the tables until the log is landed up to the place of the r
 
 from __future__ import annotations
 
+import uuid
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,14 +19,14 @@ from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
 from binlane.land.net_changes import GONE
-from binlane.land.places import file_name, snapshot_uri
+from binlane.land.places import snapshot_uri
 from binlane.land.snapshot.cells import cell_converter
 from binlane.land.snapshot.keys import Bound, between
 from binlane.land.snapshot.places import NeverQuietError, Place, open_snapshot, set_up
 from binlane.land.snapshot.table import SnapshotTable, without_counter
 from binlane.land.table_files import write_file
 from binlane.land.tables.keys import sorted_by_key
-from binlane.land.work import DataFile, Format, Mode
+from binlane.land.work import DataFile, Mode
 
 FILE_BYTES_MAX: Final = 64 << 20
 """Bytes of rows in memory behind which a file ends."""
@@ -56,7 +57,6 @@ class ChunkWork:
         taken: When the snapshot began, in seconds since 1970.
         modes: For which kinds of tables.
         into: URI or absolute path of the target.
-        format: Of the tables.
         snapshot_id: Names the snapshot in the files.
         size_bytes: About what there is to read.
     """
@@ -71,7 +71,6 @@ class ChunkWork:
     taken: int
     modes: frozenset[Mode]
     into: str
-    format: Format
     snapshot_id: str
     size_bytes: int | None = None
 
@@ -282,7 +281,7 @@ class _ChunkFiles:
             known = [*key, "_seq", "_ts"] if mode is Mode.CHANGES else key
             table = pa.Table.from_arrays(columns, schema=schema)
             folder = f"{self._folder}/{mode.value}"
-            name = file_name(work.format, f"{work.snapshot_id}-{work.number:06}")
+            name = f"{work.snapshot_id}-{work.number:06}-{uuid.uuid4().hex}.parquet"
             file = write_file(table, folder, name, known)
             self._files[mode].append(replace(file, path=f"{mode.value}/{name}"))
 
