@@ -57,6 +57,20 @@ class Lander:
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
+        self._before = self.definitions
+        self._linked = None if current is None else current.linked(scope)
+        self._cascaded: dict[TableName, int] = {}
+
+    def begin(self, *, is_again: bool = False) -> dict[TableName, frozenset[str] | None]:
+        """Begin a batch: what its tasks are to read for foreign keys.
+
+        Args:
+            is_again: Whether `apply` raised `LinksChangedError`, and the batch begins anew.
+        """
+        if is_again:
+            self.definitions = self._before
+        self._before = self.definitions.copy()
+        return {} if self._linked is None else self._linked.to_read(self.definitions)
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -65,7 +79,7 @@ class Lander:
             results: Of its ranges, in log order.
 
         Raises:
-            UnsupportedError: If it holds what cannot be followed.
+            LinksChangedError: If its tasks have to read more: see `begin`.
             StoreError: If the target cannot be written.
         """
         self._pending.clear()
@@ -100,6 +114,11 @@ class Lander:
                 report.is_current = True
                 report.lacks = self._journal.state.partial.get(table.plain, "")
             self.progress.given_up = self._current.given_up_now()
+            self.progress.notes += [
+                f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
+                for table, count in self._cascaded.items()
+            ]
+            self._cascaded.clear()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
         if self._snapshots is not None:
@@ -144,15 +163,38 @@ class Lander:
         return any(table in self._pending for table in tables_of(step))
 
     def _flush(self) -> None:
-        for table, pieces in self._pending.items():
+        waiting = self._with_cascades()
+        for table in waiting:
+            pieces = waiting[table]
+            if not self._scope.includes(table):
+                continue
             report = self.progress.of(table)
             if self._changes is not None:
                 self._changes.append(table, pieces)
             if self._current is not None:
-                self._current.merge(table, pieces, is_told=self.definitions.is_told(table))
+                is_told = self.definitions.is_told(table)
+                self._current.merge(table, pieces, is_told=is_told)
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
                 report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()
+
+    def _with_cascades(self) -> dict[TableName, list[Rows]]:
+        """The rows that wait, and what foreign keys did to others with them."""
+        if self._current is None or self._linked is None:
+            return self._pending
+        found = self._linked.apply(
+            self._pending,
+            self.definitions,
+            lambda table: table.plain in self._journal.state.abandoned,
+        )
+        for table, reason in found.given_up.items():
+            self._current.give_up(table, reason)
+        for table, rows in found.runs.items():
+            self._pending.setdefault(table, []).append(rows)
+            assert rows.run is not None, "that is all there is of it"
+            self._cascaded[table] = self._cascaded.get(table, 0) + rows.run.rows
+        ordered = self._linked.order(list(self._pending), self.definitions)
+        return {table: self._pending[table] for table in ordered}

@@ -11,8 +11,9 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -27,6 +28,7 @@ from binlane.land.journal import Journal
 from binlane.land.lander import Lander
 from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
+from binlane.land.linked_tables import LinksChangedError
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
 from binlane.land.snapshot.reading import SnapshotReader, SnapshotTarget
@@ -285,14 +287,23 @@ class Landing:
         if not state.run_id:
             state.run_id = self._run_id
             self._journal.save()
-        works = self._works(batch)
-        self._lander.apply(self._observed(self._engine.run(land_range, works)))
+        links = self._lander.begin()
+        while True:
+            works = self._works(batch, links)
+            try:
+                self._lander.apply(self._observed(self._engine.run(land_range, works)))
+                break
+            except LinksChangedError:
+                self._is_first = True  # the tables know what is done
+                links = self._lander.begin(is_again=True)
         self._place = batch.end
         self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
-    def _works(self, batch: Batch) -> list[RangeWork]:
+    def _works(
+        self, batch: Batch, links: Mapping[TableName, frozenset[str] | None]
+    ) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
         applied = {
@@ -300,16 +311,20 @@ class Landing:
             for mode, tables in self._kept.items()
             if self._is_first
         }
+        selection = self._want.selection
+        scope = selection.scope.with_tables(links)
+        want = replace(self._want, selection=replace(selection, scope=scope))
         return [
             RangeWork(
                 piece=piece,
-                want=self._want,
+                want=want,
                 modes=self._settings.modes,
                 into=self._into,
                 format=self._settings.format,
                 run_id=self._run_id,
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
+                links=links,
             )
             for piece in batch.pieces
         ]
