@@ -24,6 +24,7 @@ from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.engine import EmbeddedEngine, Engine
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
 from binlane.land.lease import Lease
@@ -161,7 +162,14 @@ class Landing:
     def _new_lander(self, scope: Scope) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
-        keeping = StoreSettings(run_id=self._run_id, run=self._engine.run, fence=self._lease.check)
+        keeping = StoreSettings(
+            run_id=self._run_id,
+            run=self._engine.run,
+            fence=self._lease.check,
+            soft_deletes=self._settings.soft_deletes,
+            keep_hours=self._settings.keep_hours,
+            catalog=self._settings.catalog,
+        )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
@@ -175,6 +183,7 @@ class Landing:
             journal,
             current=current,
             changes=changes,
+            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
             scope=scope,
             progress=self.progress,
             snapshots=self._snapshots,
