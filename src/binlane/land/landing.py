@@ -199,7 +199,8 @@ class Landing:
         if settings.snapshot:
             self._take_snapshots(self._is_wanted)
         while not self._stopped.is_set():
-            self._snapshots.reached(self._place)
+            self._place = self._place or self._planner.begin()
+            self._snapshots.reached(self._place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
             began = time.monotonic()
@@ -244,7 +245,7 @@ class Landing:
 
     def _next(self) -> Batch | None:
         settings = self._settings
-        self._place = self._place or self._planner.begin()
+        assert self._place is not None, "it begins somewhere"
         batch = next_batch(
             self._planner,
             self._place,
@@ -289,7 +290,8 @@ class Landing:
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
         kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
-        return table.plain in state.abandoned or not kept.exists(table)
+        is_lacking = table.plain in state.abandoned or table.plain in state.partial
+        return is_lacking or not kept.exists(table)
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
