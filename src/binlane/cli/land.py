@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from contextlib import AbstractContextManager, nullcontext
+import signal
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from binlane.cli.progress import LandingMeter
 from binlane.cli.talk import verbose_option
-from binlane.errors import ConfigError
+from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from binlane.land.engine import Engine
-    from binlane.land.landing import LandingReport
+    from binlane.land.landing import Landing
     from binlane.land.settings import LandingSettings
 
 _INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -59,6 +62,10 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
 @click.option("--driver-memory", metavar="SIZE", help="Of Spark's driver, likewise.")
+@click.option(
+    "--report", "report_file", metavar="FILE", help="Written at the end: .html, .json or text."
+)
+@click.option("--metrics", metavar="ADDRESS:PORT", help="Serve Prometheus' metrics meanwhile.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any) -> int:
@@ -68,16 +75,61 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     """
     settings = _settings(options)
     try:
-        from binlane.land.landing import land  # noqa: PLC0415 - after --help
+        from binlane.land.landing import Landing  # noqa: PLC0415 - after --help
+        from binlane.land.report import report_as, text_report  # noqa: PLC0415 - after --help
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
         ) from error
-    with _engine(options) as engine:
-        report = land(list(sources), into, settings, engine=engine)
+    with ExitStack() as stack:
+        shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
+        engine = stack.enter_context(_engine(options))
+        landing = stack.enter_context(
+            Landing(list(sources), into, settings, engine=engine, observer=shown)
+        )
+        _serve_metrics(stack, options["metrics"], landing)
+        signal.signal(signal.SIGTERM, lambda *_signal: landing.stop())
+        why = ""
+        try:
+            landing.run()
+        except BaseException as ended:
+            why = str(ended) or type(ended).__name__
+            raise
+        finally:
+            report = landing.report(why)
+            if options["report_file"]:
+                _write(options["report_file"], report_as(report, options["report_file"]))
     if not quiet:
-        _print(report)
+        click.echo(text_report(report), nl=False)
     return 0
+
+
+def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:
+    if not where:
+        return
+    from binlane.web.landing import landing_port  # noqa: PLC0415 - for this option only
+    from binlane.web.settings import HttpSettings  # noqa: PLC0415 - as above
+
+    address, _, port = where.rpartition(":")
+    if not port.isdigit():
+        raise ConfigError(
+            f"{where!r} is no address and port", key="metrics", hint="write 127.0.0.1:9100"
+        )
+    settings = HttpSettings(address=address or "127.0.0.1", port=int(port))
+    taken = stack.enter_context(landing_port(settings, lambda: landing.progress))
+    if not settings.port:
+        click.echo(f"metrics: http://{settings.address}:{taken}/metrics", err=True)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written: {error.strerror}",
+            path=path,
+            hint="name another --report",
+        ) from error
 
 
 def _settings(options: dict[str, Any]) -> LandingSettings:
@@ -145,17 +197,3 @@ def _size(text: str, key: str) -> int:
     if match is None:
         raise ConfigError(f"{text!r} is no size", key=key, hint="write 64M or a number of bytes")
     return int(match[1]) << _SHIFTS[match[2].upper()]
-
-
-def _print(report: LandingReport) -> None:
-    click.echo(
-        f"{report.rows} row images, {report.batches} batches, {report.seconds:.1f} s, "
-        f"up to GTID {report.last_gtid or '(nothing new)'}"
-    )
-    for name, table in report.tables.items():
-        gone = table.why_not or "not current: dropped, renamed or not landed so"
-        state = "current" if table.is_current else gone
-        dates = f", {table.invalid_dates} zero dates became NULL" if table.invalid_dates else ""
-        click.echo(f"  {name}: {table.rows} row images; {state}{dates}")
-    for note in report.notes:
-        click.echo(f"  note: {note}")

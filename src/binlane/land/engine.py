@@ -15,7 +15,8 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Final, Protocol, Self, TypeVar
 
 from binlane.errors import BinlaneError
 
@@ -41,8 +42,9 @@ class Engine(Protocol):
             BinlaneError: The first one that the function raises, in the order of the works.
         """
 
-    def close(self) -> None:
-        """Let go of processes."""
+    @property
+    def cores(self) -> int:
+        """How many works run at the same time."""
 
 
 class InProcess:
@@ -52,12 +54,16 @@ class InProcess:
         """The results."""
         return map(function, works)
 
-    def close(self) -> None:
-        """Nothing is held."""
+    @property
+    def cores(self) -> int:
+        """One."""
+        return 1
 
 
 class EmbeddedEngine:
     """Runs works in processes of its own, or in this one where that is less work.
+
+    Use it as a context manager, or close it.
 
     Args:
         processes: How many; by default one a core.
@@ -71,6 +77,22 @@ class EmbeddedEngine:
         self._idle: list[_Worker] = []
         self._busy: dict[Connection, _Worker] = {}
         self.notes: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def cores(self) -> int:
+        """How many works run at the same time."""
+        return self._processes
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
         """The results, in the order of the works."""

@@ -7,6 +7,7 @@ in the journal, what is done, and does the rest: places in the log decide, not w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 from binlane.columnar.selection import file_number
@@ -31,9 +32,7 @@ class Lander:
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
         scope: The tables to land.
-
-    Attributes:
-        progress: What was done so far.
+        progress: Takes what is done.
     """
 
     def __init__(
@@ -43,13 +42,14 @@ class Lander:
         current: CurrentTables | None,
         changes: ChangeTables | None,
         scope: Scope,
+        progress: Progress | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
         self._changes = changes
         self._scope = scope
         self._pending: dict[TableName, list[Rows]] = {}
-        self.progress = Progress()
+        self.progress = Progress() if progress is None else progress
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -67,7 +67,6 @@ class Lander:
             for item in result.items:
                 has_items = True
                 self._take(item)
-            self.progress.size_bytes += result.size_bytes
             self.progress.by_reference += result.by_reference
         self._flush()
         self.progress.batches += has_items
@@ -83,7 +82,7 @@ class Lander:
         else:
             self._pending.setdefault(item.table, []).append(item)
 
-    def finish(self) -> Progress:
+    def look(self) -> Progress:
         """What was done, and how the tables are now."""
         if self._current is not None:
             for name, reason in self._current.abandoned.items():
@@ -91,6 +90,7 @@ class Lander:
             for table in self._current.names():
                 self.progress.of(table).is_current = True
             self.progress.notes += self._current.notes
+            self._current.notes.clear()
         return self.progress
 
     def _apply_statement(self, seq: int, statement: Statement) -> None:
@@ -131,5 +131,6 @@ class Lander:
                     self._current.merge(rows)
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
+                report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()

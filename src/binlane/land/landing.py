@@ -7,12 +7,15 @@ that a crash anywhere loses and doubles nothing.
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from binlane.columnar.selection import Selection
 from binlane.land.change_tables import ChangeTables
@@ -22,39 +25,19 @@ from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
 from binlane.land.lease import Lease
+from binlane.land.leftovers import forget_batch, sweep
 from binlane.land.next_batch import Batch, next_batch
-from binlane.land.progress import TableReport
+from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
 from binlane.land.tasks import land_range
-from binlane.land.work import Mode, RangeWork
+from binlane.land.work import Mode, RangeResult, RangeWork
 from binlane.ranges.files import Log
 from binlane.ranges.items import Want
 from binlane.ranges.scopes import read_scope
 from binlane.scope.scope import Scope
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LandingReport:
-    """What a landing did.
-
-    Attributes:
-        tables: By name, such as `shop.orders`: also those that were there before.
-        batches: Batches that were not empty.
-        seconds: From start to end.
-        last_gtid: Of the last change or statement applied; None if there was nothing to do.
-        notes: What the reader of the tables must know.
-    """
-
-    tables: dict[str, TableReport] = field(default_factory=dict)
-    batches: int = 0
-    seconds: float = 0.0
-    last_gtid: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def rows(self) -> int:
-        """Row images landed."""
-        return sum(table.rows for table in self.tables.values())
+Observer = Callable[[Progress], None]
+"""Told of progress, often: after each range of the log, and each time that there is nothing new."""
 
 
 def land(
@@ -63,6 +46,7 @@ def land(
     settings: LandingSettings | None = None,
     *,
     engine: Engine | None = None,
+    observer: Observer | None = None,
 ) -> LandingReport:
     """Land a log's changes, or follow it.
 
@@ -76,95 +60,186 @@ def land(
         into: URI or path of the target: gets `current/<database>/<table>` and `changes/…`.
         settings: Else the defaults.
         engine: Who runs the tasks; by default processes of this machine.
+        observer: Told of progress.
 
     Raises:
         CodecError: With file and position, if the log is damaged or holds what cannot be landed.
         ConfigError: If source, target and checkpoint do not fit together.
+        StoreLockedError: If another driver lands there.
         StoreError: If the log or the target cannot be used.
     """
-    settings = settings or LandingSettings()
-    started = time.monotonic()
-    into = into.rstrip("/") if "://" in into else str(Path(into).absolute())
-    sources = [source] if isinstance(source, str) else list(source)
-    log = Log(sources)
-    log.one_log()  # what is wrong with it is said before the target is touched
-    modes = ",".join(sorted(mode.value for mode in settings.modes))
-    terms = {"mode": modes, "tables": settings.tables}
-    with ExitStack() as stack:
-        lease = stack.enter_context(Lease.take(into, is_taking_over=settings.is_taking_over))
-        journal = Journal.open(into, settings.checkpoint, terms, epoch=lease.epoch)
-        if engine is None:
-            engine = EmbeddedEngine()
-            stack.callback(engine.close)
-        landing = _Landing(log, into, settings, lease, journal, engine)
+    with Landing(source, into, settings, engine=engine, observer=observer) as landing:
         landing.run()
-    progress = landing.lander.finish()
-    return LandingReport(
-        tables=dict(sorted(progress.tables.items())),
-        batches=progress.batches,
-        seconds=time.monotonic() - started,
-        last_gtid=progress.last_gtid,
-        notes=tuple(progress.notes),
-    )
+        return landing.report()
 
 
-class _Landing:
-    """One landing at work."""
+class Landing:
+    """One landing, as a context manager that holds the target.
+
+    Args:
+        source: As of `land`; so are the others.
+        into: URI or path of the target.
+        settings: Else the defaults.
+        engine: Who runs the tasks.
+        observer: Told of progress.
+
+    Attributes:
+        progress: What was done so far.
+    """
 
     def __init__(
         self,
-        log: Log,
+        source: str | Sequence[str],
         into: str,
-        settings: LandingSettings,
-        lease: Lease,
-        journal: Journal,
-        engine: Engine,
+        settings: LandingSettings | None = None,
+        *,
+        engine: Engine | None = None,
+        observer: Observer | None = None,
     ) -> None:
-        self._log = log
-        self._into = into
-        self._settings = settings
-        self._journal = journal
-        self._engine = engine
+        self._settings = settings or LandingSettings()
+        self._sources = [source] if isinstance(source, str) else list(source)
+        self._into = into.rstrip("/") if "://" in into else str(Path(into).absolute())
+        self._given_engine = engine
+        self._observe = observer or (lambda _progress: None)
+        self._stack = ExitStack()
+        self._stopped = threading.Event()
         self._run_id = uuid.uuid4().hex[:12]
+        self._is_first = True
+        self._started = time.monotonic()
+        self._cpu_started = _cpu_seconds()
+        self.progress = Progress()
+
+    def __enter__(self) -> Self:
+        """Take the target.
+
+        Raises:
+            BinlaneError: As `land`.
+        """
+        settings = self._settings
+        self._log = Log(self._sources)
+        self._log.one_log()  # what is wrong with it is said before the target is touched
         scope = read_scope(settings.tables) if settings.tables else Scope.everything()
         self._want = Want(selection=Selection(scope=scope), has_statements=True)
-        self._kept = {
-            mode: DeltaTables(into, mode.value, journal.state.app_id, lease.check)
-            for mode in settings.modes
+        with ExitStack() as stack:
+            lease = stack.enter_context(
+                Lease.take(self._into, is_taking_over=settings.is_taking_over)
+            )
+            lease.check()
+            self._lease = lease
+            self._journal = Journal.open(
+                self._into, settings.checkpoint, settings.terms, epoch=lease.epoch
+            )
+            self._engine = self._given_engine or stack.enter_context(EmbeddedEngine())
+            self._lander = self._new_lander(scope)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _new_lander(self, scope: Scope) -> Lander:
+        journal, into = self._journal, self._into
+        app_id = journal.state.app_id
+        kept = self._kept = {
+            mode: DeltaTables(into, mode.value, app_id, self._lease.check)
+            for mode in self._settings.modes
         }
-        kept = self._kept
-        self.lander = Lander(
+        sweep(into, journal.state.run_id)
+        return Lander(
             journal,
             current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
             changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
             scope=scope,
+            progress=self.progress,
         )
 
     def run(self) -> None:
-        """Land what there is; following, go on until interrupted."""
+        """Land what there is; following, go on until stopped.
+
+        Raises:
+            BinlaneError: As `land`.
+        """
         settings = self._settings
-        while True:
+        while not self._stopped.is_set():
             began = time.monotonic()
-            batch = next_batch(
-                self._log,
-                self._journal.state.position,
-                batch_bytes=settings.batch_bytes,
-                task_bytes=settings.task_bytes,
-            )
+            batch = self._next()
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
-                return
+                break
             else:
-                time.sleep(max(0.0, began + settings.follow_s - time.monotonic()))
+                self._lease.check()
+                self._stopped.wait(max(0.0, began + settings.follow_s - time.monotonic()))
+        if self._journal.state.run_id:
+            self._journal.state.run_id = ""
+            self._journal.save()
+
+    def stop(self) -> None:
+        """End `run` behind the batch that is under way; may be called from a signal handler."""
+        self._stopped.set()
+
+    def report(self, error: str = "") -> LandingReport:
+        """What was done so far.
+
+        Args:
+            error: What ended it, if it did not end well.
+        """
+        self._lander.look()
+        progress = self.progress
+        return LandingReport(
+            source=", ".join(self._sources),
+            into=self._into,
+            terms=self._settings.terms,
+            tables=dict(sorted(progress.tables.items())),
+            batches=progress.batches,
+            size_bytes=progress.size_bytes,
+            seconds=time.monotonic() - self._started,
+            cpu_seconds=_cpu_seconds() - self._cpu_started,
+            last_gtid=progress.last_gtid,
+            by_reference=progress.by_reference,
+            notes=tuple(progress.notes),
+            error=error,
+        )
+
+    def _next(self) -> Batch | None:
+        settings = self._settings
+        batch = next_batch(
+            self._log,
+            self._journal.state.position,
+            batch_bytes=settings.batch_bytes,
+            task_bytes=settings.task_bytes,
+        )
+        self.progress.caught_up = 0.0 if batch else time.time()
+        self.progress.bytes_behind = batch.bytes_behind if batch else 0
+        self._observe(self.progress)
+        return batch
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
+        if not state.run_id:
+            state.run_id = self._run_id
+            self._journal.save()
+        works = self._works(batch)
+        self._lander.apply(self._observed(self._engine.run(land_range, works)))
+        state.position = batch.end
+        self._journal.save()
+        forget_batch(self._into, self._run_id)
+        self._is_first = False
+
+    def _works(self, batch: Batch) -> list[RangeWork]:
+        # What a landing before this one did of the batch is known to the tables only; behind it
+        # nothing is landed that we have not landed.
         applied = {
             mode: {table: tables.applied(table) for table in tables.names()}
             for mode, tables in self._kept.items()
+            if self._is_first
         }
-        works = [
+        return [
             RangeWork(
                 piece=piece,
                 want=self._want,
@@ -172,11 +247,21 @@ class _Landing:
                 into=self._into,
                 format=self._settings.format,
                 run_id=self._run_id,
-                done=state.flushed,
+                done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
             )
             for piece in batch.pieces
         ]
-        self.lander.apply(self._engine.run(land_range, works))
-        state.position = batch.end
-        self._journal.save()
+
+    def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:
+        for result in results:
+            yield result
+            # Asked for the next one, so this one is taken.
+            self.progress.size_bytes += result.size_bytes
+            self.progress.bytes_behind = max(0, self.progress.bytes_behind - result.size_bytes)
+            self._observe(self.progress)
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of its children that ended."""
+    return sum(os.times()[:4])

@@ -21,10 +21,12 @@ class Batch:
     Attributes:
         pieces: Ranges of the log, in order.
         end: The position behind them.
+        bytes_behind: Bytes of log that are there, those of the batch included.
     """
 
     pieces: tuple[LogRange, ...]
     end: dict[str, Any]
+    bytes_behind: int = 0
 
 
 def next_batch(
@@ -49,6 +51,7 @@ def next_batch(
     pieces: list[LogRange] = []
     end = position
     left = batch_bytes
+    behind = sum(file.size_bytes or 0 for file in files[first:]) - start
     for file in files[first:]:
         stop = file.size_bytes
         if start < (stop or _WHOLE):
@@ -60,4 +63,8 @@ def next_batch(
             if left <= 0:
                 break
         start = len(MAGIC)
-    return None if end is None or not pieces else Batch(pieces=tuple(pieces), end=end)
+    return (
+        None
+        if end is None or not pieces
+        else Batch(pieces=tuple(pieces), end=end, bytes_behind=behind)
+    )

@@ -44,6 +44,15 @@ class LandingSettings:
     is_taking_over: bool = False
     server_options: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def terms(self) -> dict[str, str]:
+        """What a landing that goes on must have in common with the one before."""
+        return {
+            "mode": ",".join(sorted(mode.value for mode in self.modes)),
+            "tables": self.tables,
+            "format": self.format.value,
+        }
+
     def __post_init__(self) -> None:
         """Refuse what cannot be used.
 

@@ -97,8 +97,10 @@ class SparkEngine:
                 raise result
             yield result
 
-    def close(self) -> None:
-        """Nothing is held: the session is the caller's."""
+    @property
+    def cores(self) -> int:
+        """How many tasks run at the same time, as far as Spark tells; it may grow."""
+        return int(self._spark.sparkContext.defaultParallelism)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", SETS)
 def test_current_tables_equal_the_server(name: str, tmp_path: Path) -> None:
     fixture = fixture_set(name)
-    progress = land_all(tmp_path, [fixture.binlogs]).finish()
+    progress = land_all(tmp_path, [fixture.binlogs]).look()
     tables = DeltaTables(str(tmp_path), "current", "any")
     assert progress.rows > 0
     kept = {table.plain: table for table in tables.names()}
@@ -64,7 +64,7 @@ def test_current_tables_equal_the_server(name: str, tmp_path: Path) -> None:
 
 
 def test_what_is_not_kept_says_why(tmp_path: Path) -> None:
-    progress = land_all(tmp_path, [fixture_set("md1011_partitions").binlogs]).finish()
+    progress = land_all(tmp_path, [fixture_set("md1011_partitions").binlogs]).look()
     assert "EXCHANGE PARTITION" in progress.tables["shop.pr"].why_not
     assert not (tmp_path / "current/shop/pr").exists()
     assert (tmp_path / "changes/shop/pr").exists()
@@ -80,12 +80,12 @@ def test_what_the_log_does_not_tell_is_refused_with_its_place(name: str, tmp_pat
 
 
 def test_a_table_whose_images_lack_columns_is_given_up(tmp_path: Path) -> None:
-    progress = land_all(tmp_path, [fixture_set("md1011_rowimage_minimal").binlogs]).finish()
+    progress = land_all(tmp_path, [fixture_set("md1011_rowimage_minimal").binlogs]).look()
     assert "row images lack columns" in progress.tables["shop.pk"].why_not
     assert not progress.tables["shop.pk"].is_current
 
 
 def test_zero_dates_are_counted(tmp_path: Path) -> None:
-    progress = land_all(tmp_path, [fixture_set("md1011_types_temporal").binlogs]).finish()
+    progress = land_all(tmp_path, [fixture_set("md1011_types_temporal").binlogs]).look()
     assert progress.tables["shop.tm"].invalid_dates > 0
     assert progress.tables["shop.auto_ts"].invalid_dates == 0

@@ -77,7 +77,7 @@ def test_without_a_key_rows_are_counted(tmp_path: Path) -> None:
 def test_rows_that_the_log_never_added_are_noted(tmp_path: Path) -> None:
     log = ShopLog()
     log.delete(Table("orders", ("id", "state"), key=()), (1, "a"))
-    (note,) = landed(tmp_path, log).finish().notes
+    (note,) = landed(tmp_path, log).look().notes
     assert "shop.orders: 1 rows were removed that the log had not added" in note
 
 
@@ -162,7 +162,7 @@ def test_a_table_is_given_up_rather_than_wrong(statement: str, why: str, tmp_pat
     log.insert(ORDERS, (1, "a"))
     log.statement(statement)
     log.insert(ORDERS, (2, "b"))
-    report = landed(tmp_path, log).finish().tables["shop.orders"]
+    report = landed(tmp_path, log).look().tables["shop.orders"]
     assert why in report.why_not
     assert not report.is_current
     assert not (tmp_path / "current/shop/orders").exists()
@@ -253,7 +253,7 @@ def test_a_renamed_table_keeps_its_rows(tmp_path: Path) -> None:
     log.statement("RENAME TABLE orders TO archive.`old orders`")
     log.statement("ALTER TABLE archive.`old orders` RENAME TO shop.sold, ADD COLUMN note INT")
     log.insert(Table("sold", ("id", "state", "n_id")), (2, "b", 3))
-    progress = landed(tmp_path, log).finish()
+    progress = landed(tmp_path, log).look()
     assert progress.tables["shop.sold"].why_not.startswith("its columns changed")
     assert not (tmp_path / "current/shop/orders").exists()
 
@@ -276,7 +276,7 @@ def test_a_rename_across_the_edge_of_what_is_landed(tmp_path: Path) -> None:
     log.insert(Table("items", ("id", "state")), (1, "b"))
     lander = new_lander(tmp_path, scope=parse_tables(["shop.orders", "shop.items"]))
     lander.land([log.file()])
-    progress = lander.finish()
+    progress = lander.look()
     assert not list((tmp_path / "current").glob("shop/*"))
     assert "shop.stranger" in progress.tables["shop.items"].why_not
 
@@ -301,7 +301,7 @@ def test_a_column_type_that_grows(tmp_path: Path) -> None:
     log.insert(Table("orders", ("id", "n_id")), (1, 5))
     log.statement("ALTER TABLE orders MODIFY n_id VARCHAR(50)")
     log.insert(Table("orders", ("id", "n")), (2, "six"))
-    progress = landed(tmp_path, log).finish()
+    progress = landed(tmp_path, log).look()
     # Another name, so the rows do not say what became of the old column.
     assert progress.tables["shop.orders"].why_not.startswith("its columns changed from id, n_id")
     changes = delta_rows(tmp_path / "changes/shop/orders").sort_by("_seq").to_pylist()
