@@ -51,7 +51,7 @@ class LogLander(Lander):
             path.write_bytes(data)
             yield land_range(
                 RangeWork(
-                    piece=LogRange(path=str(path), name=name, number=file_number(name)),
+                    piece=LogRange(uri=str(path), name=name, number=file_number(name)),
                     want=Want(selection=Selection(scope=self._scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),

@@ -153,7 +153,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
     )
 
 
-def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None]:
+def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
     """Spark's engine with its session, if it is asked for."""
     if options["engine"] == "spark":
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,13 @@ from binlane.grouping.event_group import EventGroup
 from binlane.sql.logged_statements import LoggedStatement, is_undone, logged_statement
 
 _TRANSACTION_STATEMENTS: Final = ("BEGIN", "COMMIT", "ROLLBACK")
+_GAP: Final = rb"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
+_ROWS_ONLY: Final = re.compile(
+    _GAP
+    + rb"(?:BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|INSERT|UPDATE|DELETE|REPLACE|LOAD|SELECT"
+    + rb"|WITH|DO)\b",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +37,11 @@ class Statement(LoggedStatement):
     gtid: str | None
     file: str
     position: int
+
+
+def is_about_rows_only(query: bytes) -> bool:
+    """Whether a logged text changes rows or transactions only, by its first word."""
+    return _ROWS_ONLY.match(query) is not None
 
 
 def statements(group: EventGroup) -> Iterator[Statement]:

@@ -1,0 +1,69 @@
+"""Facts of a log's files as they are known by now; what is new in a file is surveyed when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from binlane.codec.format import CHECKSUM_LENGTH
+from binlane.ranges.facts import PIECE_BYTES, FileFacts
+from binlane.ranges.files import LogFile
+from binlane.ranges.storage import bytes_before
+from binlane.ranges.survey import first_facts, survey
+
+
+class KnownFacts:
+    """The facts of some files.
+
+    Args:
+        keys: Path of a key file, for encrypted files.
+        piece_bytes: Least distance of two cut points.
+    """
+
+    def __init__(self, *, keys: str | None = None, piece_bytes: int = PIECE_BYTES) -> None:
+        self._keys = keys
+        self._piece_bytes = piece_bytes
+        self._known: dict[str, FileFacts] = {}
+
+    def first(self, file: LogFile) -> FileFacts:
+        """What a file's first events tell, read anew.
+
+        Raises:
+            CodecError: If it does not begin as a binlog file.
+            StoreError: If it cannot be read.
+        """
+        return first_facts(file, keys=self._keys)
+
+    def of(self, file: LogFile, *, since: int = 0, until: int | None = None) -> FileFacts:
+        """The facts of a file, at least between two positions.
+
+        Args:
+            file: As it is now.
+            since: The file's beginning or where an event group begins. What lies before is not read
+                for it; it may be known all the same.
+            until: Enough if this position is reached; None for the end.
+
+        Raises:
+            CodecError: If the file does not begin as a binlog file.
+            StoreError: If it cannot be read.
+        """
+        first = self.first(file)
+        known = self._fitting(file, first)
+        if known is None or known.start > since:
+            known = first
+            if file.is_plain and since > first.end:
+                known = replace(first, begin=None, start=since, end=since)
+        found = survey(file, known, keys=self._keys, until=until, piece_bytes=self._piece_bytes)
+        self._known[file.uri] = found
+        return found
+
+    def _fitting(self, file: LogFile, first: FileFacts) -> FileFacts | None:
+        """What is known of a file, if it still is that file."""
+        known = self._known.get(file.uri)
+        if known is None or known.fingerprint != first.fingerprint:
+            return None
+        if file.is_plain and (
+            known.end > file.size_bytes
+            or (known.check and bytes_before(file.uri, known.end, CHECKSUM_LENGTH) != known.check)
+        ):
+            return None
+        return known

@@ -1,0 +1,132 @@
+"""Where the files of a log are, and their bytes.
+
+A place is a path or a URI. Positions are those in the plain log: of a file that is compressed or
+encrypted they are counted behind decompression and decryption, which begin at the file's beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Final, Self
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC
+from binlane.errors import CodecError, TruncatedError
+from binlane.grouping.walk import Walker
+from binlane.store.byte_source import FileBytes
+from binlane.store.chunks import read_keys
+
+_HEAD_BYTES: Final = 4096
+
+
+class LogBytes:
+    """The bytes of a file of a log, as often as need be.
+
+    Args:
+        uri: Of the file.
+        position: Where to start in the log.
+        stop: Where to end; None for the end of the file.
+        is_plain: Whether the file is neither compressed nor encrypted.
+        keys: Path of a key file, if the file is encrypted.
+
+    Raises:
+        StoreError: If the file cannot be opened.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        position: int = 0,
+        stop: int | None = None,
+        is_plain: bool = True,
+        keys: str | None = None,
+    ) -> None:
+        ring = None if keys is None else read_keys(keys)
+        self._source = FileBytes(uri) if is_plain else FileBytes.of_log(uri, keys=ring)
+        self._stop = stop
+        self.bytes_read = 0
+        self.reread(position)
+
+    def read_into(self, view: memoryview) -> int:
+        """Read at most as many bytes as fit; 0 at the end."""
+        if self._stop is not None:
+            view = view[: max(self._stop - self._at, 0)]
+        if not view:
+            return 0
+        length = self._source.read_into(view)
+        self._at += length
+        self.bytes_read += length
+        return length
+
+    def reread(self, position: int) -> Self:
+        """Go to another position, and give itself."""
+        self._source.reread(position)
+        self._at = position
+        return self
+
+    @property
+    def position(self) -> int:
+        """Of the next byte."""
+        return self._at
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+
+def small_chunks(source: LogBytes) -> Iterator[bytes]:
+    """Small pieces, for the first events of a file that may be large."""
+    piece = bytearray(_HEAD_BYTES)
+    while length := source.read_into(memoryview(piece)):
+        yield bytes(piece[:length])
+
+
+def head_event(uri: str, *, is_plain: bool, keys: str | None = None) -> Event:
+    """The FORMAT_DESCRIPTION of a file.
+
+    Raises:
+        TruncatedError: If the file ends before it does: its server is making it.
+        CodecError: With URI and position, if the file does not begin with one.
+        StoreError: If the file cannot be read.
+    """
+    source = LogBytes(uri, is_plain=is_plain, keys=keys)
+    with closing(source):
+        chunks = small_chunks(source)
+        chunk = b""
+        for more in chunks:
+            chunk += more
+            if len(chunk) > len(MAGIC):
+                break
+        if len(chunk) <= len(MAGIC) and MAGIC.startswith(chunk):
+            raise TruncatedError(
+                "no event is there yet", hint="the file was cut, or its server is making it"
+            ).at(uri, 0)
+        event = next(Walker(chain((chunk,), chunks), file=uri).events())
+    if not isinstance(event.body, FormatDescriptionEvent):
+        raise CodecError(
+            f"FORMAT_DESCRIPTION is expected, {event.header.type_name} is there",
+            hint="name a binlog file from its beginning",
+        ).at(uri, len(MAGIC))
+    return event
+
+
+def bytes_before(uri: str, position: int, count: int) -> bytes:
+    """The last bytes of a plain file before a position; fewer if there are no more.
+
+    Raises:
+        StoreError: If the file cannot be read.
+    """
+    with closing(LogBytes(uri, position=max(position - count, 0), stop=position)) as source:
+        return b"".join(small_chunks(source))
+
+
+def size_of(uri: str) -> int:
+    """Bytes of a file; 0 if it is gone."""
+    with suppress(OSError):
+        return Path(uri).stat().st_size
+    return 0
