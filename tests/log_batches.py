@@ -10,9 +10,11 @@ from pathlib import Path
 from binlane.columnar.selection import Selection, file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
-from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
+from binlane.land.tables.delta import DeltaFormat
+from binlane.land.tables.formats import TableFormat
+from binlane.land.tables.store import StoreSettings, TableStore
 from binlane.land.tasks import land_range
 from binlane.land.work import Format, Mode, RangeResult, RangeWork
 from binlane.ranges.files import LogRange
@@ -20,7 +22,7 @@ from binlane.ranges.items import Want
 from binlane.scope.scope import Scope
 
 Binlogs = Sequence[tuple[str, bytes]]
-NewTables = Callable[[str, str, str], DeltaTables]
+NewTables = Callable[[str, Mode, str], TableFormat]
 
 
 class LogLander(Lander):
@@ -30,7 +32,12 @@ class LogLander(Lander):
         self._into = into
         self.journal = Journal.open(str(into), None, {})
         self.kept = {
-            mode: new_tables(str(into), mode.value, self.journal.state.app_id)
+            mode: TableStore(
+                str(into),
+                mode,
+                new_tables(str(into), mode, self.journal.state.app_id),
+                StoreSettings(run_id=uuid.uuid4().hex),
+            )
             for mode in (Mode.CURRENT, Mode.CHANGES)
         }
         super().__init__(
@@ -67,7 +74,7 @@ class LogLander(Lander):
 
 
 def new_lander(
-    into: Path, *, scope: Scope | None = None, new_tables: NewTables = DeltaTables
+    into: Path, *, scope: Scope | None = None, new_tables: NewTables = DeltaFormat
 ) -> LogLander:
     """A lander as a new process makes it."""
     return LogLander(into, scope or Scope.everything(), new_tables)

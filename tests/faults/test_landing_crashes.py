@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from binlane.land.delta_tables import DeltaTables
+from binlane.land.tables.delta import DeltaFormat
+from binlane.land.work import Mode
 from tests.landed import delta_rows
 from tests.log_batches import Binlogs, LogLander, new_lander
 from tests.shop_log import ShopLog, Table
@@ -29,32 +30,33 @@ class Fuse:
         self.count = 0
         self._at, self._is_done = at, is_done
 
-    def run(self, operation: Callable[[], None]) -> None:
+    def run(self, operation: Callable[[], Any]) -> Any:
         self.count += 1
         is_last = self.count == self._at
         if is_last and not self._is_done:
             raise Crash
-        operation()
+        result = operation()
         if is_last:
             raise Crash
+        return result
 
 
-class FusedTables(DeltaTables):
+class FusedTables(DeltaFormat):
     """Delta tables whose every write may be the last."""
 
-    def __init__(self, into: str, kind: str, app_id: str, fuse: Fuse) -> None:
-        super().__init__(into, kind, app_id)
+    def __init__(self, into: str, mode: Mode, app_id: str, fuse: Fuse) -> None:
+        super().__init__(into, mode, app_id)
         self._fuse = fuse
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
-        if name not in {"create", "append", "replace", "merge", "drop", "rename", "truncate"}:
+        if name not in {"create", "commit", "drop", "rename"}:
             return found
         return lambda *arguments: self._fuse.run(lambda: found(*arguments))
 
 
 def fused_lander(into: Path, fuse: Fuse) -> LogLander:
-    return new_lander(into, new_tables=lambda into, kind, app: FusedTables(into, kind, app, fuse))
+    return new_lander(into, new_tables=lambda into, mode, app: FusedTables(into, mode, app, fuse))
 
 
 def eventful_batch() -> Binlogs:

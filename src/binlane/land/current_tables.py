@@ -6,16 +6,12 @@ so that no later rows make a table that looks right and is not.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from itertools import groupby
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from binlane.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.columnar.unify import conform_table
-from binlane.land.delta_tables import DeltaTables
 from binlane.land.journal import Journal
-from binlane.land.net_changes import GONE, count_rows
 from binlane.land.table_changes import (
     Abandon,
     Add,
@@ -31,16 +27,9 @@ from binlane.land.table_changes import (
     Truncate,
     tables_of,
 )
-from binlane.land.table_files import read_file
+from binlane.land.tables.store import TableStore
 from binlane.land.work import Rows
 from binlane.names import TableName
-
-OWN_COLUMNS: Final = ("_gtid", SEQUENCE_COLUMN)
-"""What a current table has behind the source's columns: of the change that made each row."""
-_OWN_TYPES: Final[list[tuple[str, pa.DataType]]] = [
-    ("_gtid", pa.string()),
-    (SEQUENCE_COLUMN, pa.int64()),
-]
 
 
 class CurrentTables:
@@ -50,7 +39,7 @@ class CurrentTables:
         notes: What the reader of the tables must know.
     """
 
-    def __init__(self, tables: DeltaTables, journal: Journal) -> None:
+    def __init__(self, tables: TableStore, journal: Journal) -> None:
         self._tables = tables
         self._journal = journal
         self.notes: list[str] = []
@@ -104,14 +93,12 @@ class CurrentTables:
         if isinstance(step, Create):
             columns = list(step.schema)
         elif self._tables.exists(step.like):
-            columns = [
-                each for each in self._tables.schema(step.like) if each.name not in OWN_COLUMNS
-            ]
+            own = self._own(step.like)
+            columns = [each for each in self._tables.schema(step.like) if each.name in own]
         else:
             columns = []
         if columns:  # else it comes with its first rows
-            own = pa.schema(_OWN_TYPES)
-            self._tables.create(step.table, pa.schema([*columns, *own]).empty_table(), 0)
+            self._tables.create(step.table, pa.schema(columns))
 
     def _drop_database(self, database: str) -> None:
         for table in self.names():
@@ -128,7 +115,7 @@ class CurrentTables:
     def _change_columns(self, step: Add | Remove | Move | RenameTo) -> None:
         rows = self._tables.read(step.table)
         names = rows.column_names
-        own = [name for name in names if name not in OWN_COLUMNS]
+        own = [name for name in names if name not in self._tables.added.names]
         if own and own[0].startswith("@"):
             if not isinstance(step, RenameTo):
                 self._abandon(
@@ -139,71 +126,59 @@ class CurrentTables:
         else:
             changed = _changed(step, rows, own)
             if changed is not None:
-                self._tables.replace(step.table, changed, None)
+                self._tables.replace(step.table, changed)
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def merge(self, rows: Rows) -> None:
-        """Apply a run, which has what is not applied already.
+    def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+        """Apply runs, which have what is not applied already, in log order.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        table = rows.table
-        if table.plain in self.abandoned:
-            return
-        if not rows.is_full:
+        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
+            if table.plain in self.abandoned:
+                return
+            self._merge(table, list(alike))
+
+    def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+        last = pieces[-1]
+        if not last.is_full:
             self._abandon(
                 table,
                 "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
                 "left out generated columns",
             )
             return
-        if rows.run is None:
+        runs = [rows.run for rows in pieces if rows.run is not None]
+        if not runs:
             return
-        run = self._named(table, read_file(rows.run.path), rows.columns)
-        own = run.column_names[: len(rows.columns)]
-        key = list(rows.key)  # tables whose columns have no names have none
-        if not self._tables.exists(table):
-            self._create(table, run, key, own, rows.last_seq)
-        elif self._is_reconciled(table, run.select([*own, *OWN_COLUMNS]).schema):
-            if key:
-                self._tables.merge(table, run, key, rows.last_seq)
-            else:
-                counts = self._counted(table, self._tables.read(table), run, own)
-                self._tables.replace(table, counts, rows.last_seq)
-
-    def _named(self, table: TableName, run: pa.Table, columns: pa.Schema) -> pa.Table:
-        """A run with the names that CREATE TABLE gave, where the rows have numbers only."""
-        if not columns.names or columns.names[0] != "@1" or not self._tables.exists(table):
-            return run
-        named = [name for name in self._tables.schema(table).names if name not in OWN_COLUMNS]
-        if len(named) != len(columns):
-            return run
-        return run.rename_columns([*named, *run.column_names[len(named) :]])
-
-    def _create(
-        self, table: TableName, run: pa.Table, key: list[str], own: list[str], last: int
-    ) -> None:
-        if key:
-            rows = run.filter(pc.invert(run.column(GONE))).drop_columns([GONE])
-        else:
-            rows = self._counted(table, None, run, own)
-        self._tables.create(table, rows, last)
-
-    def _counted(
-        self, table: TableName, rows: pa.Table | None, run: pa.Table, own: list[str]
-    ) -> pa.Table:
-        """Without a key the rows are counted: all that there are, and all that come and go."""
-        counts, missing = count_rows(rows, run, own)
+        columns = self._named(table, last.columns)
+        if self._tables.exists(table) and not self._is_reconciled(table, columns):
+            return
+        missing = self._tables.merge(table, runs, last.key, columns, last.last_seq)
         if missing:
             self.notes.append(
                 f"{table.plain}: {missing} rows were removed that the log had not added; "
                 "it begins behind them"
             )
-        return counts
 
-    def _is_reconciled(self, table: TableName, schema: pa.Schema) -> bool:
+    def _named(self, table: TableName, columns: pa.Schema) -> pa.Schema:
+        """Columns with the names that CREATE TABLE gave, where the rows have numbers only."""
+        if not columns.names or columns.names[0] != "@1" or not self._tables.exists(table):
+            return columns
+        named = self._own(table)
+        if len(named) != len(columns):
+            return columns
+        fields = zip(columns, named, strict=True)
+        return pa.schema([field.with_name(name) for field, name in fields])
+
+    def _own(self, table: TableName) -> list[str]:
+        """Names of the source's columns."""
+        added = set(self._tables.added.names)
+        return [name for name in self._tables.schema(table).names if name not in added]
+
+    def _is_reconciled(self, table: TableName, columns: pa.Schema) -> bool:
         """Bring a table to the columns that its rows have now.
 
         ALTER TABLE was followed before; what still differs are types, or columns of a table whose
@@ -212,26 +187,18 @@ class CurrentTables:
         Returns:
             False if that is not possible; the table is then given up.
         """
-        known = self._tables.schema(table)
-        if known.equals(schema):
-            return True
-        rows = self._tables.read(table)
-        if not rows.num_rows:
-            self._tables.replace(table, schema.empty_table(), None)
-            return True
-        if set(known.names) != set(schema.names):
+        own = self._own(table)
+        if set(own) != set(columns.names) and self._tables.has_rows(table):
             self._abandon(
                 table,
-                f"its columns changed from {_names(known)} to {_names(schema)}, "
+                f"its columns changed from {', '.join(own)} to {', '.join(columns.names)}, "
                 "and the log does not tell how",
             )
             return False
-        try:
-            self._tables.replace(table, conform_table(rows, schema), None)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            self._abandon(table, f"its values do not fit its new column types: {error}")
-            return False
-        return True
+        why_not = self._tables.conform(table, columns)
+        if why_not:
+            self._abandon(table, f"its values do not fit its new column types: {why_not}")
+        return not why_not
 
 
 def _changed(
@@ -261,7 +228,3 @@ def _changed(
 def _behind(column: str | None, own: list[str]) -> int:
     """Where a column goes that comes behind another one, or at the end."""
     return own.index(column) + 1 if column in own else len(own)
-
-
-def _names(schema: pa.Schema) -> str:
-    return ", ".join(name for name in schema.names if name not in OWN_COLUMNS)

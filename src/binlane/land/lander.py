@@ -124,11 +124,11 @@ class Lander:
     def _flush(self) -> None:
         for table, pieces in self._pending.items():
             report = self.progress.of(table)
+            if self._changes is not None:
+                self._changes.append(table, pieces)
+            if self._current is not None:
+                self._current.merge(table, pieces)
             for rows in pieces:
-                if self._changes is not None:
-                    self._changes.append(rows)
-                if self._current is not None:
-                    self._current.merge(rows)
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
                 report.committed = time.time()

@@ -18,21 +18,23 @@ from types import TracebackType
 from typing import Self
 
 from binlane.columnar.selection import Selection
+from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
-from binlane.land.delta_tables import DeltaTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
 from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
-from binlane.land.next_batch import Batch, next_batch
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
+from binlane.land.tables.opening import open_store
+from binlane.land.tables.store import StoreSettings
 from binlane.land.tasks import land_range
 from binlane.land.work import Mode, RangeResult, RangeWork
-from binlane.ranges.files import Log
 from binlane.ranges.items import Want
+from binlane.ranges.offset import Offset
+from binlane.ranges.plan import Planner
 from binlane.ranges.scopes import read_scope
 from binlane.scope.scope import Scope
 
@@ -116,8 +118,8 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
-        self._log = Log(self._sources)
-        self._log.one_log()  # what is wrong with it is said before the target is touched
+        self._planner = Planner(self._sources)
+        self._planner.files()  # what is wrong with them is said before the target is touched
         scope = read_scope(settings.tables) if settings.tables else Scope.everything()
         self._want = Want(selection=Selection(scope=scope), has_statements=True)
         with ExitStack() as stack:
@@ -129,6 +131,8 @@ class Landing:
             self._journal = Journal.open(
                 self._into, settings.checkpoint, settings.terms, epoch=lease.epoch
             )
+            found = self._journal.state.position
+            self._place = None if found is None else Offset.parse(found)
             self._engine = self._given_engine or stack.enter_context(EmbeddedEngine())
             self._lander = self._new_lander(scope)
             self._stack = stack.pop_all()
@@ -145,8 +149,11 @@ class Landing:
     def _new_lander(self, scope: Scope) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
+        keeping = StoreSettings(
+            run_id=self._run_id, run=self._engine.run, fence=self._lease.check
+        )
         kept = self._kept = {
-            mode: DeltaTables(into, mode.value, app_id, self._lease.check)
+            mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)
@@ -208,11 +215,13 @@ class Landing:
 
     def _next(self) -> Batch | None:
         settings = self._settings
+        self._place = self._place or self._planner.begin()
         batch = next_batch(
-            self._log,
-            self._journal.state.position,
+            self._planner,
+            self._place,
             batch_bytes=settings.batch_bytes,
             task_bytes=settings.task_bytes,
+            cores=self._engine.cores,
         )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
@@ -226,7 +235,7 @@ class Landing:
             self._journal.save()
         works = self._works(batch)
         self._lander.apply(self._observed(self._engine.run(land_range, works)))
-        state.position = batch.end
+        self._place, state.position = batch.end, batch.end.json()
         self._journal.save()
         forget_batch(self._into, self._run_id)
         self._is_first = False

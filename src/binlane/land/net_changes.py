@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from binlane.land.tables.keys import last_of_each
 
 GONE: Final = "_gone"
 """Column of `last_images`: the key's row is deleted."""
 COUNT: Final = "_count"
 """Column of `counted`: how often a row comes more than it goes, maybe negative."""
-_ORDER: Final = "_order"
 _REMOVES: Final = pa.array(["delete", "update_before"])
 
 
@@ -40,24 +40,7 @@ def last_images(changes: pa.Table, key: Sequence[str]) -> pa.Table:
         One row a key without `_op`, and `GONE`.
     """
     rows = changes.append_column(GONE, is_gone(changes)).drop_columns(["_op"])
-    column = changes.column(key[0])
-    if len(key) == 1 and pa.types.is_integer(column.type) and not column.null_count:
-        return rows.take(_last_places(column.to_numpy()))
-    ordered = changes.select(list(key)).append_column(
-        _ORDER, pa.array(np.arange(changes.num_rows, dtype=np.int64))
-    )
-    grouped = ordered.group_by(list(key), use_threads=False).aggregate([(_ORDER, "max")])
-    places = grouped.sort_by([(name, "ascending") for name in key]).column(f"{_ORDER}_max")
-    return rows.take(places.combine_chunks())
-
-
-def _last_places(keys: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Where each key stands last, by key."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    is_last = np.ones(len(keys), bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_last[:-1])
-    return np.asarray(order[is_last])
+    return last_of_each(rows, key)
 
 
 def counted(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -89,26 +72,3 @@ def _summed(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     renamed = grouped.rename_columns([names.get(name, name) for name in grouped.column_names])
     kept = renamed.filter(pc.not_equal(renamed.column(COUNT), pa.scalar(0, pa.int64())))
     return kept.select(rows.column_names)
-
-
-def count_rows(
-    table: pa.Table | None, changes: pa.Table, columns: Sequence[str]
-) -> tuple[pa.Table, int]:
-    """Apply counts to a table without a key, as a multiset of rows.
-
-    Args:
-        table: The rows there are, with `columns` and others that take the last value.
-        changes: Result of `counted`.
-        columns: Names of the columns that make rows equal.
-
-    Returns:
-        The rows afterwards, and how many were to be removed that were not there.
-    """
-    parts = [changes]
-    if table is not None:
-        ones = pa.array(np.ones(table.num_rows, np.int64))
-        parts.insert(0, table.append_column(COUNT, ones).select(changes.column_names))
-    total = added(parts, columns)
-    counts = total.column(COUNT).to_numpy()
-    repeated = total.take(np.repeat(np.arange(len(counts)), np.maximum(counts, 0)))
-    return repeated.drop_columns([COUNT]), int(-counts[counts < 0].sum())

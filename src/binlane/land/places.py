@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import uuid
 from functools import lru_cache
 from typing import Final
 
 from pyarrow import fs
 
 from binlane.errors import ConfigError
-from binlane.land.work import Mode
+from binlane.land.work import Format, Mode
 from binlane.names import TableName
 
 FOLDER: Final = "_binlane"
@@ -52,6 +53,8 @@ def segment(name: str) -> str:
     """
     if set(name) <= {"."}:
         return name.replace(".", "@002e")
+    if name == "_delta_log":  # no directory of a table: Delta's readers would take it for a log
+        return "@005fdelta_log"
     return "".join(
         character if character.isalnum() or character in _PLAIN else _code_units(character)
         for character in name
@@ -67,3 +70,12 @@ def name_of(path_segment: str) -> str:
     """Exact inverse of `segment`."""
     decoded = _ENCODED.sub(lambda match: chr(int(match[1], 16)), path_segment)
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def file_name(table_format: Format, run_id: str) -> str:
+    """The path of a new file of a table, relative to the table's directory.
+
+    Readers of a plain directory pass over names that begin with `_`; a commit takes that away.
+    """
+    hidden = "_" if table_format is Format.PARQUET else ""
+    return f"{hidden}{run_id}-{uuid.uuid4().hex}.parquet"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -49,6 +50,7 @@ def _is_ordered(data_type: pa.DataType) -> bool:
         or pa.types.is_string(data_type)
         or pa.types.is_date(data_type)
         or pa.types.is_timestamp(data_type)
+        or (isinstance(data_type, pa.Decimal128Type) and data_type.scale == 0)
     )
 
 
@@ -59,6 +61,8 @@ def _json(value: Any) -> Any:
         return text if value.tzinfo is None else f"{text}Z"
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value)
     if isinstance(value, str) and len(value) > _TEXT_MAX:
         return None
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,12 +20,15 @@ from binlane.columnar.table_schema import (
 )
 from binlane.errors import StoreError
 from binlane.land.net_changes import GONE, counted, is_gone, last_images
-from binlane.land.places import resolve, staging_uri, table_uri
+from binlane.land.places import file_name, resolve, staging_uri, table_uri
 from binlane.land.statistics import statistics
+from binlane.land.tables.keys import sorted_by_key
 from binlane.land.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.names import TableName
 
 # What readers call them, and what tables do.
+# A merge reads the row groups in which its rows lie.
+_ROW_GROUP_ROWS: Final = 1 << 16
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
 CHANGE_COLUMNS: Final = (
     *("_op", "_gtid", "_ts", "_file", "_pos", "_row", "_txn_order", "_server_id"),
@@ -108,7 +111,7 @@ class TableFiles:
     def _changes(self, images: pa.Table | None) -> DataFile | None:
         if images is None or not images.num_rows:
             return None
-        name = f"{self._work.run_id}-{uuid.uuid4().hex}.parquet"
+        name = file_name(self._work.format, self._work.run_id)
         folder = table_uri(self._work.into, Mode.CHANGES, self.table)
         known = [SEQUENCE_COLUMN, "_ts", *self.shape.key]
         return write_file(images, folder, name, known)
@@ -116,15 +119,16 @@ class TableFiles:
     def _run(self, images: pa.Table | None, own: list[str]) -> DataFile | None:
         if images is None or not images.num_rows or not self.shape.is_full:
             return None
-        needed = images.select(["_op", *own, "_gtid", SEQUENCE_COLUMN])
+        needed = images.select(["_op", *own, "_gtid", SEQUENCE_COLUMN, "_ts"])
         key = self.shape.key
         return self._staged(last_images(needed, key) if key else counted(needed, own))
 
     def _versions(self, images: pa.Table | None, own: list[str]) -> DataFile | None:
-        if images is None or not images.num_rows or not self.shape.is_full:
+        key = self.shape.key
+        if images is None or not images.num_rows or not self.shape.is_full or not key:
             return None
         needed = images.select([*own, "_gtid", SEQUENCE_COLUMN, "_ts"])
-        return self._staged(needed.append_column(GONE, is_gone(images)))
+        return self._staged(sorted_by_key(needed.append_column(GONE, is_gone(images)), key))
 
     def _staged(self, rows: pa.Table) -> DataFile:
         folder = staging_uri(self._work.into, self._work.run_id)
@@ -191,35 +195,15 @@ def write_file(rows: pa.Table, folder: str, name: str, known: Iterable[str]) -> 
     )
 
 
-def read_file(uri: str) -> pa.Table:
-    """All rows of a file that `write_file` wrote.
-
-    Raises:
-        StoreError: If it cannot be read.
-    """
-    filesystem, path = resolve(uri)
-    try:
-        with filesystem.open_input_file(path) as stream:
-            return pq.read_table(stream)
-    except OSError as error:
-        raise StoreError(
-            f"cannot be read: {error}", path=uri, hint="run the landing again"
-        ) from error
-
-
 def _make_folder(filesystem: fs.FileSystem, path: str) -> None:
     if isinstance(filesystem, fs.LocalFileSystem):
         filesystem.create_dir(path, recursive=True)
 
 
 def _options(_schema: pa.Schema) -> dict[str, Any]:
-    return {"compression": "zstd", "compression_level": 1, "store_schema": False}
-
-
-def same_shape(rows: Sequence[Rows]) -> bool:
-    """Whether several rows items can become one merge."""
-    first = rows[0]
-    return all(
-        (each.columns, each.key, each.is_full) == (first.columns, first.key, first.is_full)
-        for each in rows
-    )
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "store_schema": False,
+        "row_group_size": _ROW_GROUP_ROWS,
+    }

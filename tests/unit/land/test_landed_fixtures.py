@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import CodecError
-from binlane.land.delta_tables import DeltaTables
+from binlane.land.tables.directories import Directories
+from binlane.land.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
 from tests.log_batches import land_all
@@ -54,7 +55,7 @@ REFUSED = {
 def test_current_tables_equal_the_server(name: str, tmp_path: Path) -> None:
     fixture = fixture_set(name)
     progress = land_all(tmp_path, [fixture.binlogs]).look()
-    tables = DeltaTables(str(tmp_path), "current", "any")
+    tables = Directories(str(tmp_path), Mode.CURRENT, "_delta_log")
     assert progress.rows > 0
     kept = {table.plain: table for table in tables.names()}
     assert set(kept) == set(fixture.final_tables()) - NOT_CURRENT.get(name, set())

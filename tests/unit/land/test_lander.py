@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from binlane.codec.rows import DeleteRowsV1Event
@@ -10,8 +9,6 @@ from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
 from binlane.errors import CodecError
-from binlane.land.delta_tables import DeltaTables
-from binlane.names import TableName
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows
@@ -322,14 +319,3 @@ def test_deletes_need_no_more_of_a_row_than_its_key(tmp_path: Path) -> None:
     ]
     landed(tmp_path, log)
     assert current(tmp_path) == [(2, "b")]
-
-
-@pytest.mark.parametrize(
-    "name", ["plain", "sp ace", 'q"uote', "per%cent", "a/b", "😀", ".", "имя", "a@b", "`"]
-)
-def test_names_become_paths_and_come_back(name: str, tmp_path: Path) -> None:
-    tables = DeltaTables(str(tmp_path), "current", "app")
-    table = TableName("shop", name)
-    tables.create(table, pa.table({"id": [1]}), 7)
-    assert list(tables.names()) == [table]
-    assert tables.applied(table) == 7
