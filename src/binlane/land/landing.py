@@ -150,7 +150,11 @@ class Landing:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
         keeping = StoreSettings(
-            run_id=self._run_id, run=self._engine.run, fence=self._lease.check
+            run_id=self._run_id,
+            run=self._engine.run,
+            fence=self._lease.check,
+            merger=self._engine.merger,
+            app_id=app_id,
         )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
