@@ -17,8 +17,8 @@ from binlane.land.tables.formats import TableFormat
 from binlane.land.tables.store import StoreSettings, TableStore
 from binlane.land.tasks import land_range
 from binlane.land.work import Format, Mode, RangeResult, RangeWork
-from binlane.ranges.files import LogRange
 from binlane.ranges.items import Want
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
 
 Binlogs = Sequence[tuple[str, bytes]]
@@ -53,12 +53,15 @@ class LogLander(Lander):
             self.apply(self._results(Path(folder), binlogs))
 
     def _results(self, folder: Path, binlogs: Binlogs) -> Iterable[RangeResult]:
+        earlier: tuple[str, ...] = ()
         for name, data in binlogs:
             path = folder / name
             path.write_bytes(data)
+            piece = LogRange(uri=str(path), name=name, number=file_number(name), earlier=earlier)
+            earlier = (str(path), *earlier)
             yield land_range(
                 RangeWork(
-                    piece=LogRange(uri=str(path), name=name, number=file_number(name)),
+                    piece=piece,
                     want=Want(selection=Selection(scope=self._scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from pyarrow import fs
 
 from binlane.errors import ConfigError, StoreError
+from binlane.land.definitions import Definitions
 from binlane.land.places import FOLDER, resolve
 
 _LANDING: Final = "landing.json"
 _EARLIER: Final = "journal.json"
 _PREFIX: Final = "journal-"
 _SUFFIX: Final = ".json"
+_DEFINITIONS: Final = "definitions-"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +40,11 @@ class JournalState:
         doing: `_seq` of the statement whose steps are being done, 0 for none.
         step: The step of it that may have been begun.
         abandoned: Tables that `current` no longer keeps, and why.
+        partial: Current tables that may lack rows, and why.
+        skipped: GTIDs of event groups that were passed over, and the tables of their rows.
+        definitions: Name of the file of the tables' definitions at `position`; empty for none.
+        snapshots: Tables whose rows were or are taken from the server, by name, until the log is
+            landed beyond what was seen of them: see `snapshot.record`.
         run_id: Of the landing that is under way or died; empty if the last one ended well.
     """
 
@@ -47,6 +55,10 @@ class JournalState:
     doing: int = 0
     step: int = 0
     abandoned: dict[str, str] = field(default_factory=dict)
+    partial: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    definitions: str = ""
+    snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
     run_id: str = ""
 
     @property
@@ -65,14 +77,22 @@ class Journal:
     """
 
     def __init__(self, folder: str, epoch: int, state: JournalState) -> None:
+        self._folder_uri = folder
         self._filesystem, self._folder = resolve(folder)
         self._name = f"{_PREFIX}{epoch:012}{_SUFFIX}"
         self._is_first = True
+        self._known: object = None
         self.state = state
 
     @classmethod
     def open(
-        cls, into: str, checkpoint: str | None, terms: Mapping[str, str], *, epoch: int = 0
+        cls,
+        into: str,
+        checkpoint: str | None,
+        terms: Mapping[str, str],
+        *,
+        epoch: int = 0,
+        kept: Collection[str] = (),
     ) -> Journal:
         """Bind a target and a checkpoint to each other, or see that they are.
 
@@ -81,6 +101,7 @@ class Journal:
             checkpoint: URI or path of the folder of the journal; None for one in the target.
             terms: What is to be landed, by setting.
             epoch: Of the lease that the caller holds.
+            kept: Terms that remain as they are where the target was landed before.
 
         Raises:
             ConfigError: If one of them belongs to another landing or is gone, or if the target was
@@ -107,7 +128,7 @@ class Journal:
             )
         state = JournalState(**known)
         for name, value in terms.items():
-            if state.terms.get(name) != value:
+            if state.terms.get(name) != value and name not in kept:
                 raise ConfigError(
                     f"{into} was landed with {name} {state.terms.get(name) or 'not given'}, "
                     f"not with {value or 'none'}",
@@ -115,6 +136,40 @@ class Journal:
                     hint="go on with the same, or land into an empty target",
                 )
         return cls(folder, epoch, state)
+
+    def definitions(self) -> Definitions:
+        """The tables' definitions at `position`.
+
+        Raises:
+            StoreError: If they cannot be read.
+        """
+        name = self.state.definitions
+        found = read_json(self._folder_uri, name) if name else None
+        made = Definitions() if found is None else Definitions.of_fields(found)
+        self._known = made.version
+        return made
+
+    def reach(self, position: dict[str, Any], definitions: Definitions) -> None:
+        """Note up to where the log is landed.
+
+        Args:
+            position: As the planner writes it.
+            definitions: Of the tables there.
+
+        Raises:
+            StoreError: If that cannot be written.
+        """
+        state, before = self.state, self.state.definitions
+        if definitions.version != self._known:
+            state.definitions = f"{_DEFINITIONS}{uuid.uuid4().hex}{_SUFFIX}"
+            write_json(self._folder_uri, state.definitions, definitions.fields())
+            self._known = definitions.version
+        state.position = position
+        self.save()
+        if before and before != state.definitions:
+            filesystem, folder = resolve(self._folder_uri)
+            with suppress(FileNotFoundError):
+                filesystem.delete_file(f"{folder}/{before}")
 
     def save(self) -> None:
         """Write the state."""

@@ -8,19 +8,19 @@ in the journal, what is done, and does the rest: places in the log decide, not w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from binlane.columnar.selection import file_number
-from binlane.errors import UnsupportedError
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.journal import Journal
 from binlane.land.progress import Progress, TableReport
-from binlane.land.table_changes import DropDatabase, Step, steps, tables_of
+from binlane.land.snapshot.splicing import Snapshots
+from binlane.land.steps import AbandonAll, DropDatabase, Step, tables_of
+from binlane.land.table_changes import steps, steps_of_trouble
 from binlane.land.work import RangeItem, RangeResult, Rows, sequence
 from binlane.names import TableName
 from binlane.ranges.items import Trouble
-from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
 
 
@@ -33,6 +33,10 @@ class Lander:
         changes: The change tables, None to keep none.
         scope: The tables to land.
         progress: Takes what is done.
+        snapshots: Of tables whose rows are taken from the server.
+
+    Attributes:
+        definitions: What the log told of the tables so far.
     """
 
     def __init__(
@@ -43,13 +47,16 @@ class Lander:
         changes: ChangeTables | None,
         scope: Scope,
         progress: Progress | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
         self._changes = changes
         self._scope = scope
+        self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
+        self.definitions = journal.definitions()
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -72,15 +79,16 @@ class Lander:
         self.progress.batches += has_items
 
     def _take(self, item: RangeItem) -> None:
-        if isinstance(item, Trouble):
-            raise UnsupportedError(item.what, hint=item.hint).at(item.file, item.position)
-        if isinstance(item, Statement):
-            seq = sequence(file_number(item.file), item.position)
-            if seq > self._journal.state.done:
-                self._apply_statement(seq, item)
-            self.progress.reached(seq, item.gtid, item.timestamp)
-        else:
+        if isinstance(item, Rows):
             self._pending.setdefault(item.table, []).append(item)
+            return
+        seq = sequence(file_number(item.file), item.position)
+        if isinstance(item, Trouble):
+            self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
+            return
+        self._do(seq, steps(item, self._scope, self.definitions))
+        self.definitions.follow(item)
+        self.progress.reached(seq, item.gtid, item.timestamp)
 
     def look(self) -> Progress:
         """What was done, and how the tables are now."""
@@ -88,18 +96,28 @@ class Lander:
             for name, reason in self._current.abandoned.items():
                 self.progress.tables.setdefault(name, TableReport()).why_not = reason
             for table in self._current.names():
-                self.progress.of(table).is_current = True
+                report = self.progress.of(table)
+                report.is_current = True
+                report.lacks = self._journal.state.partial.get(table.plain, "")
+            self.progress.given_up = self._current.given_up_now()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
+        if self._snapshots is not None:
+            self._snapshots.report(self.progress)
         return self.progress
 
-    def _apply_statement(self, seq: int, statement: Statement) -> None:
-        found = steps(statement, self._scope)
+    def _do(self, seq: int, found: Sequence[Step]) -> None:
+        """Do the steps of a statement or trouble, unless they are done."""
         state = self._journal.state
         is_resumed = state.doing == seq
         current = self._current
-        if current is None or not (
-            is_resumed or any(self._is_pending(step) or current.concerns(step) for step in found)
+        if (
+            current is None
+            or seq <= state.done
+            or not (
+                is_resumed
+                or any(self._is_pending(step) or current.concerns(step) for step in found)
+            )
         ):
             return
         if is_resumed:
@@ -111,14 +129,18 @@ class Lander:
         for number, step in enumerate(found[first:], first):
             state.doing, state.step = seq, number
             self._journal.save()
-            current.do(step)
+            current.do(step, seq)
+            if self._snapshots is not None:
+                self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
         self._journal.save()
 
     def _is_pending(self, step: Step) -> bool:
         """Whether rows wait that a step is about."""
-        if isinstance(step, DropDatabase):
-            return any(table.database == step.database for table in self._pending)
+        if isinstance(step, DropDatabase | AbandonAll):
+            return step.database is None or any(
+                table.database == step.database for table in self._pending
+            )
         return any(table in self._pending for table in tables_of(step))
 
     def _flush(self) -> None:
@@ -127,7 +149,7 @@ class Lander:
             if self._changes is not None:
                 self._changes.append(table, pieces)
             if self._current is not None:
-                self._current.merge(table, pieces)
+                self._current.merge(table, pieces, is_told=self.definitions.is_told(table))
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates

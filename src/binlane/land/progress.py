@@ -15,16 +15,20 @@ class TableReport:
 
     Attributes:
         rows: Row images landed.
+        snapshot_rows: Rows taken from the server.
         invalid_dates: Zero or partial dates that became NULL.
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
+        lacks: Why rows may be missing in it; empty if none are.
         committed: When it was last committed to, in seconds since 1970; 0 if it was not.
     """
 
     rows: int = 0
+    snapshot_rows: int = 0
     invalid_dates: int = 0
     is_current: bool = False
     why_not: str = ""
+    lacks: str = ""
     committed: float = 0.0
 
 
@@ -43,6 +47,7 @@ class Progress:
         last_timestamp: When it was written, in seconds since 1970.
         caught_up: When nothing more was there, in seconds since 1970; 0 while there is.
         notes: What the reader of the tables must know.
+        given_up: Names of current tables that were given up.
     """
 
     tables: dict[str, TableReport] = field(default_factory=dict)
@@ -55,6 +60,7 @@ class Progress:
     last_timestamp: int = 0
     caught_up: float = 0.0
     notes: list[str] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:

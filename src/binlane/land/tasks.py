@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.columnar.table_schema import table_of
-from binlane.errors import UnsupportedError
+from binlane.land.definitions import Definitions
 from binlane.land.table_changes import steps
 from binlane.land.table_files import Shape, TableFiles
 from binlane.land.work import RangeItem, RangeResult, RangeWork, Rows
@@ -53,10 +53,7 @@ def _items(work: RangeWork) -> Iterator[RangeItem]:
 
 def is_barrier(statement: Statement, scope: Scope) -> bool:
     """Whether rows before a statement must be applied before it, as far as its text tells."""
-    try:
-        return bool(steps(statement, scope))
-    except UnsupportedError:
-        return True
+    return bool(steps(statement, scope, Definitions()))
 
 
 class _Tables:

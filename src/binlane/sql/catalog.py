@@ -27,7 +27,7 @@ from binlane.sql.column_fit import fitted
 from binlane.sql.comments import Version, server_text
 from binlane.sql.cursor import Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.logged_statements import is_undone, logged_statement
+from binlane.sql.logged_statements import logged_statement
 from binlane.sql.object_ddl import DATABASE_HANDLERS, OBJECT_HANDLERS
 from binlane.sql.object_store import CatalogStatement
 from binlane.sql.query_types.scope import Untyped
@@ -136,6 +136,14 @@ class SchemaCatalog(StoredObjects):
     _columns: dict[tuple[TableMapEvent, Flavor], tuple[Column, ...]] = field(default_factory=dict)
     _is_undone: bool = False
 
+    @classmethod
+    def of_tables(cls, tables: Iterable[Table]) -> Self:
+        """The catalog of a log of which some tables are known."""
+        found = cls()
+        for table in tables:
+            found._store.put(table)
+        return found
+
     def copy(self) -> Self:
         """Another catalog with the same objects, which changes by itself."""
         return type(self)(
@@ -188,7 +196,7 @@ class SchemaCatalog(StoredObjects):
         """
         body = event.body
         if isinstance(body, GtidEvent):
-            self._is_undone = is_undone(body)
+            self._is_undone = body.is_undone
         if not isinstance(body, QueryEvent) or self._is_undone:
             return False
         if not _MAY_BE_DDL.search(body.query):

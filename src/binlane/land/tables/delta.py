@@ -47,6 +47,7 @@ class DeltaFormat:
     """
 
     format = Format.DELTA
+    may_lack_columns = True
 
     def __init__(self, into: str, mode: Mode, app_id: str) -> None:
         self._directories = Directories(into, mode, "_delta_log")

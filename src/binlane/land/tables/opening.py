@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from binlane.land.tables.delta import DeltaFormat
+from binlane.land.tables.formats import TableFormat
+from binlane.land.tables.plain import PlainFormat
 from binlane.land.tables.store import StoreSettings, TableStore
 from binlane.land.work import Format, Mode
 
@@ -19,5 +21,9 @@ def open_store(
         app_id: Names the landing in the tables' commits.
         settings: How to keep them.
     """
-    del table_format  # there is one
-    return TableStore(into, mode, DeltaFormat(into, mode, app_id), settings)
+    tables: TableFormat = (
+        PlainFormat(into, mode, app_id)
+        if table_format is Format.PARQUET
+        else DeltaFormat(into, mode, app_id)
+    )
+    return TableStore(into, mode, tables, settings)

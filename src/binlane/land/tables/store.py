@@ -19,7 +19,7 @@ from binlane.columnar.unify import unify_schemas
 from binlane.errors import StoreError
 from binlane.land.net_changes import COUNT
 from binlane.land.places import file_name, table_uri
-from binlane.land.table_files import write_file
+from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
@@ -266,6 +266,40 @@ class TableStore:
         is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
         return is_plain and merger.takes(self._tables.format)
 
+    # Snapshots ------------------------------------------------------------------------------------
+
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+    ) -> None:
+        """Let a table have the rows of some files and no others; made if there is none.
+
+        Args:
+            table: Its name.
+            files: URIs elsewhere, which are moved to the table, also by a process that died.
+            key: Names of the key's columns.
+            schema: The source's columns, which the files have, and behind them what landing adds.
+            applied: Up to which `_seq` the table is complete then.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        whole = self.whole(schema)
+        now = self.snapshot(table) or self._create(table, whole)
+        add = self.adopt(table, files)
+        self._keys[table] = tuple(key)
+        change = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        self._commit(table, now, change)
+
+    def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
+        """Move files that lie elsewhere to a table, which does not know them yet."""
+        folder = self.uri(table)
+        return [move_file(file, folder) for file in files]
+
     # Statements -----------------------------------------------------------------------------------
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
@@ -306,12 +340,15 @@ class TableStore:
         if works:
             self.commit_merge(table, list(self._run(works)), None)
 
-    def rewrite(self, table: TableName, change: merge_work.Change) -> str:
+    def rewrite(
+        self, table: TableName, change: merge_work.Change, applied: int | None = None
+    ) -> str:
         """Give all rows of a table other columns or values.
 
         Args:
             table: One that exists.
             change: What becomes of any of its rows, those that landing adds included.
+            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
 
         Returns:
             Why that cannot be; empty if it is done.
@@ -330,8 +367,9 @@ class TableStore:
             if result.error:
                 return result.error
         add = [file for result in results for file in result.add]
-        if add or not schema.equals(now.schema):
-            self._commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        if add or applied is not None or not schema.equals(now.schema):
+            rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
+            self._commit(table, now, rewritten)
         return ""
 
     def conform(self, table: TableName, schema: pa.Schema) -> str:
@@ -427,7 +465,7 @@ class TableStore:
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
-        if list(schema)[: len(known)] == known:
+        if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
             self._commit(table, now, Change(schema=schema))
         else:
             works = [self._rewriting(table, [file], schema) for file in now.files.values()]
@@ -436,7 +474,9 @@ class TableStore:
         return self._there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
-        """Whether a file can be the table's as it is: columns that it lacks are NULL."""
+        """Whether a file can be the table's as it is."""
+        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+            return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
     def _holding(self, now: Snapshot) -> list[LiveFile]:
