@@ -41,7 +41,7 @@ class Lander:
         definitions: What the log told of the tables so far.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a target has
         self,
         journal: Journal,
         *,

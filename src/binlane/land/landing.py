@@ -169,6 +169,8 @@ class Landing:
             soft_deletes=self._settings.soft_deletes,
             keep_hours=self._settings.keep_hours,
             catalog=self._settings.catalog,
+            merger=self._engine.merger,
+            app_id=app_id,
         )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)

@@ -7,7 +7,8 @@ from typing import Final
 
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import RowsFlag
-from binlane.ranges.log_range import LogRange, read_groups_of
+from binlane.ranges.files import read_groups_of
+from binlane.ranges.log_range import LogRange
 
 _NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 

@@ -24,6 +24,7 @@ from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
 from binlane.land.tables.merge_work import How, MergeResult, MergeWork, RunSlice
+from binlane.land.tables.mergers import MergeOrder, Merger
 from binlane.land.tables.merging import DELETED_AT, MOMENT, conformed, known_columns, merge_file
 from binlane.land.tables.parquet_files import footer_bounds, read_columns, read_rows
 from binlane.land.tables.planning import crowded, parts, target_bytes
@@ -55,12 +56,16 @@ class StoreSettings:
         fence: Raises if the target is not ours any more; asked before each change of a table.
         keep_hours: How long files of earlier versions are kept.
         catalog: Of Iceberg tables, see `iceberg.open_catalog`.
+        merger: Merges into current tables that have a key instead of tasks, where it can.
+        app_id: Names the landing in the merger's commits, as it does in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
     run_id: str
     run: Run = map
     fence: Callable[[], None] = lambda: None
+    merger: Merger | None = None
+    app_id: str = ""
     soft_deletes: bool = False
     keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
@@ -251,10 +256,31 @@ class TableStore:
         applied: int,
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
+        merger = self._settings.merger
+        if key and merger is not None and self._leaves_to(merger):
+            if not self.exists(table):
+                self._create(table, self.whole(schema))
+            self._settings.fence()
+            order = MergeOrder(
+                uri=self.uri(table),
+                format=self._tables.format,
+                runs=runs,
+                names=schema.names,
+                key=key,
+                app_id=self._settings.app_id,
+                applied=applied,
+            )
+            merger.merge(order)
+            self._forget(table)
+            return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied)
         self._tidy(table)
         return missing
+
+    def _leaves_to(self, merger: Merger) -> bool:
+        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
+        return is_plain and merger.takes(self._tables.format)
 
     # Snapshots ------------------------------------------------------------------------------------
 
