@@ -213,6 +213,7 @@ class Landing:
                 break
             else:
                 self._lease.check()
+            if settings.follow_s is not None and (batch is None or batch.is_last):
                 self._stopped.wait(max(0.0, began + settings.follow_s - time.monotonic()))
         if self._journal.state.run_id:
             self._journal.state.run_id = ""
