@@ -2,73 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from io import BytesIO
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, TypeGuard
 
 import pyarrow as pa
 
-from binlane.columnar.batches import batches
-from binlane.columnar.kernel_batches import KernelOptions, kernel_batches
+from binlane.columnar.batches import ChangeBatcher, batches
+from binlane.columnar.kernel_batches import KernelOptions, LogPart, kernel_batches
+from binlane.columnar.prepared import Prepared, PreparedGroup
 from binlane.columnar.table_schema import IMAGE, INVALID_DATES
+from binlane.columnar.told import RowItem
 from binlane.errors import BinlaneError
-from binlane.grouping.event_group import group_events
+from binlane.grouping.decryption import plain_chunks
+from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.walk import walk
+from binlane.ranges.items import RangeItem
+from binlane.store.byte_source import ChunkBytes
 
 FILE = "/logs/binlog.000001"
 NAME = "binlog.000001"
 
-Told = tuple[list[tuple[dict[bytes, bytes], int, pa.Table]], tuple[Any, ...] | None]
-"""Runs of rows of one table and schema, with its metadata and invalid dates; and the error."""
+Told = tuple[list[tuple[dict[bytes, bytes], int, pa.Table]], tuple[Any, ...] | None, list[Any]]
+"""Runs of rows of one table and schema, with its metadata and invalid dates; the error; what is told."""
 
 
 class BytesSource:
-    """The bytes of a file that is in memory."""
+    """The plain bytes of a file that is in memory."""
 
     def __init__(self, data: bytes, position: int = 0) -> None:
         self._data = data
-        self._stream = BytesIO(data)
-        self._stream.seek(position)
+        self._chunks = ChunkBytes(self._from(position))
 
     def read_into(self, view: memoryview) -> int:
-        return self._stream.readinto(view)
+        return self._chunks.read_into(view)
 
     def reread(self, position: int) -> Self:
         return type(self)(self._data, position)
 
+    def _from(self, position: int) -> Iterator[bytes]:
+        for chunk in plain_chunks([self._data], file=FILE):
+            if position < len(chunk):
+                yield chunk[position:]
+            position = max(0, position - len(chunk))
 
-def by_kernels(data: bytes, *, rows_max: int = 8192, **options: Any) -> Told:
+
+class OneFile:
+    """A log of one file that is in memory, for XA transactions."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def source(self, group: PreparedGroup) -> BytesSource:
+        return BytesSource(self._data[: group.end], group.start)
+
+    def find(self, xid: str) -> None:
+        """Nothing stands before it."""
+
+
+def by_kernels(data: bytes, **options: Any) -> Told:
     """What the fast path makes of a file."""
     sizes = {key: options.pop(key) for key in ("window_bytes", "held_bytes_max") if key in options}
-    return told(
-        lambda: kernel_batches(
-            BytesSource(data),
-            file=FILE,
-            name=NAME,
-            options=KernelOptions(rows_max=rows_max, **sizes),
-            **options,
-        )
-    )
+    log = LogPart(source=BytesSource(data), file=FILE, name=NAME)
+    batcher = new_batcher(data, **options)
+    return told(lambda: kernel_batches(log, batcher, options=KernelOptions(**sizes)))
 
 
-def by_reference(data: bytes, *, rows_max: int = 8192, **options: Any) -> Told:
+def by_reference(data: bytes, **options: Any) -> Told:
     """What the reference decoder makes of a file."""
     groups = group_events(walk([data], file=FILE), file=NAME)
-    return told(lambda: batches(groups, rows_max=rows_max, **options))
+    return told(lambda: batches(groups, new_batcher(data, **options)))
 
 
-def told(read: Callable[[], Iterator[pa.RecordBatch]]) -> Told:
-    """Batches in one order, without the places where they end, and how they end."""
-    found: list[pa.RecordBatch] = []
+def rows_of(groups: Iterable[EventGroup], **options: Any) -> Iterator[pa.RecordBatch]:
+    """The batches of event groups."""
+    return filter(is_batch, batches(groups, ChangeBatcher(**options)))
+
+
+def is_batch(item: RangeItem | RowItem) -> TypeGuard[pa.RecordBatch]:
+    """Whether an item is rows."""
+    return isinstance(item, pa.RecordBatch)
+
+
+def new_batcher(data: bytes, **options: Any) -> ChangeBatcher:
+    prepared = Prepared(OneFile(data))
+    prepared.path = FILE
+    return ChangeBatcher(**({"prepared": prepared} | options))
+
+
+def told(read: Callable[[], Iterator[Any]]) -> Told:
+    """What is read without the places where batches end, and how it ends.
+
+    Rows between two things that are told come as runs of one table and schema, in one order.
+    """
+    found: list[list[pa.RecordBatch]] = [[]]
+    besides: list[Any] = []
     error = None
     try:
-        for batch in read():
-            batch.validate(full=True)
-            found.append(batch)
+        for item in read():
+            if isinstance(item, pa.RecordBatch):
+                item.validate(full=True)
+                found[-1].append(item)
+            else:
+                besides.append(item)
+                found.append([])
     except BinlaneError as caught:
         place = (getattr(caught, "file", None), getattr(caught, "position", None))
         error = (type(caught), caught.message, caught.hint, *place)
-    return _runs(found), error
+    return [run for part in found for run in _runs(part)], error, besides
 
 
 def _runs(found: list[pa.RecordBatch]) -> list[tuple[dict[bytes, bytes], int, pa.Table]]:
@@ -106,6 +146,7 @@ def _run(run: list[pa.RecordBatch]) -> tuple[dict[bytes, bytes], int, pa.Table]:
 def assert_same(kernels: Told, reference: Told) -> None:
     """Fail with what differs."""
     assert kernels[1] == reference[1]
+    assert kernels[2] == reference[2]
     assert [run[:2] for run in kernels[0]] == [run[:2] for run in reference[0]]
     for (metadata, _, mine), (_, _, theirs) in zip(kernels[0], reference[0], strict=True):
         assert mine.num_rows == theirs.num_rows, metadata

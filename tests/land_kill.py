@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 import binlane
@@ -79,8 +80,13 @@ class Story:
         self.load.__enter__()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.load.__exit__(*error)
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.load.__exit__(kind, error, traceback)
         self._end()
 
     def kill(self) -> None:

@@ -5,29 +5,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import groupby
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from binlane.columnar.batches import ROWS_MAX_DEFAULT, batches
+from binlane.columnar.prepared import Prepared
 from binlane.columnar.selection import Bound, Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup
 from binlane.positions import FilePosition, GtidPosition
+from binlane.ranges.decoding import are_kernels_ready
+from binlane.ranges.earlier import LogBefore
+from binlane.ranges.items import Want
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.read import LogState, read_range
 from binlane.scope.scope import Scope
-from binlane.store.byte_source import FileBytes, is_large
+from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
-    from binlane.codec.encryption import KeyRing
     from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
 
-_KERNEL_MODULES: Final = ("scan", "rows", "convert", "strings")
 # Where kernels were not compiled ahead, numba takes about a minute for them; the reference decoder
 # reads as much in that time.
 _JIT_BYTES_MIN: Final = 256 << 20
@@ -92,62 +94,42 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         start=_bound(start, "start"),
         stop=_bound(stop, "stop"),
     )
-    catalog = None if schema is None else _catalog(schema)
-    if catalog is None:
-        ring = None if keys is None else read_keys(fspath(keys))
-        return _scan_files(_paths(path), selection, columns, ring, rows_max)
-    return batches(
-        read(path, keys=keys),
+    key_file = None if keys is None else fspath(keys)
+    if key_file is not None:
+        read_keys(key_file)  # what is wrong with it is said at once
+    want = Want(
         selection=selection,
-        columns=columns,
-        rows_max=rows_max or ROWS_MAX_DEFAULT,
-        catalog=catalog,
+        columns=None if columns is None else frozenset(columns),
+        rows_max=rows_max,
     )
+    return _scan_files(_paths(path), want, key_file, None if schema is None else _catalog(schema))
 
 
 def _is_for_kernels(path: str) -> bool:
     if not is_large(path):
         return False
-    from binlane.kernels.load import can_jit, is_compiled  # noqa: PLC0415 - small files do without
+    from binlane.kernels.load import can_jit  # noqa: PLC0415 - small files do without
 
-    return is_compiled(_KERNEL_MODULES) or (can_jit() and is_large(path, _JIT_BYTES_MIN))
+    return are_kernels_ready() or (can_jit() and is_large(path, _JIT_BYTES_MIN))
 
 
 def _scan_files(
-    paths: Iterable[str],
-    selection: Selection,
-    columns: Collection[str] | None,
-    keys: KeyRing | None,
-    rows_max: int | None,
+    paths: Iterable[str], want: Want, keys: str | None, catalog: SchemaCatalog | None
 ) -> Iterator[pa.RecordBatch]:
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
-    for is_fast, run in groupby(paths, key=_is_for_kernels):
-        if not is_fast:
-            from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
-
-            yield from batches(
-                read_groups(run, keys=keys),
-                selection=selection,
-                columns=columns,
-                rows_max=rows_max or ROWS_MAX_DEFAULT,
-            )
-            continue
-        from binlane.columnar.kernel_batches import (  # noqa: PLC0415 - small files do without
-            KernelOptions,
-            kernel_batches,
-        )
-
-        for path in run:
-            with closing(FileBytes(path)) as source:
-                yield from kernel_batches(
-                    source,
-                    file=path,
-                    name=base_name(path),
-                    selection=selection,
-                    columns=columns,
-                    keys=keys,
-                    options=KernelOptions(rows_max=rows_max or KernelOptions.rows_max),
-                )
+    pieces = [
+        LogRange(uri=path, name=base_name(path), number=0, is_plain=False, keys=keys)
+        for path in paths
+    ]
+    if not pieces:
+        return
+    with closing(LogBefore(pieces[0])) as before:
+        state = LogState(prepared=Prepared(before), catalog=catalog)
+        for piece in pieces:
+            is_fast = _is_for_kernels(piece.uri)
+            for item in read_range(piece, want, state=state, by_kernels=is_fast):
+                assert isinstance(item, pa.RecordBatch), "nothing else is wanted"
+                yield item
 
 
 def _catalog(schema: Path) -> SchemaCatalog:

@@ -12,6 +12,7 @@
     │  └─ DefinitionError              an unknown, duplicate or malformed binlog definition
     ├─ PeerError(peer, phase)          a server, client or replica broke the protocol or went away
     ├─ StoreError(path)                CorruptStoreError, StoreFullError, StoreLockedError
+    ├─ SchemaChangedError              a stream's columns are no longer its table's
     └─ ConfigError(key)                a setting that cannot be used
 
 Every class renders its own text; `hint` says what the operator does next. Nothing here imports
@@ -179,6 +180,10 @@ class CorruptStoreError(StoreError):
 
 class StoreFullError(StoreError):
     """The file system has no room."""
+
+
+class SchemaChangedError(BinlaneError):
+    """The columns of a stream are no longer those of its table: it is to be started again."""
 
 
 class StoreLockedError(StoreError):

@@ -56,7 +56,16 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     help="Who runs the tasks.",
 )
 @click.option("--batch-bytes", metavar="SIZE", help="Bytes of log of a batch, such as 64M.")
-@click.option("--snapshot", metavar="SERVER", help="Take the rows of this server first.")
+@click.option(
+    "--snapshot",
+    metavar="SERVER",
+    help="Take the rows of tables that are missing from this server; with --tables of those.",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Holds the password of the account there; else MYSQL_PWD, or a prompt.",
+)
 @click.option("--skip", default="", metavar="GTID", help="Pass over this event group.")
 @click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
@@ -147,9 +156,21 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         checkpoint=options["checkpoint"],
         follow_s=_seconds(options["trigger"]) if options["follow"] else None,
         snapshot=options["snapshot"] or "",
+        password=_password(options),
         skip=options["skip"],
         is_taking_over=options["take_over"],
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
+    )
+
+
+def _password(options: dict[str, Any]) -> str:
+    if not options["snapshot"]:
+        return ""
+    from binlane.cli.passwords import password_of  # noqa: PLC0415 - for this option only
+    from binlane.client.settings import ServerUrl  # noqa: PLC0415 - likewise
+
+    return password_of(
+        options["password_file"], str(ServerUrl.parse(options["snapshot"], key="snapshot"))
     )
 
 

@@ -106,6 +106,13 @@ class MysqlGtidEvent:
         """The GTID."""
         return MysqlGtid(self.source_id, self.sequence)
 
+    @property
+    def commit_micros(self) -> int | None:
+        """Microseconds since 1970 of the commit on the server where it was first."""
+        if self.original_commit_timestamp is None:
+            return self.immediate_commit_timestamp
+        return self.original_commit_timestamp
+
 
 class AnonymousGtidEvent(MysqlGtidEvent):
     """The start of a transaction on a server without GTIDs; its GTID's fields are zero."""

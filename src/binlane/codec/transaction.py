@@ -16,6 +16,8 @@ _GTID_LIST_ENTRY: Final = Struct("<IIQ")
 _XID: Final = Struct("<IBB")
 _XA_PREPARE: Final = Struct("<BIII")
 _COUNT_BITS: Final = 28
+# Of a two-phase ALTER only the commit counts, which repeats the statement.
+_NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,11 @@ class GtidEvent:
     def is_standalone(self) -> bool:
         """Whether exactly one event follows in the group."""
         return bool(self.flags & GtidFlag.STANDALONE)
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether the statement of the group has no effect: it is begun here only, or rolled back."""
+        return bool((self.flags_extra or 0) & _NOT_DONE)
 
     def gtid(self, server_id: int) -> Gtid:
         """The GTID, with the server id of the event's header."""

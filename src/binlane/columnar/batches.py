@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -12,24 +12,42 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.types import Flavor
+from binlane.codec.transaction import GtidEvent
+from binlane.codec.types import EventType, Flavor
 from binlane.columnar.builder import (
     BatchBuilder,
     BuilderFactory,
     RowsSource,
     ScalarBatchBuilder,
 )
+from binlane.columnar.ordinals import Ordinals
+from binlane.columnar.prepared import Prepared, PreparedGroup, is_commit
 from binlane.columnar.selection import Selection
-from binlane.columnar.table_schema import INVALID_DATES, TableSchema, table_schema
-from binlane.errors import CodecError
-from binlane.grouping.event_group import EventGroup
+from binlane.columnar.table_schema import CHANGE_NAMES, INVALID_DATES, TableSchema, table_schema
+from binlane.columnar.told import (
+    GroupPlace,
+    RowItem,
+    Told,
+    ToldKind,
+    may_concern_tables,
+    tables_of,
+    undecided,
+)
+from binlane.errors import CodecError, UnsupportedError
+from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import TableMaps
+from binlane.grouping.walk import Walker
+from binlane.grouping.window import PIECE_BYTES, Window
+from binlane.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 
 if TYPE_CHECKING:
     from binlane.sql.catalog import SchemaCatalog
 
+STATEMENT_TYPES: Final = frozenset(
+    {EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY}
+)
 ROWS_MAX_DEFAULT: Final = 8192
 
 BATCH_BYTES_MAX: Final = 16 << 20
@@ -40,7 +58,7 @@ class ChangeBatcher:
     """Collects the row changes of event groups, a batch for each table.
 
     The images of a table stay in log order; batches of several tables come as they fill up. A
-    table whose schema changes gets a new batch.
+    table whose schema changes gets a new batch. Rows of an XA transaction come at its XA COMMIT.
 
     Args:
         selection: Which groups and tables.
@@ -48,9 +66,16 @@ class ChangeBatcher:
         rows_max: Images a batch.
         new_builder: Makes the builder of one table's batches.
         catalog: Knows of columns what the log does not tell; logged DDL keeps it up to date.
+        change_names: The change columns that batches begin with.
+        tells: Whether statements and what makes rows uncertain are told, too, and such rows left
+            out.
+        prepared: The XA transactions that are prepared; shared by those who read one log.
+
+    Attributes:
+        ordinals: Of the transaction that is being read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is a wish of the reader
         self,
         *,
         selection: Selection | None = None,
@@ -58,11 +83,18 @@ class ChangeBatcher:
         rows_max: int = ROWS_MAX_DEFAULT,
         new_builder: BuilderFactory = ScalarBatchBuilder,
         catalog: SchemaCatalog | None = None,
+        change_names: tuple[str, ...] = CHANGE_NAMES,
+        tells: bool = False,
+        prepared: Prepared | None = None,
     ) -> None:
-        self._catalog = catalog
-        self._selection = selection or Selection()
+        self.catalog = catalog
+        self.selection = selection or Selection()
+        self.change_names = change_names
+        self.tells = tells
+        self.prepared = prepared or Prepared()
+        self.ordinals = Ordinals()
+        self.rows_max = rows_max
         self._columns = columns
-        self._rows_max = rows_max
         self._new_builder = new_builder
         self._flavor = Flavor.MARIADB
         self._format: Format | None = None
@@ -70,40 +102,154 @@ class ChangeBatcher:
         self._schemas: dict[tuple[object, ...], TableSchema] = {}
         self._open: dict[TableName, tuple[TableSchema, BatchBuilder]] = {}
 
-    def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
-        """Take the next group; give the batches that it completes.
+    def feed(self, group: EventGroup) -> Iterator[RowItem]:
+        """Take the next group; give the batches that it completes, and what is told of it.
 
         A group that its log ends or begins anew within was rolled back: it gives nothing.
 
         Raises:
             CodecError: With file and position, if a row cannot be decoded.
         """
+        if not group.is_complete:
+            return
+        is_wanted = self.selection.includes(group)
+        place = GroupPlace.of(group)
         if group.is_control:
             self._take_control(group.events[0])
+            if self.tells and is_wanted:
+                yield from self._undecided(group.events, place)
             return
-        if not group.is_complete or not self._selection.includes(group):
-            self._learn(group)
+        xid = prepared_by(group.events[-1])
+        if xid is None:
+            yield from self.add_group(group, place, is_wanted=is_wanted)
+        else:
+            assert self._format is not None, "every file begins with a FORMAT_DESCRIPTION"
+            self.prepared.prepare_group(xid, group, self._format)
+
+    def add_group(
+        self,
+        group: EventGroup,
+        place: GroupPlace,
+        *,
+        is_wanted: bool = True,
+        format_: Format | None = None,
+    ) -> Iterator[RowItem]:
+        """Take a complete group that has effect, at a place.
+
+        Args:
+            group: The group.
+            place: Where it counts.
+            is_wanted: Whether it is selected.
+            format_: Of its file, if that is another one.
+
+        Raises:
+            CodecError: With file and position, if a row cannot be decoded.
+        """
+        if self.tells and is_wanted:
+            told = list(self._undecided(group.events, place))
+            if told:
+                yield from told
+                return
+        first = group.events[0].body
+        if isinstance(first, GtidEvent) and first.is_undone:
             return
         maps = TableMaps()
-        gtid = None if group.gtid is None else str(group.gtid)
-        for event in expanded_all(group.events, file=group.file, format_=self._format):
-            if self._catalog is not None:
-                self._catalog.feed(event)
-            table_map = maps.feed(event, file=group.file)
-            if table_map is not None and isinstance(event.body, RowsEvent):
-                source = RowsSource(
-                    gtid=gtid,
-                    timestamp=event.header.timestamp,
-                    file=group.file,
-                    position=event.position,
-                )
-                yield from self.add(table_map, event.body, source)
+        events: Iterable[Event] = group.events
+        if is_wanted:
+            events = expanded_all(events, file=group.file, format_=format_ or self._format)
+        for event in events:
+            if event.header.type_code in STATEMENT_TYPES:
+                yield from self.tell(event, place.source(event), is_wanted=is_wanted)
+            elif is_wanted:
+                table_map = maps.feed(event, file=group.file)
+                if table_map is not None and isinstance(event.body, RowsEvent):
+                    yield from self.add(table_map, event.body, place.source(event))
 
-    def _learn(self, group: EventGroup) -> None:
-        """Follow the DDL of a group that gives no rows."""
-        if self._catalog is not None and group.is_complete:
-            for event in group.events:
-                self._catalog.feed(event)
+    def tell(self, event: Event, place: RowsSource, *, is_wanted: bool) -> Iterator[RowItem]:
+        """Take an event that is no row.
+
+        Args:
+            event: Of a group that has effect.
+            place: Where it counts.
+            is_wanted: Whether its group is selected.
+
+        Raises:
+            CodecError: With file and position, if it or an XA transaction cannot be decoded.
+        """
+        self.learn(event, place)
+        xid = finished_by(event)
+        if xid is not None:
+            group = self.finished(xid, event, is_wanted=is_wanted)
+            if group is not None:
+                yield from self.add_prepared(group, place)
+            elif is_wanted and is_commit(event):
+                yield from self.unknown_xa(event, place)
+        elif self.tells and is_wanted and may_concern_tables(event):
+            yield from self.finish()
+            yield Told(kind=ToldKind.STATEMENT, event=event, place=place)
+
+    def learn(self, event: Event, place: RowsSource) -> bool:
+        """Follow DDL.
+
+        Returns:
+            Whether columns may now be known otherwise.
+        """
+        if self.catalog is None:
+            return False
+        try:
+            return self.catalog.feed(event)
+        except CodecError as error:
+            raise error.at(place.file, place.position) from None
+
+    def finished(
+        self, xid: str, event: Event, *, is_wanted: bool
+    ) -> PreparedGroup | EventGroup | None:
+        """The group that an event commits, if it does; either way it is prepared no more."""
+        if is_wanted and is_commit(event):
+            return self.prepared.commit(xid)
+        self.prepared.forget(xid)
+        return None
+
+    def unknown_xa(self, event: Event, place: RowsSource) -> Iterator[RowItem]:
+        """Tell of an XA COMMIT whose rows nobody knows.
+
+        Raises:
+            UnsupportedError: If nothing is to be told.
+        """
+        if not self.tells:
+            raise UnsupportedError(
+                f"an XA transaction is committed here that is not prepared before: "
+                f"{finished_by(event)}",
+                hint="give the files before this one too, or start behind this place",
+            ).at(place.file, place.position)
+        yield from self.finish()
+        yield Told(kind=ToldKind.XA_UNKNOWN, event=event, place=place)
+
+    def add_prepared(
+        self, group: PreparedGroup | EventGroup, commit: RowsSource
+    ) -> Iterator[RowItem]:
+        """Take the group that an XA COMMIT brings into effect.
+
+        Raises:
+            CodecError: With file and position, if a row cannot be decoded.
+        """
+        place = GroupPlace.of_commit(commit)
+        if isinstance(group, EventGroup):
+            yield from self.add_group(group, place)
+            return
+        chunks = Window(self.prepared.source(group), size_bytes=PIECE_BYTES).rest(0)
+        walker = Walker(chunks, file=group.path, position=group.start, format_=group.format)
+        found = next(group_events(walker.events(), file=group.path))
+        yield from self.add_group(found, place, format_=group.format)
+
+    def _undecided(self, events: Sequence[Event], place: GroupPlace) -> Iterator[RowItem]:
+        """Tell of a group whose rows are uncertain."""
+        found = undecided(events)
+        if found is not None:
+            kind, event = found
+            tables = tables_of(events, file=place.file) if kind is ToldKind.ROLLED_BACK else ()
+            yield from self.finish()
+            yield Told(kind=kind, event=event, place=place.source(event), tables=tables)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The batches that are not full, so that what is fed next stands in later ones."""
@@ -121,6 +267,7 @@ class ChangeBatcher:
         self._format = format_
         self._flavor = format_.flavor
         self._schemas.clear()
+        self.ordinals.group = None
 
     def add(
         self, table_map: TableMapEvent, body: RowsEvent, source: RowsSource
@@ -131,7 +278,7 @@ class ChangeBatcher:
             CodecError: With file and position, if a row cannot be decoded.
         """
         name = TableName(table_map.database, table_map.table)
-        if not self._selection.scope.includes(name):
+        if not self.selection.scope.includes(name):
             return
         try:
             schema = self.schema(table_map)
@@ -144,11 +291,16 @@ class ChangeBatcher:
                 self._size_bytes[name] = 0
             if current is None:
                 current = self._open[name] = (schema, self._new_builder(schema))
-            current[1].append(body, source)
+            ordinals = self.ordinals
+            ordinals.begin(source.group)
+            first = ordinals.changes if source.is_xa else 0
+            changes, images = current[1].append(body, source, change=first, image=ordinals.images)
+            ordinals.changes += changes
+            ordinals.images += images
         except CodecError as error:
             raise error.at(source.file, source.position) from None
         self._size_bytes[name] += len(body.images)
-        if current[1].rows >= self._rows_max or self._size_bytes[name] >= BATCH_BYTES_MAX:
+        if current[1].rows >= self.rows_max or self._size_bytes[name] >= BATCH_BYTES_MAX:
             self._size_bytes[name] = 0
             yield from self._cut(current[1])
 
@@ -160,8 +312,8 @@ class ChangeBatcher:
             ConfigError: If a column has the name of a change column.
         """
         columns = None
-        if self._catalog is not None:
-            columns = self._catalog.columns(table_map, flavor=self._flavor)
+        if self.catalog is not None:
+            columns = self.catalog.columns(table_map, flavor=self._flavor)
         key = (
             table_map.database,
             table_map.table,
@@ -173,49 +325,44 @@ class ChangeBatcher:
         )
         if key not in self._schemas:
             self._schemas[key] = table_schema(
-                table_map, flavor=self._flavor, wanted=self._columns, columns=columns
+                table_map,
+                flavor=self._flavor,
+                wanted=self._columns,
+                columns=columns,
+                change_names=self.change_names,
             )
         return self._schemas[key]
 
     def _cut(self, builder: BatchBuilder) -> Iterator[pa.RecordBatch]:
         if builder.rows:
             batch = builder.finish()
-            yield batch.slice(0, self._rows_max)
+            yield batch.slice(0, self.rows_max)
             metadata = {
                 key: value for key, value in batch.schema.metadata.items() if key != INVALID_DATES
             }
             rest = batch.replace_schema_metadata(metadata)
-            for offset in range(self._rows_max, batch.num_rows, self._rows_max):
-                yield rest.slice(offset, self._rows_max)
+            for offset in range(self.rows_max, batch.num_rows, self.rows_max):
+                yield rest.slice(offset, self.rows_max)
 
 
 def batches(
-    groups: Iterable[EventGroup],
-    *,
-    selection: Selection | None = None,
-    columns: Collection[str] | None = None,
-    rows_max: int = ROWS_MAX_DEFAULT,
-    catalog: SchemaCatalog | None = None,
-) -> Iterator[pa.RecordBatch]:
+    groups: Iterable[EventGroup], batcher: ChangeBatcher | None = None
+) -> Iterator[RowItem]:
     """The row changes of event groups as record batches, one table a batch.
 
     Args:
         groups: In log order, control groups included.
-        selection: Which groups and tables, all if None.
-        columns: Names of the tables' columns to keep, all if None.
-        rows_max: Images a batch.
-        catalog: Knows of columns what the log does not tell.
+        batcher: Takes them, with the reader's wishes; by default one that wants all rows.
 
     Yields:
-        Batches of `CHANGE_COLUMNS` and the table's columns; an update gives two rows, first
-        `update_before`, then `update_after`. Columns that an image lacks are NULL.
+        Batches of change columns and the table's columns; an update gives two rows, first
+        `update_before`, then `update_after`. Columns that an image lacks are NULL. Between them
+        what is told, if the batcher does.
 
     Raises:
         CodecError: With file and position, if a row cannot be decoded; behind all rows before it.
     """
-    batcher = ChangeBatcher(
-        selection=selection, columns=columns, rows_max=rows_max, catalog=catalog
-    )
+    batcher = batcher or ChangeBatcher()
     try:
         for group in groups:
             yield from batcher.feed(group)

@@ -6,8 +6,10 @@ reference decoder of the codec.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -15,10 +17,12 @@ import pyarrow as pa
 from binlane.codec.columns import ABSENT, decode_rows
 from binlane.codec.rows import RowsEvent
 from binlane.columnar.arrow_types import converter
+from binlane.columnar.selection import file_number
 from binlane.columnar.table_schema import (
-    CHANGE_COLUMNS,
+    CHANGE_TYPES,
     IMAGE,
     INVALID_DATES,
+    SEQUENCE_FILE_BITS,
     TableSchema,
     primary_key_of,
 )
@@ -35,12 +39,23 @@ class RowsSource:
         timestamp: Of the event, seconds since 1970.
         file: Base name of the binlog file.
         position: Of the event in it, in bytes.
+        group: Where its transaction begins, in bytes; negative of an XA transaction that commits.
+        micros: Microseconds since 1970 of the commit; 0 where the log does not have them.
+        server_id: Of the event.
     """
 
     gtid: str | None
     timestamp: int
     file: str
     position: int
+    group: int
+    micros: int
+    server_id: int
+
+    @property
+    def is_xa(self) -> bool:
+        """Whether changes are numbered through the transaction, since its events have one place."""
+        return self.group < 0
 
 
 class BatchBuilder(Protocol):
@@ -50,8 +65,19 @@ class BatchBuilder(Protocol):
     def rows(self) -> int:
         """Images collected so far."""
 
-    def append(self, body: RowsEvent, source: RowsSource) -> None:
+    def append(
+        self, body: RowsEvent, source: RowsSource, *, change: int, image: int
+    ) -> tuple[int, int]:
         """Take all images of one event.
+
+        Args:
+            body: The event.
+            source: Where it comes from.
+            change: Number of its first change.
+            image: Number of its first image within the transaction.
+
+        Returns:
+            How many changes and images it has.
 
         Raises:
             CodecError: If an image is not what the table's columns say.
@@ -73,7 +99,7 @@ class ScalarBatchBuilder:
 
     def __init__(self, schema: TableSchema) -> None:
         self._schema = schema
-        fields = list(schema.arrow)[len(CHANGE_COLUMNS) :]
+        fields = schema.own
         self._converters = [converter(field.type) for field in fields]
         self._key = frozenset(primary_key_of(schema.arrow))
         self._names = [field.name for field in fields]
@@ -83,6 +109,7 @@ class ScalarBatchBuilder:
         self._values: list[list[object]] = [[] for _ in self._schema.chosen]
         self._ops: list[str] = []
         self._numbers: list[int] = []
+        self._orders: list[int] = []
         self._runs: list[tuple[int, RowsSource]] = []
         self._is_full = True
 
@@ -91,18 +118,23 @@ class ScalarBatchBuilder:
         """Images collected so far."""
         return len(self._ops)
 
-    def append(self, body: RowsEvent, source: RowsSource) -> None:
+    def append(
+        self, body: RowsEvent, source: RowsSource, *, change: int, image: int
+    ) -> tuple[int, int]:
         """Take all images of one event."""
         first = self.rows
         # All of them before the first is added: a damaged event gives nothing.
         changes = list(decode_rows(body, self._schema.columns))
-        for number, (before, after) in enumerate(changes):
+        for number, (before, after) in enumerate(changes, change):
             is_update = before is not None and after is not None
             if before is not None:
                 self._add(before, "update_before" if is_update else "delete", number)
             if after is not None:
                 self._add(after, "update_after" if is_update else "insert", number)
-        self._runs.append((self.rows - first, source))
+        images = self.rows - first
+        self._orders.extend(range(image, image + images))
+        self._runs.append((images, source))
+        return len(changes), images
 
     def _add(self, image: tuple[object, ...], op: str, number: int) -> None:
         self._ops.append(op)
@@ -125,7 +157,7 @@ class ScalarBatchBuilder:
         schema = self._schema.arrow
         invalid_dates = 0
         arrays = self._change_arrays()
-        fields = list(schema)[len(CHANGE_COLUMNS) :]
+        fields = self._schema.own
         for field, values, convert in zip(fields, self._values, self._converters, strict=True):
             converted = values
             if convert is not None:
@@ -140,21 +172,39 @@ class ScalarBatchBuilder:
         return pa.RecordBatch.from_arrays(arrays, schema=schema.with_metadata(metadata))
 
     def _change_arrays(self) -> list[pa.Array[Any]]:
-        def per_image(values: list[object], data_type: pa.DataType) -> pa.Array[Any]:
-            repeated = [
-                value
-                for (count, _), value in zip(self._runs, values, strict=True)
-                for _ in range(count)
-            ]
-            return pa.array(repeated, data_type)
+        names = self._schema.change_names
+        return [pa.array(self._change_values(name), CHANGE_TYPES[name]) for name in names]
 
-        sources = [source for _, source in self._runs]
-        types = CHANGE_COLUMNS.types
-        return [
-            pa.array(self._ops, types[0]),
-            per_image([source.gtid for source in sources], types[1]),
-            per_image([source.timestamp * _MICROSECONDS for source in sources], types[2]),
-            per_image([source.file for source in sources], types[3]),
-            per_image([source.position for source in sources], types[4]),
-            pa.array(self._numbers, types[5]),
-        ]
+    def _change_values(self, name: str) -> list[Any]:
+        """The values of a change column."""
+        of_images: dict[str, list[Any]] = {
+            "_op": self._ops,
+            "_row": self._numbers,
+            "_txn_order": self._orders,
+        }
+        if name in of_images:
+            return of_images[name]
+        of_event = _OF_EVENT[name]
+        return [value for count, source in self._runs for value in [of_event(source)] * count]
+
+
+def _ts(source: RowsSource) -> int:
+    return source.micros or source.timestamp * _MICROSECONDS
+
+
+def _seq(source: RowsSource) -> int:
+    return (file_number(source.file) << SEQUENCE_FILE_BITS) + source.position
+
+
+_OF_EVENT: Final[Mapping[str, Callable[[RowsSource], object]]] = MappingProxyType(
+    {
+        "_gtid": attrgetter("gtid"),
+        "_timestamp": lambda source: source.timestamp * _MICROSECONDS,
+        "_ts": _ts,
+        "_file": attrgetter("file"),
+        "_position": attrgetter("position"),
+        "_pos": attrgetter("position"),
+        "_server_id": attrgetter("server_id"),
+        "_seq": _seq,
+    }
+)

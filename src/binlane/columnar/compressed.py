@@ -10,7 +10,7 @@ import numpy as np
 from isal import igzip_lib
 
 from binlane.codec.types import EventType
-from binlane.columnar.located_rows import NotedEvents, Small
+from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import PADDING, Bytes, padded
 from binlane.kernels import layout

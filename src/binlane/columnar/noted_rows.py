@@ -9,14 +9,18 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from binlane.codec.event import Event
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.builder import RowsSource
+from binlane.columnar.change_arrays import first_numbers, needs_numbers
 from binlane.columnar.compressed import ARENA_BYTES, COMPRESSED_TYPES, inflated
-from binlane.columnar.located_rows import SCRATCH_CELLS, LocatedRows, NotedEvents, Small
+from binlane.columnar.counters import ReadCounters
+from binlane.columnar.located_rows import SCRATCH_CELLS, Located, LocatedRows
+from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
-from binlane.columnar.table_schema import TableSchema
+from binlane.columnar.told import RowItem
 from binlane.errors import CodecError
 from binlane.grouping.scanner import KnownTable
 from binlane.grouping.unexpected import UnexpectedError
@@ -24,7 +28,6 @@ from binlane.grouping.window import Bytes, padded
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 from binlane.names import TableName
-from binlane.scope.scope import Scope
 
 # Images of another layout; images that are compressed.
 _SCALAR: Final = 1
@@ -38,17 +41,17 @@ class NotedRows:
     """Turns noted events into batches, and keeps those that are not large enough yet.
 
     Args:
-        reference: Decodes what kernels cannot, and knows the tables' schemas.
-        scope: The tables that are wanted.
-        rows_max: Rows of a batch.
+        reference: Decodes what kernels cannot, knows the tables' schemas and what is wanted.
         file: The file's name, as messages shall give it.
+        counters: Told what the reference decoder does.
     """
 
-    def __init__(self, reference: ChangeBatcher, *, scope: Scope, rows_max: int, file: str) -> None:
+    def __init__(self, reference: ChangeBatcher, *, file: str, counters: ReadCounters) -> None:
         self._reference = reference
-        self._scope = scope
+        self._counters = counters
+        self._scope = reference.selection.scope
         self._file = file
-        self._pending = PendingBatches(rows_max)
+        self._pending = PendingBatches(reference.rows_max)
         self._decoders: dict[bytes, LocatedRows | None] = {}
         self._wanted: tuple[Sequence[KnownTable], Bytes] = ((), np.zeros(0, np.uint8))
         self._scratch = np.empty(SCRATCH_CELLS, np.int32)
@@ -110,20 +113,20 @@ class NotedRows:
     ) -> Iterator[pa.RecordBatch]:
         """Convert events whose images are plain; all of them before any of it is given."""
         try:
-            made = [made for parts in _runs(plain, picked) for made in self._convert(plain, parts)]
+            made = [made for parts in _runs(plain, picked) for made in self._located(plain, parts)]
         except (UnexpectedError, CodecError):
             yield from self._take_by_reference(noted, picked)
             return
-        for schema, batch in made:
-            yield from self._pending.add(schema, batch)
+        first = None
+        if needs_numbers(self._reference.change_names, is_xa=noted.is_xa):
+            notes = [located.notes for located in made]
+            first = first_numbers(self._reference.ordinals, plain, notes)
+        for located in made:
+            yield from self._pending.add(located.schema, located.batch(plain, first))
 
-    def _convert(
-        self, noted: NotedEvents, parts: Mapping[int, Small]
-    ) -> Iterator[tuple[TableSchema, pa.RecordBatch]]:
+    def _located(self, noted: NotedEvents, parts: Mapping[int, Small]) -> Iterator[Located]:
         for number, picked in parts.items():
-            decoder = self._decoder(noted.tables[number])
-            for batch in decoder.batches(noted, picked):
-                yield decoder.schema, batch
+            yield from self._decoder(noted.tables[number]).located(noted, picked)
 
     def _decoder(self, table: KnownTable) -> LocatedRows:
         if table.key not in self._decoders:
@@ -147,17 +150,24 @@ class NotedRows:
             except CodecError as error:
                 yield from self._reference.finish()
                 raise error.at(self._file, position) from None
+            self._counters.groups_by_reference += 1
             for index, event in events:
                 assert isinstance(event.body, RowsEvent), "only these have a table map"
+                self._counters.bytes_by_reference += event.header.length
                 table = noted.tables[int(noted.events[layout.EVENT_MAP, index])]
-                source = RowsSource(
-                    gtid=noted.gtid(index),
-                    timestamp=event.header.timestamp,
-                    file=noted.file,
-                    position=event.position,
-                )
+                source = noted.source(index, event)
                 yield from self._reference.add(table.table_map, event.body, source)
         yield from self._reference.finish()
+
+    def count_by_reference(self, event: Event) -> None:
+        """Count an event that holds a group, and that the reference decoder decodes."""
+        self._counters.groups_by_reference += 1
+        self._counters.bytes_by_reference += event.header.length
+
+    def tell_by_reference(self, event: Event, source: RowsSource) -> Iterator[RowItem]:
+        """Take one event that is decoded already and is no row."""
+        yield from self._pending.finish()
+        yield from self._reference.tell(event, source, is_wanted=True)
 
     def add_by_reference(
         self, table: KnownTable, body: RowsEvent, source: RowsSource

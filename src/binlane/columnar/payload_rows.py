@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 import zstandard
 
 from binlane.codec.event import Event, EventHeader
@@ -15,10 +14,11 @@ from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import ChecksumAlgorithm
-from binlane.columnar.builder import RowsSource
+from binlane.columnar.batches import STATEMENT_TYPES
 from binlane.columnar.compressed import ARENA_BYTES
-from binlane.columnar.located_rows import NotedEvents, Small
+from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.columnar.noted_rows import NotedRows
+from binlane.columnar.told import RowItem
 from binlane.errors import CodecError
 from binlane.grouping.inner import expanded
 from binlane.grouping.scanner import KnownTable, Scanner
@@ -35,11 +35,22 @@ class PayloadRows:
 
     Args:
         rows: Takes the rows events inside.
+        tell: Takes those inside that are no rows.
         file: The file's name, as messages shall give it.
+        told: Which events these are, as `Scanner` takes it.
     """
 
-    def __init__(self, rows: NotedRows, *, file: str) -> None:
+    def __init__(
+        self,
+        rows: NotedRows,
+        tell: Callable[[NotedEvents, int], Iterator[RowItem]],
+        *,
+        file: str,
+        told: int,
+    ) -> None:
         self._rows = rows
+        self._tell = tell
+        self._told = told
         self._file = file
         self._scanner: Scanner | None = None
         self._arena = padded(ARENA_BYTES)
@@ -51,9 +62,9 @@ class PayloadRows:
     def take_format(self, format_: Format) -> None:
         """Go on in a file of this format."""
         plain = replace(format_, checksum=ChecksumAlgorithm.NONE)
-        self._scanner = Scanner(plain, is_inner=True)
+        self._scanner = Scanner(plain, is_inner=True, told=self._told)
 
-    def take(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
+    def take(self, noted: NotedEvents, picked: Small) -> Iterator[RowItem]:
         """Take carriers in log order.
 
         Raises:
@@ -137,7 +148,7 @@ class PayloadRows:
             elif not state[layout.GROUPS]:
                 raise UnexpectedError
 
-    def _flush(self, noted: NotedEvents) -> Iterator[pa.RecordBatch]:
+    def _flush(self, noted: NotedEvents) -> Iterator[RowItem]:
         """Give the rows of the payloads so far."""
         scanner = self._scanner
         assert scanner is not None, "payloads stand behind a format"
@@ -146,6 +157,7 @@ class PayloadRows:
         inner = replace(
             noted,
             data=self._arena,
+            headers=self._arena,
             events=scanner.events,
             groups=noted.groups[carriers],
             positions=noted.positions[carriers],
@@ -153,25 +165,30 @@ class PayloadRows:
             format_=scanner.format,
         )
         if count:
-            yield from self._rows.take(inner, np.arange(count, dtype=np.int32))
+            yield from self._take(inner, np.arange(count, dtype=np.int32))
         scanner.state[[layout.EVENTS, layout.FIRST_EVENT]] = 0
         self._used, self._carriers, self._counts = 0, [], []
         if self._arena.shape[0] > 2 * ARENA_BYTES:
             self._arena = padded(ARENA_BYTES)
 
-    def _by_reference(
-        self, noted: NotedEvents, index: int, carrier: Event
-    ) -> Iterator[pa.RecordBatch]:
+    def _take(self, noted: NotedEvents, picked: Small) -> Iterator[RowItem]:
+        is_row = noted.events[layout.EVENT_MAP, picked] >= 0
+        for run in np.split(picked, np.flatnonzero(np.diff(is_row)) + 1):
+            if is_row[run[0]]:
+                yield from self._rows.take(noted, run)
+            else:
+                for index in run.tolist():
+                    yield from self._tell(noted, index)
+
+    def _by_reference(self, noted: NotedEvents, index: int, carrier: Event) -> Iterator[RowItem]:
         maps = TableMaps()
+        self._rows.count_by_reference(carrier)
         for event in expanded(carrier, noted.format_, file=noted.file):
+            source = noted.source(index, event)
+            if event.header.type_code in STATEMENT_TYPES:
+                yield from self._rows.tell_by_reference(event, source)
             table_map = maps.feed(event, file=noted.file)
             if table_map is None or not isinstance(event.body, RowsEvent):
                 continue
-            source = RowsSource(
-                gtid=noted.gtid(index),
-                timestamp=event.header.timestamp,
-                file=noted.file,
-                position=carrier.position,
-            )
             table = KnownTable(table_map, b"")
             yield from self._rows.add_by_reference(table, event.body, source)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from binlane.errors import ConfigError
 from binlane.names import TableName
 from binlane.positions import FilePosition, Gtid, GtidPosition
@@ -15,6 +18,9 @@ from binlane.scope.scope import Scope, ScopeList, ScopeObject
 
 Bound = FilePosition | GtidPosition | datetime
 """A file and position, a GTID position, or a time."""
+
+_Numbers = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.uint8]
 
 _FILE_POSITION: Final = re.compile(r"(?P<file>.+):(?P<position>\d+)")
 _FILE_NUMBER: Final = re.compile(r"\.(\d+)$")
@@ -90,6 +96,28 @@ class Selection:
         return (self.start is None or not _is_before(group, self.start)) and (
             self.stop is None or _is_before(group, self.stop)
         )
+
+    def places(self, file: str, positions: _Numbers, times: _Numbers) -> _Flags | None:
+        """Which of many groups lie between start and stop; None if that hangs on their GTIDs.
+
+        Args:
+            file: Base name of their file.
+            positions: Where they begin.
+            times: Of their last events.
+        """
+        wanted = np.ones(positions.shape[0], bool)
+        for bound, is_start in ((self.start, True), (self.stop, False)):
+            if isinstance(bound, GtidPosition):
+                return None
+            if bound is None:
+                continue
+            if isinstance(bound, FilePosition):
+                ours, theirs = file_number(file), file_number(bound.file)
+                before = (positions < bound.position) & (ours == theirs) | (ours < theirs)
+            else:
+                before = times < bound.timestamp()
+            wanted &= before != is_start
+        return wanted.astype(np.uint8)
 
 
 def _is_before(group: Selectable, bound: Bound) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
@@ -17,21 +18,49 @@ from binlane.columnar.arrow_types import arrow_type
 from binlane.errors import ConfigError
 from binlane.names import TableName
 
-_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
-    ("_op", pa.string()),
-    ("_gtid", pa.string()),
-    ("_timestamp", pa.timestamp("us", tz="UTC")),
-    ("_file", pa.string()),
-    ("_position", pa.int64()),
-    ("_row", pa.int32()),
-]
-CHANGE_COLUMNS: Final = pa.schema(_COLUMNS)
-"""What every batch begins with: one row image's operation (`insert`, `update_before`,
-`update_after`, `delete`), GTID, time of its event, file, position of its event, and number of the
-change within the event, from 0; both images of an update have the same number."""
+_MOMENT: Final = pa.timestamp("us", tz="UTC")
+CHANGE_TYPES: Final[Mapping[str, pa.DataType]] = MappingProxyType(
+    {
+        "_op": pa.string(),
+        "_gtid": pa.string(),
+        "_timestamp": _MOMENT,
+        "_ts": _MOMENT,
+        "_file": pa.string(),
+        "_position": pa.int64(),
+        "_pos": pa.int64(),
+        "_row": pa.int32(),
+        "_txn_order": pa.int64(),
+        "_server_id": pa.int64(),
+        "_seq": pa.int64(),
+    }
+)
+"""What can stand before a table's own columns, and its type.
+
+`_op` is one row image's operation (`insert`, `update_before`, `update_after`, `delete`), `_gtid`
+that of its transaction. `_timestamp` is the time of its event, in whole seconds, `_ts` that of the
+commit in microseconds where the log has it, else the same. `_file` and `_position` (short: `_pos`)
+are the event's place, `_row` is the number of the change within the event, from 0; both images of
+an update have the same number. `_txn_order` is the number of the image among those of its
+transaction, from 0; tables that are not wanted do not count. `_server_id` is that of the event,
+`_seq` a number that grows with the log.
+
+Rows of an XA transaction have GTID, time and place of its XA COMMIT, and are numbered through.
+"""
+
+CHANGE_NAMES: Final = ("_op", "_gtid", "_timestamp", "_file", "_position", "_row")
+"""What a batch begins with if nobody says otherwise."""
 
 SEQUENCE_COLUMN: Final = "_seq"
-"""What landed tables have beside these: a number that grows with the log."""
+SEQUENCE_FILE_BITS: Final = 40
+"""`_seq` is the number of the file, shifted by so many bits, and the position in it."""
+
+
+def change_schema(names: Iterable[str]) -> pa.Schema:
+    """The fields of change columns."""
+    return pa.schema([(name, CHANGE_TYPES[name]) for name in names])
+
+
+CHANGE_COLUMNS: Final = change_schema(CHANGE_NAMES)
 
 TABLE: Final = b"table"
 DATABASE: Final = b"database"
@@ -48,6 +77,7 @@ class TableSchema:
         name: Of the table.
         columns: All of the table's columns, in table order.
         chosen: Indexes of those that batches hold.
+        change_names: The change columns that batches begin with.
         arrow: Schema of the batches, change columns first; its metadata has `table` (such as
             `shop.orders`), `database`, and `primary_key` (JSON, the names in key order) where the
             log tells it.
@@ -56,7 +86,13 @@ class TableSchema:
     name: TableName
     columns: tuple[Column, ...]
     chosen: tuple[int, ...]
+    change_names: tuple[str, ...]
     arrow: pa.Schema
+
+    @property
+    def own(self) -> list[pa.Field[pa.DataType]]:
+        """The fields of the table's own columns."""
+        return list(self.arrow)[len(self.change_names) :]
 
 
 def column_name(column: Column) -> str:
@@ -80,6 +116,7 @@ def table_schema(
     flavor: Flavor,
     wanted: Collection[str] | None = None,
     columns: tuple[Column, ...] | None = None,
+    change_names: tuple[str, ...] = CHANGE_NAMES,
 ) -> TableSchema:
     """The schema that a table map tells.
 
@@ -88,6 +125,7 @@ def table_schema(
         flavor: Who wrote it.
         columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep, all if None; names that the table lacks are ignored.
+        change_names: What batches begin with.
 
     Raises:
         CodecError: If the table map is malformed.
@@ -102,7 +140,7 @@ def table_schema(
         if wanted is None or column_name(column) in wanted
     )
     own = arrow_schema([columns[index] for index in chosen])
-    for clash in set(own.names) & {*CHANGE_COLUMNS.names, SEQUENCE_COLUMN}:
+    for clash in set(own.names) & {*change_names, SEQUENCE_COLUMN}:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",
@@ -116,7 +154,8 @@ def table_schema(
         name=name,
         columns=columns,
         chosen=chosen,
-        arrow=pa.schema([*CHANGE_COLUMNS, *own]).with_metadata(metadata),
+        change_names=change_names,
+        arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
 
 

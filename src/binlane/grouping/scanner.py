@@ -56,7 +56,12 @@ _ROWS: Final[Mapping[EventType, int]] = {
     EventType.PARTIAL_UPDATE_ROWS: layout.HAS_EXTRA | layout.HAS_AFTER,
 }
 _NOTED: Final = frozenset({EventType.TRANSACTION_PAYLOAD})
-_UNKNOWN_TO_KERNELS: Final = frozenset({EventType.PARTIAL_ROW_DATA, EventType.START_ENCRYPTION})
+_TOLD_TYPES: Final[Mapping[int, int]] = {
+    EventType.XA_PREPARE_LOG: layout.ENDS_XA,
+    EventType.INCIDENT: layout.STATES,
+    EventType.EXECUTE_LOAD_QUERY: layout.STATES,
+}
+_UNTOLD_QUERIES: Final = frozenset({b"BEGIN", b"COMMIT"})
 _NEVER_INSIDE: Final = frozenset({EventType.FORMAT_DESCRIPTION, EventType.TRANSACTION_PAYLOAD})
 _CHECKS: Final[Mapping[EventType, int]] = {
     EventType.FORMAT_DESCRIPTION: layout.IS_FORMAT,
@@ -109,6 +114,13 @@ def is_fast(format_: Format) -> bool:
     )
 
 
+def _told(query: bytes) -> int:
+    """Which bit of TOLD has a statement noted, as the kernel says it; 0 for those none needs."""
+    if query in _UNTOLD_QUERIES or query.startswith((b"SAVEPOIN", b"XA S", b"XA B", b"XA E")):
+        return 0
+    return layout.ENDS_XA if query.startswith((b"XA C", b"XA R")) else layout.STATES
+
+
 @dataclass(slots=True)
 class KnownTable:
     """A table map that the log has, whatever ids it gets.
@@ -129,6 +141,8 @@ class Scanner:
         format_: Of the events.
         is_inner: Whether they stand in a TRANSACTION_PAYLOAD: without checksums, in one group.
         notes_all: Whether all events of a group are noted, and not only those that carry rows.
+        told: Bits of verdicts (STATES, ENDS_XA) whose events are noted too.
+        is_decrypted: Whether the bytes are plain behind a START_ENCRYPTION.
 
     Attributes:
         tables: The table maps so far, by number.
@@ -137,7 +151,15 @@ class Scanner:
         texts: Their GTIDs.
     """
 
-    def __init__(self, format_: Format, *, is_inner: bool = False, notes_all: bool = False) -> None:
+    def __init__(
+        self,
+        format_: Format,
+        *,
+        is_inner: bool = False,
+        notes_all: bool = False,
+        told: int = 0,
+        is_decrypted: bool = False,
+    ) -> None:
         self.tables: list[KnownTable] = []
         self._numbers: dict[bytes, int] = {}
         self._known = np.zeros(1 << 16, np.uint8)
@@ -148,6 +170,7 @@ class Scanner:
         self.state = np.zeros(layout.STATE_SIZE, np.int64)
         self.state[layout.LENGTH_MAX] = EVENT_LENGTH_MAX
         self.state[layout.STATEMENT] = 1
+        self.state[layout.TOLD] = told
         self.events: Small = np.zeros((layout.EVENT_SIZE, _EVENTS), np.int32)
         self.groups: Numbers = np.zeros((layout.GROUP_SIZE, 2 if is_inner else _GROUPS), np.int64)
         self.texts: Bytes = np.zeros(
@@ -155,6 +178,7 @@ class Scanner:
         )
         self._is_inner = is_inner
         self._notes_all = notes_all
+        self._is_decrypted = is_decrypted
         self.take_format(format_)
 
     def take_format(self, format_: Format) -> None:
@@ -241,19 +265,23 @@ class Scanner:
             self._learn(body, data)
             return event
         code = event.header.type_code
-        if isinstance(body, RowsEvent) or code in _UNKNOWN_TO_KERNELS:
+        if isinstance(body, RowsEvent) or code == EventType.PARTIAL_ROW_DATA:
+            raise UnexpectedError
+        if code == EventType.START_ENCRYPTION and not self._is_decrypted:
             raise UnexpectedError
         if self._is_inner and code in _NEVER_INSIDE:
             raise UnexpectedError
-        verdict = layout.CHECKED
+        verdict = layout.CHECKED | _TOLD_TYPES.get(code, 0)
         if isinstance(body, QueryEvent):
             verdict |= layout.BEGINS if is_begin(event) else 0
             verdict |= layout.ENDS if body.query in END_QUERIES else 0
+            verdict |= _told(body.query)
         elif isinstance(body, GtidEvent):
             verdict |= 0 if body.is_standalone else layout.BEGINS
             self._tell_gtid(str(body.gtid(event.header.server_id)))
         elif isinstance(body, MysqlGtidEvent):
             self._tell_gtid("" if body.gtid is None else str(body.gtid))
+            self.state[layout.GTID_MICROS] = body.commit_micros or 0
         elif event.header.flags & HeaderFlag.IGNORABLE and event.header.type_name == "UNKNOWN":
             verdict |= layout.KEEPS
         self.state[layout.VERDICT] = verdict
@@ -366,7 +394,9 @@ class Scanner:
     def close(self) -> None:
         """Forget the open group."""
         self.drop_noted()
-        self.state[[layout.IS_OPEN, layout.IS_TRANSACTION, layout.GTID_LENGTH]] = 0
+        self.state[
+            [layout.IS_OPEN, layout.IS_TRANSACTION, layout.GTID_LENGTH, layout.GTID_MICROS]
+        ] = 0
 
     def rewind(self, position: int) -> None:
         """Go back to where a group begins, which is then the start of the buffer."""

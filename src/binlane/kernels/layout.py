@@ -47,13 +47,19 @@ LENGTH_MAX: Final = 13
 IS_INNER: Final = 14
 IS_STRICT: Final = 15
 SEEN: Final = 16
-STATE_SIZE: Final = 17
+GTID_MICROS: Final = 17
+TOLD: Final = 18
+STATE_SIZE: Final = 19
 
 # Bits of a verdict.
 CHECKED: Final = 1
 BEGINS: Final = 2
 ENDS: Final = 4
 KEEPS: Final = 8
+# Events that are noted if TOLD has the bit: statements and what else is no row; the ends of XA
+# transactions.
+STATES: Final = 16
+ENDS_XA: Final = 32
 
 # Rows of the table of noted events; a column each.
 EVENT_OFFSET: Final = 0
@@ -72,7 +78,8 @@ GROUP_TIME: Final = 2
 GROUP_START: Final = 3
 GROUP_GTID_LENGTH: Final = 4
 GROUP_STOP: Final = 5
-GROUP_SIZE: Final = 6
+GROUP_MICROS: Final = 6
+GROUP_SIZE: Final = 7
 
 # Rows of the table of ids, and of that of table maps.
 ID: Final = 0

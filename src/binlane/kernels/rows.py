@@ -16,7 +16,6 @@ from binlane.kernels.layout import (
     EVENT_END,
     EVENT_IMAGES,
     EVENT_MAP,
-    EVENT_TIME,
     EVENT_TYPE,
     GROUP_END,
     GROUP_FIRST,
@@ -42,7 +41,6 @@ Small = npt.NDArray[np.int32]
 _LINE: Final = 64
 _LINES_AHEAD: Final = 4
 _EVENTS_AHEAD: Final = 6
-_MICROSECONDS: Final = 1_000_000
 
 
 def own(groups: Numbers, wanted: Bytes, owners: Small, picked: Small) -> int:
@@ -288,67 +286,33 @@ def locate(
     return LOCATE_DONE
 
 
-def changes(
-    events: Small,
-    positions: Numbers,
-    groups: Small,
-    texts: Bytes,
-    lengths: Small,
-    room: int,
-    notes: Small,
-    count: int,
-    op_texts: Bytes,
-    op_lengths: Small,
-    op_room: int,
-    ops: Bytes,
-    gtids: Bytes,
-    offsets: Small,
-    owners: Small,
-    moments: Numbers,
+def repeat_texts(
+    owners: Small, texts: Bytes, lengths: Small, room: int, out: Bytes, offsets: Small
 ) -> int:
-    """Write what all images of an event share: operation, GTID, time and position.
+    """Write a text for each row.
 
     Args:
-        events: The table of noted events.
-        positions: Of each in the file.
-        groups: Which GTID each has.
-        texts: The GTIDs, `room` bytes each.
-        lengths: Of them; 0 where there is none.
+        owners: Which text each row has.
+        texts: The texts, `room` bytes each.
+        lengths: Of them.
         room: See `texts`.
-        notes: Of the images, as `locate` gives them.
-        count: How many images.
-        op_texts: What the operations are called, `op_room` bytes each.
-        op_lengths: Of these names.
-        op_room: See `op_texts`.
-        ops: Receives the names of the images' operations.
-        gtids: Receives their GTIDs.
-        offsets: Receives where these texts begin, first those of `ops`, one more than images.
-        owners: Receives numbers of the changes, then which GTID each has, NULL for none.
-        moments: Receives microseconds since 1970, then positions.
+        out: Receives the texts, one behind the other.
+        offsets: Receives where each begins, and where the last one ends.
 
     Returns:
-        How many images have no GTID.
+        How many rows have an empty text.
     """
-    op_at, gtid_at, without = 0, 0, 0
+    at, empty = 0, 0
+    count = int(owners.shape[0])
     for row in range(count):
-        event = notes[0, row]
-        op = notes[1, row]
-        offsets[row] = op_at
-        copy_bytes(ops, op_at, op_texts, op * op_room, op_room)
-        op_at += op_lengths[op]
-        group = groups[event]
-        length = lengths[group]
-        offsets[count + 1 + row] = gtid_at
-        copy_bytes(gtids, gtid_at, texts, group * room, length)
-        gtid_at += length
-        owners[row] = notes[2, row]
-        owners[count + row] = group if length else NULL
-        without += 0 if length else 1
-        moments[row] = (int(events[EVENT_TIME, event]) & 0xFFFFFFFF) * _MICROSECONDS
-        moments[count + row] = positions[event]
-    offsets[count] = op_at
-    offsets[2 * count + 1] = gtid_at
-    return without
+        owner = owners[row]
+        length = lengths[owner]
+        offsets[row] = at
+        copy_bytes(out, at, texts, owner * room, length)
+        at += length
+        empty += 0 if length else 1
+    offsets[count] = at
+    return empty
 
 
 EXPORTS: Final = (
@@ -365,12 +329,5 @@ EXPORTS: Final = (
             "int32[::1], uint8[::1], int32[:, ::1], uint8[::1], int32[:, ::1])"
         ),
     ),
-    (
-        changes,
-        (
-            "int64(int32[:, ::1], int64[::1], int32[::1], uint8[::1], int32[::1], int64, "
-            "int32[:, ::1], int64, uint8[::1], int32[::1], int64, uint8[::1], uint8[::1], "
-            "int32[::1], int32[::1], int64[::1])"
-        ),
-    ),
+    (repeat_texts, "int64(int32[::1], uint8[::1], int32[::1], int64, uint8[::1], int32[::1])"),
 )

@@ -25,6 +25,7 @@ from binlane.kernels.layout import (
     DAMAGED,
     ENDS,
     ENDS_GROUP,
+    ENDS_XA,
     EVENT_BITMAP,
     EVENT_END,
     EVENT_IMAGES,
@@ -37,12 +38,14 @@ from binlane.kernels.layout import (
     GROUP_END,
     GROUP_FIRST,
     GROUP_GTID_LENGTH,
+    GROUP_MICROS,
     GROUP_POSITION,
     GROUP_START,
     GROUP_STOP,
     GROUP_TIME,
     GROUPS,
     GTID_LENGTH,
+    GTID_MICROS,
     GTID_TEXT_MAX,
     HAS_AFTER,
     HAS_EXTRA,
@@ -75,6 +78,8 @@ from binlane.kernels.layout import (
     STANDS_ALONE,
     STARTS_GROUP,
     STATEMENT,
+    STATES,
+    TOLD,
     VERDICT,
 )
 from binlane.kernels.memory import (
@@ -105,6 +110,7 @@ UNKNOWN_TABLE: Final = -2
 _DASH: Final = 45
 _COLON: Final = 58
 _LOGICAL_TIMESTAMPS: Final = 2
+_MICROS_MASK: Final = (1 << 55) - 1
 
 
 @register_jitable(inline="always")
@@ -172,8 +178,12 @@ def _mysql_gtid(data: Bytes, event: int, end: int, kind: int, state: Numbers, te
     at = body + 42
     if at > end or data[body + 25] != _LOGICAL_TIMESTAMPS:
         return 0
+    micros = 0
     if at < end:
-        at += 14 if at + 6 < end and data[at + 6] & 0x80 else 7
+        # Of the commit on this server; behind it that on the first one, if that is another.
+        is_copy = at + 6 < end and data[at + 6] & 0x80
+        micros = load_i64(data, at + 7 if is_copy else at) & _MICROS_MASK
+        at += 14 if is_copy else 7
     if at < end:
         first = int(data[at])
         if first == 0xFB or first == 0xFF:
@@ -186,6 +196,7 @@ def _mysql_gtid(data: Bytes, event: int, end: int, kind: int, state: Numbers, te
     sequence = load_i64(data, body + 17)
     if at > end or sequence < 0:
         return 0
+    state[GTID_MICROS] = micros
     if kind & IS_ANONYMOUS:
         return CHECKED
     start = state[GROUPS] * GTID_TEXT_MAX
@@ -228,12 +239,18 @@ def _query(data: Bytes, body: int, end: int) -> int:
     if length == 6 and _starts_with(data, at, 0x4D4D4F43, 0x5449, 6):
         return CHECKED | ENDS
     if length == 8 and _starts_with(data, at, 0x4C4C4F52, 0x4B434142, 8):
-        return CHECKED | ENDS
+        return CHECKED | ENDS | STATES
     if length >= 8 and _starts_with(data, at, 0x53204158, 0x54524154, 8):
         return CHECKED | BEGINS
     if length >= 8 and _starts_with(data, at, 0x42204158, 0x4E494745, 8):
         return CHECKED | BEGINS
-    return CHECKED
+    if length >= 8 and _starts_with(data, at, 0x45564153, 0x4E494F50, 8):
+        return CHECKED  # SAVEPOINT
+    if length >= 4 and load_u32(data, at) == 0x45204158:
+        return CHECKED  # XA END
+    if length >= 4 and (load_u32(data, at) == 0x43204158 or load_u32(data, at) == 0x52204158):
+        return CHECKED | ENDS_XA  # XA COMMIT, XA ROLLBACK
+    return CHECKED | STATES
 
 
 @register_jitable(inline="always")
@@ -394,6 +411,7 @@ def _close_group(data: Bytes, at: int, length: int, state: Numbers, groups: Numb
     groups[GROUP_START, number] = state[GROUP_POSITION]
     groups[GROUP_STOP, number] = state[BASE] + at + length
     groups[GROUP_GTID_LENGTH, number] = state[GTID_LENGTH]
+    groups[GROUP_MICROS, number] = state[GTID_MICROS]
     state[GROUPS] = number + 1
     state[FIRST_EVENT] = state[EVENTS]
     _forget_group(state)
@@ -405,6 +423,7 @@ def _forget_group(state: Numbers) -> None:
     state[IS_OPEN] = 0
     state[IS_TRANSACTION] = 0
     state[GTID_LENGTH] = 0
+    state[GTID_MICROS] = 0
 
 
 @register_jitable(inline="always")
@@ -470,7 +489,8 @@ def scan(
             if verdict == 0:
                 return ASK
         stands_alone = state[IS_OPEN] == 0 and kind & STANDS_ALONE
-        if kind & CONTROL or (stands_alone and kind & IS_NOTED == 0):
+        is_noted = kind & IS_NOTED or verdict & state[TOLD]
+        if kind & CONTROL or (stands_alone and not is_noted):
             state[OFFSET] = at + length
             state[SEEN] += 1
             continue
@@ -486,7 +506,7 @@ def scan(
             ends_statement = _take_rows(data, at, stop, kind, state, ids, maps, events)
             if ends_statement < 0:
                 return DAMAGED
-        elif kind & IS_NOTED:
+        elif is_noted:
             _note(data, at, stop, state, events)
             if kind & IS_TABLE_MAP:
                 slot = find_id(ids, load_u48(data, at + _HEADER))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from binlane.ranges.files import LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Limits, Planner
 
@@ -25,7 +25,13 @@ class Batch:
 
 
 def next_batch(
-    planner: Planner, start: Offset, *, batch_bytes: int, task_bytes: int, cores: int
+    planner: Planner,
+    start: Offset,
+    *,
+    batch_bytes: int,
+    task_bytes: int,
+    cores: int,
+    stop: Offset | None = None,
 ) -> Batch | None:
     """The next batch; None if there is nothing new.
 
@@ -34,6 +40,7 @@ def next_batch(
         start: Up to where it is landed.
         batch_bytes: Of a batch, about.
         task_bytes: Of a range at most, about.
+        stop: A place where a group ends that a batch must end at, if the log is there.
         cores: A batch that is large enough has at least so many ranges.
 
     Raises:
@@ -42,7 +49,9 @@ def next_batch(
     there = planner.end(start)
     if there.place == start.place:
         return None
-    end = planner.next(start, Limits(size_bytes=batch_bytes), end=there)
+    is_stopped = stop is not None and start.place < stop.place < there.place
+    until = stop if is_stopped else there
+    end = planner.next(start, Limits(size_bytes=batch_bytes), end=until)
     return Batch(
         pieces=tuple(planner.ranges(start, end, size_bytes=task_bytes, cores=cores)),
         end=end,

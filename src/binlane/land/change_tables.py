@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from binlane.land.tables.store import TableStore
-from binlane.land.work import Rows
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 
 
@@ -18,6 +18,20 @@ class ChangeTables:
 
     def __init__(self, tables: TableStore) -> None:
         self._tables = tables
+
+    def seed(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
+        """Add the rows of a snapshot; done again, nothing happens.
+
+        Args:
+            table: Their table.
+            files: URIs elsewhere.
+            applied: Up to which `_seq` the log is in the table with them.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if files and self._tables.applied(table) < applied:
+            self._tables.append(table, self._tables.adopt(table, files), applied)
 
     def append(self, table: TableName, pieces: Sequence[Rows]) -> None:
         """Add changes, whose files have what is not there already.

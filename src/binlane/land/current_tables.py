@@ -31,7 +31,7 @@ from binlane.land.steps import (
     tables_of,
 )
 from binlane.land.tables.store import TableStore
-from binlane.land.work import Rows
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 from binlane.scope.scope import Scope
 
@@ -159,6 +159,32 @@ class CurrentTables:
         if why_not:
             self.give_up(step.table, why_not)
 
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+    ) -> None:
+        """Give a table all of its rows, in place of those that it has; done again, nothing happens.
+
+        Args:
+            table: Also one that was given up.
+            files: URIs elsewhere.
+            key: Names of the key's columns.
+            schema: The source's columns.
+            applied: Up to which `_seq` the log is in them.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if self.abandoned.pop(table.plain, None) is not None:
+            # Else its files would be gone after a crash behind this.
+            self._journal.save()
+        if self._tables.applied(table) < applied:
+            self._tables.seed(table, files, key, schema, applied)
+
     # Rows -----------------------------------------------------------------------------------------
 
     def merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
@@ -173,9 +199,13 @@ class CurrentTables:
             StoreError: If the table cannot be written.
         """
         for _, alike in groupby(pieces, key=_shape):
-            if table.plain in self.abandoned:
+            if table.plain in self.abandoned or self._awaits_rows(table):
                 return
             self._merge(table, list(alike), is_told=is_told)
+
+    def _awaits_rows(self, table: TableName) -> bool:
+        """Whether the rows that were there before come later, by a snapshot."""
+        return table.plain in self._journal.state.snapshots and not self._tables.exists(table)
 
     def _merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
         last = pieces[-1]

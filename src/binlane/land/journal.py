@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -43,6 +43,8 @@ class JournalState:
         partial: Current tables that may lack rows, and why.
         skipped: GTIDs of event groups that were passed over, and the tables of their rows.
         definitions: Name of the file of the tables' definitions at `position`; empty for none.
+        snapshots: Tables whose rows were or are taken from the server, by name, until the log is
+            landed beyond what was seen of them: see `snapshot.record`.
         run_id: Of the landing that is under way or died; empty if the last one ended well.
     """
 
@@ -56,6 +58,7 @@ class JournalState:
     partial: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     definitions: str = ""
+    snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
     run_id: str = ""
 
     @property
@@ -83,7 +86,13 @@ class Journal:
 
     @classmethod
     def open(
-        cls, into: str, checkpoint: str | None, terms: Mapping[str, str], *, epoch: int = 0
+        cls,
+        into: str,
+        checkpoint: str | None,
+        terms: Mapping[str, str],
+        *,
+        epoch: int = 0,
+        kept: Collection[str] = (),
     ) -> Journal:
         """Bind a target and a checkpoint to each other, or see that they are.
 
@@ -92,6 +101,7 @@ class Journal:
             checkpoint: URI or path of the folder of the journal; None for one in the target.
             terms: What is to be landed, by setting.
             epoch: Of the lease that the caller holds.
+            kept: Terms that remain as they are where the target was landed before.
 
         Raises:
             ConfigError: If one of them belongs to another landing or is gone, or if the target was
@@ -118,7 +128,7 @@ class Journal:
             )
         state = JournalState(**known)
         for name, value in terms.items():
-            if state.terms.get(name) != value:
+            if state.terms.get(name) != value and name not in kept:
                 raise ConfigError(
                     f"{into} was landed with {name} {state.terms.get(name) or 'not given'}, "
                     f"not with {value or 'none'}",

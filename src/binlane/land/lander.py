@@ -8,19 +8,46 @@ in the journal, what is done, and does the rest: places in the log decide, not w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from binlane.columnar.selection import file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.journal import Journal
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import Progress, TableReport
+from binlane.land.snapshot.splicing import Snapshots
 from binlane.land.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.land.table_changes import steps, steps_of_trouble
 from binlane.land.work import RangeItem, RangeResult, Rows, sequence
 from binlane.names import TableName
 from binlane.ranges.items import Trouble
+from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
+from binlane.sql.catalog import SchemaCatalog
+
+_TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})
+"""Types that the log takes for others, even with all of its metadata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTerms:
+    """What the tasks of a batch need beside their ranges.
+
+    Attributes:
+        links: See `RangeWork.links`.
+        catalogs: What is known of tables where each range begins; for those behind the last one, as
+            for that.
+    """
+
+    links: Mapping[TableName, frozenset[str] | None]
+    catalogs: tuple[SchemaCatalog, ...]
+
+    def of(self, piece: LogRange, number: int) -> LogRange:
+        """A range with what is known of tables before it."""
+        return replace(piece, catalog=self.catalogs[min(number, len(self.catalogs) - 1)])
 
 
 class Lander:
@@ -32,6 +59,7 @@ class Lander:
         changes: The change tables, None to keep none.
         scope: The tables to land.
         progress: Takes what is done.
+        snapshots: Of tables whose rows are taken from the server.
 
     Attributes:
         definitions: What the log told of the tables so far.
@@ -45,28 +73,37 @@ class Lander:
         changes: ChangeTables | None,
         scope: Scope,
         progress: Progress | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         self._journal = journal
         self._current = current
         self._changes = changes
         self._scope = scope
+        self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
         self._before = self.definitions
+        self._catalogs: list[SchemaCatalog] = []
+        self._given = 0
+        self._changed: set[TableName] = set()
         self._linked = None if current is None else current.linked(scope)
         self._cascaded: dict[TableName, int] = {}
 
-    def begin(self, *, is_again: bool = False) -> dict[TableName, frozenset[str] | None]:
-        """Begin a batch: what its tasks are to read for foreign keys.
+    def begin(self, *, is_again: bool = False) -> BatchTerms:
+        """Begin a batch: what its tasks need beside their ranges.
 
         Args:
-            is_again: Whether `apply` raised `LinksChangedError`, and the batch begins anew.
+            is_again: Whether `apply` raised `StaleBatchError`, and the batch begins anew.
         """
         if is_again:
             self.definitions = self._before
+        else:
+            self._catalogs = [self.definitions.copy().catalog]
         self._before = self.definitions.copy()
-        return {} if self._linked is None else self._linked.to_read(self.definitions)
+        self._given = len(self._catalogs)
+        links = {} if self._linked is None else self._linked.to_read(self.definitions)
+        return BatchTerms(links=links, catalogs=tuple(self._catalogs))
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -75,18 +112,33 @@ class Lander:
             results: Of its ranges, in log order.
 
         Raises:
-            LinksChangedError: If its tasks have to read more: see `begin`.
+            StaleBatchError: If statements in it bear on what its tasks read: begin it again.
             StoreError: If the target cannot be written.
         """
         self._pending.clear()
+        self._changed.clear()
         has_items = False
-        for result in results:
+        for number, result in enumerate(results):
             for item in result.items:
                 has_items = True
+                if number >= self._given and self._is_stale(item):
+                    raise StaleBatchError
                 self._take(item)
             self.progress.by_reference += result.by_reference
+            if number + 1 == len(self._catalogs):
+                self._catalogs.append(self.definitions.copy().catalog)
+            if number + 1 < self._given:
+                self._changed.clear()  # the next one was read with what is known now
         self._flush()
         self.progress.batches += has_items
+
+    def _is_stale(self, item: RangeItem) -> bool:
+        """Whether rows were read without what an earlier range tells of their table."""
+        if not isinstance(item, Rows) or item.table not in self._changed:
+            return False
+        # With a key the log tells all else itself.
+        types = {column.type_name for column in self.definitions.columns(item.table).values()}
+        return not item.key or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
@@ -97,7 +149,11 @@ class Lander:
             self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
             return
         self._do(seq, steps(item, self._scope, self.definitions))
+        before = self.definitions.version
         self.definitions.follow(item)
+        if self.definitions.version != before:
+            effects = item.effects()
+            self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
         self.progress.reached(seq, item.gtid, item.timestamp)
 
     def look(self) -> Progress:
@@ -117,6 +173,8 @@ class Lander:
             self._cascaded.clear()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
+        if self._snapshots is not None:
+            self._snapshots.report(self.progress)
         return self.progress
 
     def _do(self, seq: int, found: Sequence[Step]) -> None:
@@ -143,6 +201,8 @@ class Lander:
             state.doing, state.step = seq, number
             self._journal.save()
             current.do(step, seq)
+            if self._snapshots is not None:
+                self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
         self._journal.save()
 

@@ -11,25 +11,30 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from binlane.client.settings import ServerUrl
 from binlane.columnar.selection import Selection
 from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.journal import Journal
-from binlane.land.lander import Lander
+from binlane.land.lander import BatchTerms, Lander
 from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
-from binlane.land.linked_tables import LinksChangedError
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
+from binlane.land.snapshot.reading import SnapshotReader, SnapshotTarget
+from binlane.land.snapshot.record import SnapshotRecords
+from binlane.land.snapshot.same_server import check_place, check_same_server
+from binlane.land.snapshot.splicing import Snapshots, landed_up_to
 from binlane.land.tables.opening import open_store
 from binlane.land.tables.store import StoreSettings
 from binlane.land.tasks import land_range
@@ -123,8 +128,6 @@ class Landing:
         settings = self._settings
         self._planner = Planner(self._sources)
         self._planner.files()  # what is wrong with them is said before the target is touched
-        scope = read_scope(settings.tables) if settings.tables else Scope.everything()
-        self._want = Want(selection=Selection(scope=scope), has_statements=True)
         with ExitStack() as stack:
             lease = stack.enter_context(
                 Lease.take(self._into, is_taking_over=settings.is_taking_over)
@@ -132,8 +135,14 @@ class Landing:
             lease.check()
             self._lease = lease
             self._journal = Journal.open(
-                self._into, settings.checkpoint, settings.terms, epoch=lease.epoch
+                self._into,
+                settings.checkpoint,
+                settings.terms,
+                epoch=lease.epoch,
+                kept={"tables"} if settings.snapshot else (),
             )
+            scope = scope_of(self._journal.state.terms["tables"])
+            self._want = Want(selection=Selection(scope=scope), has_statements=True)
             found = self._journal.state.position
             self._place = None if found is None else Offset.parse(found)
             self._engine = self._given_engine or stack.enter_context(EmbeddedEngine())
@@ -158,12 +167,17 @@ class Landing:
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)
+        current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
+        changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
+        self._records = SnapshotRecords(journal, into)
+        self._snapshots = Snapshots(self._records, into, current=current, changes=changes)
         return Lander(
             journal,
-            current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
-            changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
+            current=current,
+            changes=changes,
             scope=scope,
             progress=self.progress,
+            snapshots=self._snapshots,
         )
 
     def run(self) -> None:
@@ -173,7 +187,12 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
+        if settings.snapshot:
+            self._take_snapshots(self._is_wanted)
         while not self._stopped.is_set():
+            self._snapshots.reached(self._place)
+            if settings.snapshot and self._snapshots.starts_over():
+                self._take_snapshots(lambda _: False)
             began = time.monotonic()
             batch = self._next()
             if batch is not None:
@@ -223,34 +242,66 @@ class Landing:
             batch_bytes=settings.batch_bytes,
             task_bytes=settings.task_bytes,
             cores=self._engine.cores,
+            stop=self._snapshots.stop(),
         )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
         self._observe(self.progress)
         return batch
 
+    def _take_snapshots(self, is_wanted: Callable[[TableName], bool]) -> None:
+        settings = self._settings
+        place = self._place = self._place or self._planner.begin()
+        files = self._planner.files()
+        with closing(
+            SnapshotReader(
+                ServerUrl.parse(settings.snapshot, key="snapshot"),
+                settings.password,
+                records=self._records,
+                target=SnapshotTarget(
+                    into=self._into, format=settings.format, modes=settings.modes
+                ),
+                engine=self._engine,
+                progress=self.progress,
+                chunk_rows=settings.chunk_rows,
+                observe=lambda: self._observe(self.progress),
+            )
+        ) as reader:
+            check_same_server(reader.session, files, self._planner.end(place).server_id)
+            landed = landed_up_to(place)
+            reader.begin(is_wanted, lambda place: check_place(place, files, landed))
+            reader.read()
+
+    def _is_wanted(self, table: TableName) -> bool:
+        """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""
+        state, tables = self._journal.state, self._settings.tables
+        if not self._want.selection.scope.includes(table):
+            return False
+        if tables not in {"", state.terms["tables"]}:
+            return scope_of(tables).includes(table)
+        kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
+        return table.plain in state.abandoned or not kept.exists(table)
+
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
         if not state.run_id:
             state.run_id = self._run_id
             self._journal.save()
-        links = self._lander.begin()
+        terms = self._lander.begin()
         while True:
-            works = self._works(batch, links)
+            works = self._works(batch, terms)
             try:
                 self._lander.apply(self._observed(self._engine.run(land_range, works)))
                 break
-            except LinksChangedError:
+            except StaleBatchError:
                 self._is_first = True  # the tables know what is done
-                links = self._lander.begin(is_again=True)
+                terms = self._lander.begin(is_again=True)
         self._place = batch.end
         self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
-    def _works(
-        self, batch: Batch, links: Mapping[TableName, frozenset[str] | None]
-    ) -> list[RangeWork]:
+    def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
         applied = {
@@ -259,11 +310,11 @@ class Landing:
             if self._is_first
         }
         selection = self._want.selection
-        scope = selection.scope.with_tables(links)
+        scope = selection.scope.with_tables(terms.links)
         want = replace(self._want, selection=replace(selection, scope=scope))
         return [
             RangeWork(
-                piece=piece,
+                piece=terms.of(piece, number),
                 want=want,
                 modes=self._settings.modes,
                 into=self._into,
@@ -271,9 +322,9 @@ class Landing:
                 run_id=self._run_id,
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
-                links=links,
+                links=terms.links,
             )
-            for piece in batch.pieces
+            for number, piece in enumerate(batch.pieces)
         ]
 
     def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:
@@ -283,6 +334,11 @@ class Landing:
             self.progress.size_bytes += result.size_bytes
             self.progress.bytes_behind = max(0, self.progress.bytes_behind - result.size_bytes)
             self._observe(self.progress)
+
+
+def scope_of(tables: str) -> Scope:
+    """The tables that a setting names; all if it is empty."""
+    return read_scope(tables) if tables else Scope.everything()
 
 
 def _cpu_seconds() -> float:

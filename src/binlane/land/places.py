@@ -45,6 +45,11 @@ def staging_uri(into: str, run_id: str) -> str:
     return f"{into.rstrip('/')}/{FOLDER}/staging/{run_id}"
 
 
+def snapshot_uri(into: str, snapshot_id: str) -> str:
+    """Where the rows of a table's snapshot wait until they are landed."""
+    return f"{into.rstrip('/')}/{FOLDER}/snapshots/{snapshot_id}"
+
+
 def segment(name: str) -> str:
     """A name as one segment of a path, as the servers name files: `@0022` for a quotation mark.
 

@@ -15,6 +15,7 @@ class TableReport:
 
     Attributes:
         rows: Row images landed.
+        snapshot_rows: Rows taken from the server.
         invalid_dates: Zero or partial dates that became NULL.
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
@@ -23,6 +24,7 @@ class TableReport:
     """
 
     rows: int = 0
+    snapshot_rows: int = 0
     invalid_dates: int = 0
     is_current: bool = False
     why_not: str = ""

@@ -34,7 +34,7 @@ def text_report(report: LandingReport) -> str:
     lines = [
         head,
         *(
-            f"  {name}: {table.rows} row images; {state_of(table)}{_dates(table)}"
+            f"  {name}: {table.rows} row images{_taken(table)}; {state_of(table)}{_dates(table)}"
             for name, table in report.tables.items()
         ),
         *(f"  note: {note}" for note in _notes(report)),
@@ -108,6 +108,10 @@ def _rows(report: LandingReport) -> Iterator[str]:
             f'<tr{kind}><td>{escape(name)}</td><td class="n">{table.rows:,}</td>'
             f'<td class="n">{table.invalid_dates:,}</td><td>{escape(state_of(table))}</td></tr>'
         )
+
+
+def _taken(table: TableReport) -> str:
+    return f", {table.snapshot_rows} rows of a snapshot" if table.snapshot_rows else ""
 
 
 def _dates(table: TableReport) -> str:

@@ -27,6 +27,8 @@ class LandingSettings:
         batch_bytes: Bytes of log of a batch, about.
         task_bytes: Bytes of log that one task takes, about.
         snapshot: URL of the server whose rows are to be taken first; empty for none.
+        password: Of the account there.
+        chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
         skip: GTID of one event group that is passed over; empty for none.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         server_options: What a source that is a server needs: see the planner.
@@ -40,6 +42,8 @@ class LandingSettings:
     batch_bytes: int = BATCH_BYTES_DEFAULT
     task_bytes: int = TASK_BYTES_DEFAULT
     snapshot: str = ""
+    password: str = field(default="", repr=False)
+    chunk_rows: int | None = None
     skip: str = ""
     is_taking_over: bool = False
     server_options: Mapping[str, str] = field(default_factory=dict)
@@ -69,8 +73,6 @@ class LandingSettings:
             raise _not_built("format", self.format.value, "delta")
         if Mode.HISTORY in self.modes:
             raise _not_built("mode", "history", "current,changes")
-        if self.snapshot:
-            raise _not_built("snapshot", "a snapshot", "a log that begins with its tables")
         if self.skip:
             raise _not_built("skip", "passing over a group", "--tables without those it concerns")
 

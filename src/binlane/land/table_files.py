@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from binlane.columnar.table_schema import (
 from binlane.errors import StoreError
 from binlane.land.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
 from binlane.land.net_changes import GONE, counted, is_gone, last_images
+from binlane.land.parquet_options import parquet_options
 from binlane.land.places import file_name, resolve, staging_uri, table_uri
 from binlane.land.statistics import statistics
 from binlane.land.tables.keys import sorted_by_key
@@ -30,8 +31,6 @@ from binlane.names import TableName
 from binlane.ranges.unchecked import unchecked_positions
 
 # What readers call them, and what tables do.
-# A merge reads the row groups in which its rows lie.
-_ROW_GROUP_ROWS: Final = 1 << 16
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
 CHANGE_COLUMNS: Final = (
     *("_op", "_gtid", "_ts", "_file", "_pos", "_row", "_txn_order", "_server_id"),
@@ -153,7 +152,9 @@ class TableFiles:
 
     def _staged(self, rows: pa.Table) -> DataFile:
         folder = staging_uri(self._work.into, self._work.run_id)
-        file = write_file(rows, folder, f"{uuid.uuid4().hex}.parquet", self.shape.key)
+        file = write_file(
+            rows, folder, f"{uuid.uuid4().hex}.parquet", self.shape.key, is_staged=True
+        )
         return DataFile(
             path=f"{folder}/{file.path}",
             rows=file.rows,
@@ -182,7 +183,9 @@ def behind(images: pa.Table, applied: int) -> pa.Table:
     return images if pc.all(is_behind).as_py() else images.filter(is_behind)
 
 
-def write_file(rows: pa.Table, folder: str, name: str, known: Iterable[str]) -> DataFile:
+def write_file(
+    rows: pa.Table, folder: str, name: str, known: Collection[str], *, is_staged: bool = False
+) -> DataFile:
     """Write rows as a Parquet file.
 
     Args:
@@ -190,6 +193,7 @@ def write_file(rows: pa.Table, folder: str, name: str, known: Iterable[str]) -> 
         folder: URI or path; made where it is missing.
         name: Of the file.
         known: Columns of which statistics shall be known.
+        is_staged: Whether it is read once and then removed.
 
     Raises:
         StoreError: If it cannot be written.
@@ -199,7 +203,8 @@ def write_file(rows: pa.Table, folder: str, name: str, known: Iterable[str]) -> 
     try:
         _make_folder(filesystem, path)
         with filesystem.open_output_stream(place) as stream:
-            pq.write_table(rows, stream, **_options(rows.schema))
+            options = parquet_options(rows, set(known), is_staged=is_staged)
+            pq.write_table(rows, stream, **options)
             size_bytes = stream.tell()
     except OSError as error:
         raise StoreError(
@@ -211,9 +216,35 @@ def write_file(rows: pa.Table, folder: str, name: str, known: Iterable[str]) -> 
         path=name,
         rows=rows.num_rows,
         size_bytes=size_bytes,
-        schema=rows.schema,
+        schema=plain_schema(rows.schema),
         stats=statistics(rows, known),
     )
+
+
+def move_file(file: DataFile, folder: str) -> DataFile:
+    """Move a file to a folder, by its URI; one that is there already stays.
+
+    Raises:
+        StoreError: If it can be neither moved nor found there.
+    """
+    name = file.path.rpartition("/")[2]
+    filesystem, source = resolve(file.path)
+    _, path = resolve(folder)
+    target = f"{path}/{name}"
+    try:
+        if filesystem.get_file_info(target).type is fs.FileType.NotFound:
+            _make_folder(filesystem, path)
+            if isinstance(filesystem, fs.LocalFileSystem):
+                filesystem.move(source, target)
+            else:
+                filesystem.copy_file(source, target)
+    except OSError as error:
+        raise StoreError(
+            f"cannot be moved to {folder}: {error}",
+            path=file.path,
+            hint="check who may write there, and its room",
+        ) from error
+    return replace(file, path=name)
 
 
 def _make_folder(filesystem: fs.FileSystem, path: str) -> None:
@@ -221,10 +252,13 @@ def _make_folder(filesystem: fs.FileSystem, path: str) -> None:
         filesystem.create_dir(path, recursive=True)
 
 
-def _options(_schema: pa.Schema) -> dict[str, Any]:
-    return {
-        "compression": "zstd",
-        "compression_level": 1,
-        "store_schema": False,
-        "row_group_size": _ROW_GROUP_ROWS,
-    }
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """What readers of a file find that was written with dictionaries."""
+    return pa.schema(
+        [
+            field.with_type(field.type.value_type)
+            if isinstance(field.type, pa.DictionaryType)
+            else field
+            for field in schema
+        ]
+    )

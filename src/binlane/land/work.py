@@ -14,8 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.names import TableName
-from binlane.ranges.files import LogRange
 from binlane.ranges.items import Trouble, Want
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.statements import Statement
 
 FILE_BITS: Final = 40

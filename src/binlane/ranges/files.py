@@ -1,4 +1,4 @@
-"""The files of a log, and the ranges of them that tasks read."""
+"""The files of a log, and the bytes and groups of their ranges."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from binlane.codec.event import Event
-from binlane.codec.format import MAGIC
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.first_event import format_of
 from binlane.grouping.walk import Walker
 from binlane.grouping.window import PIECE_BYTES, ByteSource, Window
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.storage import LogBytes, head_event
-from binlane.sql.catalog import SchemaCatalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,36 +34,6 @@ class LogFile:
     size_bytes: int
     is_plain: bool = True
     is_live: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRange:
-    """What one task reads: whole event groups of one file.
-
-    Attributes:
-        uri: Of the file.
-        name: As events have it.
-        number: At the end of the name.
-        start: Where an event group begins, or the file's first event does.
-        stop: Where a group or the file ends; None for the end of the file.
-        head: The file's bytes up to and with its FORMAT_DESCRIPTION; None if they are to be read.
-        is_plain: As of the file; one that is not is read from its beginning.
-        keys: Path of the key file with which the file is to be decrypted.
-        catalog: What the log's statements before the range tell of its tables; None if nobody
-            looked.
-        earlier: URIs of the log's files before this one, newest first.
-    """
-
-    uri: str
-    name: str
-    number: int
-    start: int = len(MAGIC)
-    stop: int | None = None
-    head: bytes | None = None
-    is_plain: bool = True
-    keys: str | None = None
-    catalog: SchemaCatalog | None = None
-    earlier: tuple[str, ...] = ()
 
 
 def open_range(piece: LogRange) -> LogBytes:

@@ -8,6 +8,7 @@ from enum import Enum
 import pyarrow as pa
 
 from binlane.columnar.selection import Selection
+from binlane.columnar.table_schema import CHANGE_NAMES
 from binlane.names import TableName
 from binlane.ranges.statements import Statement
 
@@ -56,13 +57,16 @@ class Want:
         selection: Which tables and groups.
         columns: Names of the tables' columns to keep, all if None.
         rows_max: Row images of a batch at most; None for as many as serve well.
-        has_statements: Whether statements come too, in log order: a batch ends before each.
+        has_statements: Whether statements and troubles come too, in log order: a batch ends before
+            each. Of statements only those that may concern tables.
+        change_columns: The change columns that batches begin with, of `CHANGE_TYPES`.
     """
 
     selection: Selection = field(default_factory=Selection)
     columns: frozenset[str] | None = None
     rows_max: int | None = None
     has_statements: bool = False
+    change_columns: tuple[str, ...] = CHANGE_NAMES
 
 
 RangeItem = pa.RecordBatch | Statement | Trouble

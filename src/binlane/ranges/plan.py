@@ -7,11 +7,11 @@ that is known. Whatever it answers can be asked again by another process that re
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol
 
 from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.codec.rows import TableMapEvent
@@ -19,9 +19,10 @@ from binlane.codec.types import Flavor
 from binlane.errors import StoreError, TruncatedError
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.kernels import layout
-from binlane.ranges.facts import PIECE_BYTES, FileFacts
-from binlane.ranges.files import LogFile, LogRange, open_range, read_groups_of
+from binlane.ranges.facts import PIECE_BYTES, FileFacts, Piece
+from binlane.ranges.files import LogFile, open_range, read_groups_of
 from binlane.ranges.known_facts import KnownFacts
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.row_counts import row_changes
 from binlane.ranges.sources import Sources, log_name
@@ -79,6 +80,16 @@ class Limits:
 
     def _given(self) -> tuple[int | None, ...]:
         return self.size_bytes, self.groups, self.rows
+
+
+class Wish(Protocol):
+    """What a reader wants of a log, as far as facts can tell."""
+
+    def wants_file(self, name: str) -> bool:
+        """Whether a file may hold anything wanted, by its base name alone."""
+
+    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+        """Whether what stands between two cut points of a file may."""
 
 
 class Planner:
@@ -162,6 +173,7 @@ class Planner:
         *,
         size_bytes: int = RANGE_BYTES_DEFAULT,
         cores: int = 1,
+        wish: Wish | None = None,
     ) -> list[LogRange]:
         """What lies between two places, in ranges that one task each reads.
 
@@ -172,14 +184,42 @@ class Planner:
             end: Up to where.
             size_bytes: Of a range at most, about.
             cores: There are at least so many ranges, if each has 4 MiB then.
+            wish: What of it is to be read; all if None.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
         """
-        return self._cut(list(self._spans(start, end)), size_bytes, cores)
+        return self._cut(list(self._wished(self._spans(start, end), wish)), size_bytes, cores)
+
+    def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
+        """What is known of the log between two places, file by file.
+
+        Raises:
+            StoreError: If the log is not the one any more that an offset stands in, or has a gap.
+        """
+        for file, low, high in self._spans(start, end):
+            facts = self._facts.of(file, since=low, until=high)
+            yield facts, self._range(file, facts, low, high)
+
+    def offset_at(self, file: str, position: int) -> Offset:
+        """The offset of a place where an event group begins or ends.
+
+        Args:
+            file: Base name of a file that the log has.
+            position: In it.
+
+        Raises:
+            StoreError: If it cannot be read.
+        """
+        found = next(each for each in self._sources.one_log() if each.name == file)
+        return self._offset(found, self._facts.first(found), position)
 
     def all_ranges(
-        self, *, size_bytes: int = RANGE_BYTES_DEFAULT, cores: int = 1
+        self,
+        *,
+        size_bytes: int = RANGE_BYTES_DEFAULT,
+        cores: int = 1,
+        wish: Wish | None = None,
     ) -> list[LogRange]:
         """All that there is, as `ranges` gives it; the files need not be those of one log.
 
@@ -190,10 +230,12 @@ class Planner:
         """
         spans: list[tuple[LogFile, int, int]] = []
         for file in self._sources.files():
+            if wish is not None and not wish.wants_file(file.name):
+                continue
             facts = self._facts.of(file)
             high = facts.end if file.is_live and not facts.fault else _file_end(file, facts)
             spans.append((file, len(MAGIC), high))
-        return self._cut(spans, size_bytes, cores)
+        return self._cut(list(self._wished(spans, wish)), size_bytes, cores)
 
     def table_maps(self) -> Iterator[tuple[TableMapEvent, Flavor]]:
         """All table maps of the log that differ, whatever their ids, each with the log's flavor.
@@ -299,6 +341,32 @@ class Planner:
             else:
                 high = _file_end(file, self._facts.of(file, since=low))
             if low < high:
+                yield file, low, high
+
+    def _wished(
+        self, spans: Iterable[tuple[LogFile, int, int]], wish: Wish | None
+    ) -> Iterator[tuple[LogFile, int, int]]:
+        """The parts of some spans that are wanted; where damage stands is wanted always."""
+        for file, low, high in spans:
+            if wish is None:
+                yield file, low, high
+                continue
+            if not wish.wants_file(file.name):
+                continue
+            facts = self._facts.of(file, since=low, until=high)
+            parts: list[list[int]] = []
+            for piece, start, stop in facts.cuts(low, high):
+                if not wish.wants_piece(file.name, facts, piece):
+                    continue
+                if parts and parts[-1][1] == start:
+                    parts[-1][1] = stop
+                else:
+                    parts.append([start, stop])
+            if facts.end < high and (facts.fault or facts.is_cut):
+                parts.append([facts.end, high])
+            if file.is_plain:
+                yield from ((file, start, stop) for start, stop in parts)
+            elif parts:
                 yield file, low, high
 
     # Cutting -------------------------------------------------------------------------------------

@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from binlane.codec.control import IncidentEvent
-from binlane.codec.query import QueryEvent
-from binlane.codec.rows import RowsEvent
-from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import GtidFlag
-from binlane.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher
-from binlane.errors import UnsupportedError
-from binlane.grouping.event_group import EventGroup
-from binlane.ranges.files import LogRange, read_groups_of
+from binlane.columnar.batches import ChangeBatcher
+from binlane.columnar.counters import ReadCounters
+from binlane.columnar.prepared import Prepared
+from binlane.columnar.told import Told, ToldKind, statement_of
+from binlane.ranges.decoding import are_kernels_ready, decoded, rows_max_of
+from binlane.ranges.earlier import LogBefore
 from binlane.ranges.items import RangeItem, Trouble, TroubleKind, Want
-from binlane.ranges.statements import statements
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.statements import statement_at
+from binlane.store.chunks import STDIN
+
+if TYPE_CHECKING:
+    from binlane.sql.catalog import SchemaCatalog
 
 
-def read_range(piece: LogRange, want: Want) -> Iterator[RangeItem]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """What a reader of the files of a log, one after the other, takes from file to file.
+
+    Attributes:
+        prepared: The XA transactions that are prepared.
+        catalog: What is known of tables beside the log; None if nothing is.
+    """
+
+    prepared: Prepared
+    catalog: SchemaCatalog | None = None
+
+
+def read_range(
+    piece: LogRange,
+    want: Want,
+    *,
+    counters: ReadCounters | None = None,
+    state: LogState | None = None,
+    by_kernels: bool | None = None,
+) -> Iterator[RangeItem]:
     """The rows of a range, and its statements and troubles where they are wanted.
 
     Args:
         piece: The range.
         want: What of it.
+        counters: Told how much was read.
+        state: What was before it, if the log is read from its beginning; else `piece` tells, and the
+            log is searched backwards where an XA transaction commits.
+        by_kernels: Whether kernels read it; None where they were compiled ahead.
 
     Yields:
         Batches of one table each, as `columnar.batches` gives them: the images of a table in log
@@ -30,53 +61,67 @@ def read_range(piece: LogRange, want: Want) -> Iterator[RangeItem]:
 
     Raises:
         CodecError: With file and position, if the log is damaged or a row cannot be decoded.
+        UnsupportedError: At an XA COMMIT whose rows are not in the log, if troubles are not wanted.
         StoreError: If the file cannot be read.
     """
-    batcher = ChangeBatcher(
-        selection=want.selection, columns=want.columns, rows_max=want.rows_max or ROWS_MAX_DEFAULT
-    )
-    for group in read_groups_of(piece):
-        if want.has_statements:
-            trouble = _trouble(group)
-            if trouble is not None:
-                yield from batcher.finish()
-                yield trouble
-                continue
-            if want.selection.includes(group):
-                # Where a group has both (CREATE TABLE … SELECT), the statement comes first.
-                for statement in statements(group):
-                    yield from batcher.finish()
-                    yield statement
-        yield from batcher.feed(group)
-    yield from batcher.finish()
-
-
-def _trouble(group: EventGroup) -> Trouble | None:
-    """What cannot be followed: lost changes, and rows that may be or were rolled back."""
-    has_rows = any(isinstance(event.body, RowsEvent) for event in group.events)
-    for event in group.events:
-        body = event.body
-        if isinstance(body, IncidentEvent):
-            kind = TroubleKind.INCIDENT
-            what = f"changes are missing here: INCIDENT {body.message.decode('utf-8', 'replace')}"
-            hint = "land the tables anew from a copy of the source"
-        elif isinstance(body, GtidEvent) and body.flags & GtidFlag.PREPARED_XA:
-            raise UnsupportedError(
-                "an XA transaction is prepared here, and may yet be rolled back",
-                hint="landing does not follow XA transactions yet",
-            ).at(group.file, event.position)
-        elif has_rows and isinstance(body, QueryEvent) and body.query.startswith(b"ROLLBACK"):
-            kind = TroubleKind.ROLLED_BACK
-            what = "a transaction with rows is rolled back here in part"
-            hint = "the log does not tell which rows stay; use one engine in a transaction"
-        else:
-            continue
-        return Trouble(
-            kind=kind,
-            what=what,
-            hint=hint,
-            gtid=None if group.gtid is None else str(group.gtid),
-            file=group.file,
-            position=event.position,
+    if by_kernels is None:
+        by_kernels = are_kernels_ready()
+    with closing(LogBefore(piece)) as before:
+        if state is None:
+            catalog = None if piece.catalog is None else piece.catalog.copy()
+            state = LogState(prepared=Prepared(before), catalog=catalog)
+        state.prepared.path = None if piece.uri == STDIN else piece.uri
+        batcher = ChangeBatcher(
+            selection=want.selection,
+            columns=want.columns,
+            rows_max=want.rows_max or rows_max_of(by_kernels=by_kernels),
+            catalog=state.catalog,
+            change_names=want.change_columns,
+            tells=want.has_statements,
+            prepared=state.prepared,
         )
-    return None
+        counters = counters or ReadCounters()
+        for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
+            yield _of_told(item) if isinstance(item, Told) else item
+
+
+def _of_told(told: Told) -> RangeItem:
+    place = told.place
+    if told.kind is ToldKind.STATEMENT:
+        body = statement_of(told.event)
+        assert body is not None, "a statement is told by its event"
+        return statement_at(body, place)
+    kind, what, hint = _TROUBLES[told.kind]
+    body_of = told.event.body
+    if isinstance(body_of, IncidentEvent):
+        what = what.format(body_of.message.decode("utf-8", "replace"))
+    return Trouble(
+        kind=kind,
+        what=what,
+        hint=hint,
+        tables=told.tables,
+        gtid=place.gtid,
+        file=place.file,
+        position=place.position,
+    )
+
+
+_TROUBLES: Final[Mapping[ToldKind, tuple[TroubleKind, str, str]]] = MappingProxyType(
+    {
+        ToldKind.INCIDENT: (
+            TroubleKind.INCIDENT,
+            "changes are missing here: INCIDENT {}",
+            "land the tables anew from a copy of the source",
+        ),
+        ToldKind.ROLLED_BACK: (
+            TroubleKind.ROLLED_BACK,
+            "a transaction with rows is rolled back here in part",
+            "the log does not tell which rows stay; use one engine in a transaction",
+        ),
+        ToldKind.XA_UNKNOWN: (
+            TroubleKind.XA_UNKNOWN,
+            "an XA transaction is committed here that was prepared before the log's beginning",
+            "read the log from where it was prepared, or land the tables anew",
+        ),
+    }
+)

@@ -1,25 +1,17 @@
-"""The statements of an event group that change no rows themselves: DDL, and what is like it."""
+"""The statements of a log that may concern tables: DDL, and such as change rows themselves."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.codec.transaction import GtidEvent
+from binlane.columnar.builder import RowsSource
+from binlane.columnar.told import GroupPlace, may_concern_tables, statement_of
+from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
-from binlane.sql.logged_statements import LoggedStatement, is_undone, logged_statement
-
-_TRANSACTION_STATEMENTS: Final = ("BEGIN", "COMMIT", "ROLLBACK")
-_GAP: Final = rb"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
-_ROWS_ONLY: Final = re.compile(
-    _GAP
-    + rb"(?:BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|XA|INSERT|UPDATE|DELETE|REPLACE|LOAD|SELECT"
-    + rb"|WITH|DO)\b",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,37 +31,40 @@ class Statement(LoggedStatement):
     position: int
 
 
-def is_about_rows_only(query: bytes) -> bool:
-    """Whether a logged text changes rows or transactions only, by its first word."""
-    return _ROWS_ONLY.match(query) is not None
+def statement_at(body: QueryEvent, place: RowsSource) -> Statement:
+    """A statement at its place.
+
+    Raises:
+        CodecError: If its status variables are damaged.
+    """
+    try:
+        logged = logged_statement(body)
+    except CodecError as error:
+        raise error.at(place.file, place.position) from None
+    return Statement(
+        text=storable(logged.text),
+        database=storable(logged.database),
+        sql_mode=logged.sql_mode,
+        timestamp=place.timestamp,
+        gtid=place.gtid,
+        file=place.file,
+        position=place.position,
+    )
 
 
 def statements(group: EventGroup) -> Iterator[Statement]:
-    """The statements of a group, those that only delimit a transaction left out."""
-    if group.is_control or not group.is_complete:
+    """The statements of a group that may concern tables."""
+    first = group.events[0].body
+    is_without_effect = isinstance(first, GtidEvent) and first.is_undone
+    if group.is_control or not group.is_complete or is_without_effect:
         return
-    gtid = None if group.gtid is None else str(group.gtid)
+    place = GroupPlace.of(group)
     for event in group.events:
-        body = event.body
-        if isinstance(body, GtidEvent) and is_undone(body):
-            return
-        if not isinstance(body, QueryEvent):
-            continue
-        logged = logged_statement(body)
-        text = _storable(logged.text)
-        if text in _TRANSACTION_STATEMENTS or text.startswith(("SAVEPOINT", "XA ")):
-            continue
-        yield Statement(
-            text=text,
-            database=_storable(logged.database),
-            sql_mode=logged.sql_mode,
-            timestamp=event.header.timestamp,
-            gtid=gtid,
-            file=group.file,
-            position=event.position,
-        )
+        body = statement_of(event)
+        if body is not None and may_concern_tables(event):
+            yield statement_at(body, place.source(event))
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Text that can travel in Arrow strings, which bytes that are no text cannot."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -39,7 +39,6 @@ from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile, chunks_of
 from binlane.ranges.noting import GroupNotes, Notes
 from binlane.ranges.storage import LogBytes, bytes_before, head_event, small_chunks
-from binlane.sql.logged_statements import is_undone
 from binlane.store.reading import fingerprint
 
 WINDOW_BYTES: Final = 4 << 20
@@ -243,7 +242,7 @@ class _Surveyor:
         if self._open is None or self._open.start != position:
             self._open, self._open_maps = GroupNotes(start=position), set()
             head = self._event(first)
-            self._open.is_undone = isinstance(head.body, GtidEvent) and is_undone(head.body)
+            self._open.is_undone = isinstance(head.body, GtidEvent) and head.body.is_undone
         self._open.events += self._special(first, last)
         self._open_maps |= self._maps(first, last)
         scanner.drop_noted()
@@ -364,7 +363,7 @@ class _Surveyor:
                 start=int(groups[layout.GROUP_START, number]),
                 stop=int(groups[layout.GROUP_STOP, number]),
                 gtid=str(gtid_of(head) or ""),
-                is_undone=isinstance(head.body, GtidEvent) and is_undone(head.body),
+                is_undone=isinstance(head.body, GtidEvent) and head.body.is_undone,
                 events=self._decoded(indexes[owners == number]),
             )
 
@@ -456,7 +455,7 @@ class _Surveyor:
                 start=group.position,
                 stop=group.next_position,
                 gtid=gtid,
-                is_undone=isinstance(head.body, GtidEvent) and is_undone(head.body),
+                is_undone=isinstance(head.body, GtidEvent) and head.body.is_undone,
                 events=special,
             )
         )

@@ -54,7 +54,7 @@ from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
 from binlane.sql.effects import StatementKind
-from binlane.sql.logged_statements import is_undone, logged_statement
+from binlane.sql.logged_statements import logged_statement
 from binlane.sql.sql_mode import Quoting
 
 LOST_EVENTS: Final = 1
@@ -366,7 +366,7 @@ class _Selection:
             _IncidentError: If it may have changed rows in scope by way of them.
         """
         first, effects = self._group.events[0].body, found.facts.effects
-        if isinstance(first, GtidEvent) and is_undone(first):
+        if isinstance(first, GtidEvent) and first.is_undone:
             return
         before = self._memory.links
         links = before.after(found.text, effects, quoting=quoting)

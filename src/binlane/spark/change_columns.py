@@ -8,15 +8,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.columnar.table_schema import CHANGE_TYPES
+
+_NAMES: Final = ("op", "gtid", "ts", "file", "pos", "row", "txn_order", "server_id")
 CHANGE_COLUMNS: Final[Mapping[str, tuple[str, pa.DataType]]] = MappingProxyType(
-    {
-        "op": ("_op", pa.string()),
-        "gtid": ("_gtid", pa.string()),
-        "ts": ("_timestamp", pa.timestamp("us", tz="UTC")),
-        "file": ("_file", pa.string()),
-        "pos": ("_position", pa.int64()),
-        "row": ("_row", pa.int32()),
-    }
+    {name: (f"_{name}", CHANGE_TYPES[f"_{name}"]) for name in _NAMES}
 )
 """By name without the prefix: the name that ranges give the column, and its type."""
 
@@ -32,6 +28,11 @@ OPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 """What may be asked for, and which values of `_op` it means."""
+
+
+def range_columns(names: Collection[str]) -> tuple[str, ...]:
+    """Names that ranges give change columns, in their order: `_op` is first."""
+    return tuple(source for source, _ in CHANGE_COLUMNS.values() if source in names)
 
 
 def change_fields(prefix: str, wanted: Collection[str] | None) -> list[pa.Field[Any]]:

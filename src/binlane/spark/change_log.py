@@ -1,27 +1,19 @@
-"""The layout `changes`: one row a row change of any table, its images as JSON."""
+"""The layout `changes`: one row a change of any table, images as JSON, and one a DDL statement."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
-from binlane.codec.columns import Column, RowChange, decode_rows
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import Format
-from binlane.codec.json_values import json_row
-from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
-from binlane.errors import CodecError
-from binlane.grouping.event_group import EventGroup
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.names import TableName
-from binlane.ranges.statements import Statement, statements
-from binlane.spark.change_columns import change_fields
+from binlane.columnar.table_schema import JSON_COLUMN, table_of
+from binlane.ranges.items import Trouble, Want
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.read import read_range
+from binlane.ranges.statements import Statement
+from binlane.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
+from binlane.spark.images import CHANGE_OPS, Changes, WholeChanges, chosen_images, taken
 from binlane.spark.options import Include, SourceOptions
 from binlane.sql.effects import StatementKind
 
@@ -39,109 +31,111 @@ def change_log_schema(options: SourceOptions) -> pa.Schema:
     return pa.schema(fields)
 
 
-class ChangeLog:
-    """Renders event groups in the layout `changes`."""
+def read_change_log(
+    piece: LogRange, options: SourceOptions, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The changes of one range.
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-        self._schema = change_log_schema(options)
-        self._columns: list[list[object]] = [[] for _ in self._schema]
-        self._flavor = Flavor.MARIADB
-        self._format: Format | None = None
+    Args:
+        piece: The range.
+        options: Which changes.
+        schema: Of every batch.
 
-    def feed(self, group: EventGroup) -> Iterator[pa.RecordBatch]:
-        """Take the next group; give the batches that it fills.
-
-        Raises:
-            CodecError: With file and position, if a row cannot be decoded.
-        """
-        for event in group.events:
-            if isinstance(event.body, FormatDescriptionEvent):
-                self._format = event.body.format
-                self._flavor = self._format.flavor
-        if group.is_control or not group.is_complete or not self._options.selection.includes(group):
-            return
-        if Include.ROWS in self._options.include:
-            for event, body, table_map in rows_with_tables(
-                group.events, file=group.file, format_=self._format
-            ):
-                self._add_rows(event, body, table_map, group)
-        if Include.DDL in self._options.include:
-            for statement in statements(group):
-                self._add_statement(statement)
-        if len(self._columns[0]) >= self._options.rows_per_batch:
-            yield from self.finish()
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """The rows that no batch has held yet."""
-        if self._columns[0]:
-            arrays = [
-                pa.array(values, field.type)
-                for values, field in zip(self._columns, self._schema, strict=True)
-            ]
-            self._columns = [[] for _ in self._schema]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
-    def _add_rows(
-        self, event: Event, body: RowsEvent, table_map: TableMapEvent, group: EventGroup
-    ) -> None:
-        name = TableName(table_map.database, table_map.table)
-        if not self._options.selection.scope.includes(name):
-            return
-        try:
-            columns = table_columns(table_map, flavor=self._flavor)
-            for number, change in enumerate(decode_rows(body, columns)):
-                self._add(
-                    name.database,
-                    name.table,
-                    _kind(change),
-                    None if group.gtid is None else str(group.gtid),
-                    event.header.timestamp * _MICROSECONDS,
-                    group.file,
-                    event.position,
-                    number,
-                    *(_json(columns, image) for image in change),
-                )
-        except CodecError as error:
-            raise error.at(group.file, event.position) from None
-
-    def _add_statement(self, statement: Statement) -> None:
-        effects = statement.effects()
-        scope = self._options.selection.scope
-        if not effects.kind.is_ddl or not (
-            scope.is_unscoped
-            or any(scope.includes(table) for table in effects.writes)
-            or any(scope.includes_database(database) for database in effects.databases)
-        ):
-            return
-        (table,) = effects.writes if len(effects.writes) == 1 else (None,)
-        self._add(
-            table.database if table else statement.database,
-            table.table if table else None,
-            "truncate" if effects.kind is StatementKind.TRUNCATE_TABLE else "ddl",
-            statement.gtid,
-            statement.timestamp * _MICROSECONDS,
-            statement.file,
-            statement.position,
-            0,
-            None,
-            None,
-            statement.text,
-        )
-
-    def _add(self, *values: object) -> None:
-        for index, column in enumerate(self._columns):
-            column.append(values[index] if index < len(values) else None)
+    Raises:
+        CodecError: With file and position, if a row cannot be decoded.
+    """
+    has_statements = Include.DDL in options.include
+    wanted = {
+        source
+        for name, (source, _) in CHANGE_COLUMNS.items()
+        if options.prefix + name in schema.names
+    }
+    want = Want(
+        selection=options.selection,
+        rows_max=options.rows_per_batch,
+        has_statements=has_statements,
+        change_columns=range_columns(wanted | {"_op"}),
+        as_json=True,
+    )
+    whole = WholeChanges()
+    statements: list[dict[str, object]] = []
+    for item in read_range(piece, want):
+        if isinstance(item, Trouble):
+            statements.append(_of_trouble(item))
+        elif isinstance(item, Statement):
+            statements += _of_statement(item, options)
+        elif Include.ROWS in options.include:
+            for batch in whole.take(item):
+                rows = chosen_images(batch, options.ops)
+                if rows.num_rows:
+                    yield _of_images(rows, options.prefix, schema)
+    if options.ops is not None:
+        statements = [row for row in statements if row["op"] in options.ops]
+    if statements:
+        rows_by_name = [_named(row, options.prefix) for row in statements]
+        yield pa.RecordBatch.from_pylist(rows_by_name, schema=schema)
 
 
-def _kind(change: RowChange) -> str:
-    before, after = change
-    if before is None:
-        return "insert"
-    return "delete" if after is None else "update"
+def _of_images(batch: pa.RecordBatch, prefix: str, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a batch of images of one table."""
+    table = table_of(batch.schema)
+    changes = Changes.of(batch.column("_op"))
+    count = len(changes.first)
+    images = batch.column(JSON_COLUMN)
+    arrays: dict[str, Any] = {
+        prefix + name: taken(batch.column(source), changes.first)
+        for name, (source, _) in CHANGE_COLUMNS.items()
+        if source in batch.schema.names
+    }
+    arrays |= {
+        prefix + "op": CHANGE_OPS.take(changes.codes),
+        prefix + "database": pa.repeat(table.database, count),
+        prefix + "table": pa.repeat(table.table, count),
+        "before": taken(images, changes.before),
+        "after": taken(images, changes.after),
+    }
+    columns = [
+        arrays[field.name] if field.name in arrays else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _json(columns: tuple[Column, ...], image: tuple[object, ...] | None) -> str | None:
-    if image is None:
-        return None
-    return json.dumps(json_row(columns, image), ensure_ascii=False, default=str)
+def _named(row: dict[str, object], prefix: str) -> dict[str, object]:
+    return {name if name == "statement" else prefix + name: value for name, value in row.items()}
+
+
+def _of_trouble(trouble: Trouble) -> dict[str, object]:
+    (table,) = trouble.tables if len(trouble.tables) == 1 else (None,)
+    return {
+        "op": trouble.kind.value,
+        "database": table.database if table else None,
+        "table": table.table if table else None,
+        "gtid": trouble.gtid,
+        "file": trouble.file,
+        "pos": trouble.position,
+        "statement": trouble.what,
+    }
+
+
+def _of_statement(statement: Statement, options: SourceOptions) -> Iterator[dict[str, object]]:
+    effects = statement.effects()
+    scope = options.selection.scope
+    if not effects.kind.is_ddl or not (
+        scope.is_unscoped
+        or any(scope.includes(table) for table in effects.writes)
+        or any(scope.includes_database(database) for database in effects.databases)
+    ):
+        return
+    (table,) = effects.writes if len(effects.writes) == 1 else (None,)
+    yield {
+        "op": "truncate" if effects.kind is StatementKind.TRUNCATE_TABLE else "ddl",
+        "database": table.database if table else statement.database,
+        "table": table.table if table else None,
+        "gtid": statement.gtid,
+        "ts": statement.timestamp * _MICROSECONDS,
+        "file": statement.file,
+        "pos": statement.position,
+        "row": 0,
+        "statement": statement.text,
+    }

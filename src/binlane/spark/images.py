@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import table_of
 from binlane.names import TableName
@@ -20,6 +21,10 @@ INSERT: Final = 0
 DELETE: Final = 1
 UPDATE_BEFORE: Final = 2
 UPDATE_AFTER: Final = 3
+OP: Final = 0
+"""Where the operation stands in a batch that has it: a table may have a column of that name, too."""
+CHANGE_OPS: Final = pa.array(["insert", "delete", "update"])
+"""What a change is called by the code of its first image."""
 IMAGE_OPS: Final = ("insert", "delete", "update_before", "update_after")
 _BEFORE_LENGTH: Final = len("update_before")
 _AFTER_LENGTH: Final = len("update_after")
@@ -42,6 +47,13 @@ def op_codes(ops: pa.Array[Any]) -> Codes:
     return codes
 
 
+def chosen_images(batch: pa.RecordBatch, ops: frozenset[str] | None) -> pa.RecordBatch:
+    """The images of some operations; all if None."""
+    if ops is None:
+        return batch
+    return batch.filter(pc.is_in(batch.column(OP), pa.array(sorted(ops))))
+
+
 class WholeChanges:
     """Moves the cuts between batches so that none lies between the two images of an update."""
 
@@ -49,7 +61,7 @@ class WholeChanges:
         self._held: dict[TableName, pa.RecordBatch] = {}
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take the next batch of a table; give what is whole of it."""
+        """Take the next batch of a table, which has `_op`; give what is whole of it."""
         name = table_of(batch.schema)
         held = self._held.pop(name, None)
         if held is not None:
@@ -57,7 +69,7 @@ class WholeChanges:
             joined = pa.Table.from_batches(plain).combine_chunks().to_batches()[0]
             batch = joined.replace_schema_metadata(batch.schema.metadata)
         last = batch.num_rows - 1
-        if last >= 0 and op_codes(batch.column("_op").slice(last))[0] == UPDATE_BEFORE:
+        if last >= 0 and op_codes(batch.column(OP).slice(last))[0] == UPDATE_BEFORE:
             self._held[name] = batch.slice(last)
             batch = batch.slice(0, last)
         if batch.num_rows:

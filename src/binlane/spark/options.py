@@ -16,8 +16,10 @@ from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.ranges.scopes import read_scope
+from binlane.scope.directives import filter_scope
+from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
+from binlane.scope.statements import CreateBinlog
 from binlane.spark.change_columns import CHANGE_COLUMNS, OPS
 
 PARTITION_BYTES_DEFAULT: Final = 48 << 20
@@ -95,6 +97,7 @@ class SourceOptions:
         max_bytes_per_trigger: Bytes of log of a micro-batch, likewise.
         max_groups_per_trigger: Event groups of a micro-batch.
         min_partitions: Tasks that what is read is cut into at least, unless it is small.
+        keys: Path of a key file, for encrypted files.
     """
 
     paths: tuple[str, ...]
@@ -114,6 +117,7 @@ class SourceOptions:
     max_bytes_per_trigger: int | None = None
     max_groups_per_trigger: int | None = None
     min_partitions: int = field(default_factory=_cores)
+    keys: str | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -182,6 +186,10 @@ class _Option:
 
 def _read_path(text: str, _name: str) -> tuple[str, ...]:
     return (text,)
+
+
+def _read_text(text: str, _name: str) -> str:
+    return text
 
 
 def _read_paths(text: str, name: str) -> tuple[str, ...]:
@@ -276,6 +284,21 @@ def _read_table(text: str, name: str) -> TableName:
     return table
 
 
+def read_scope(text: str, name: str = "tables") -> Scope:
+    """Read `shop.orders, crm`, or the lists of CREATE BINLOG: `LOG(shop), IGNORE(shop.secret)`.
+
+    Raises:
+        ConfigError: If it is neither.
+        StatementError: If the lists are malformed.
+    """
+    if text.lstrip().upper().startswith(("LOG", "IGNORE")) and "(" in text:
+        statement = parse_binlog_statement(f"CREATE BINLOG x {text}")
+        if isinstance(statement, CreateBinlog):
+            return filter_scope(statement.directives)
+        raise ConfigError(f"{text!r} holds no LOG or IGNORE list", key=name)
+    return parse_tables([part for part in text.split(",") if part.strip()])
+
+
 def _read_bound(text: str, name: str) -> Any:
     return parse_bound(text, key=name)
 
@@ -287,6 +310,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("path", "path", _read_path),
             _Option("paths", "paths", _read_paths),
             _Option("server", "server", _read_path),
+            _Option("keys", "keys", _read_text),
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
             _Option("tables", "scope", read_scope),

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from binlane.names import TableName
 from binlane.spark.change_columns import CHANGE_COLUMNS, change_fields
-from binlane.spark.images import Changes, op_codes, struct_of, taken
+from binlane.spark.images import CHANGE_OPS, OP, Changes, op_codes, struct_of, taken
 from binlane.spark.options import Shape, SourceOptions
 
 Arrays = dict[str, "pa.Array[Any]"]
@@ -19,7 +19,6 @@ Arrays = dict[str, "pa.Array[Any]"]
 _STRING: Final = pa.string()
 _LONG: Final = pa.int64()
 _MOMENT: Final = pa.timestamp("us", tz="UTC")
-CHANGE_OPS: Final = pa.array(["insert", "delete", "update"])
 _CDF_OPS: Final = pa.array(["insert", "delete", "update_preimage", "update_postimage"])
 _DEBEZIUM_OPS: Final = pa.array(["c", "d", "u"])
 _DELETED: Final = pa.array(["false", "true", "false"])
@@ -124,7 +123,7 @@ class WithStructs:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """Two images make a row."""
-        changes = Changes.of(batch.column("_op"))
+        changes = Changes.of(batch.column(OP))
         arrays = {
             name: taken(values, changes.first)
             for name, values in _renamed(self._sources, batch).items()
@@ -151,15 +150,15 @@ class ChangeDataFeed:
     def needs(self, schema: pa.Schema) -> frozenset[str]:
         """All that the feed's are made of."""
         del schema
-        return frozenset({"_op", "_timestamp", "_file", "_position"})
+        return frozenset({"_op", "_ts", "_file", "_pos"})
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """The version is the number of the file and the position in it."""
         return {
             **_own_arrays(batch, own),
-            "_change_type": _CDF_OPS.take(op_codes(batch.column("_op"))),
+            "_change_type": _CDF_OPS.take(op_codes(batch.column(OP))),
             "_commit_version": _versions(batch),
-            "_commit_timestamp": batch.column("_timestamp"),
+            "_commit_timestamp": _change_column(batch, "_ts"),
         }
 
 
@@ -178,10 +177,10 @@ _DEBEZIUM: Final = pa.schema(_DEBEZIUM_FIELDS)
 _DEBEZIUM_SOURCES: Final[Mapping[str, str]] = {
     "__source_gtid": "_gtid",
     "__source_file": "_file",
-    "__source_pos": "_position",
+    "__source_pos": "_pos",
     "__source_row": "_row",
     "__source_server_id": "_server_id",
-    "__source_ts_ms": "_timestamp",
+    "__source_ts_ms": "_ts",
 }
 
 
@@ -208,7 +207,7 @@ class Debezium:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """Two images make a row."""
-        changes = Changes.of(batch.column("_op"))
+        changes = Changes.of(batch.column(OP))
         return {**_structs(batch, own, changes), **_envelope(self._table, batch, changes)}
 
 
@@ -235,7 +234,7 @@ class DebeziumFlat:
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
         """The row behind the change, of a delete the one before it."""
-        changes = Changes.of(batch.column("_op"))
+        changes = Changes.of(batch.column(OP))
         arrays = _envelope(self._table, batch, changes)
         arrays["__deleted"] = _DELETED.take(changes.codes)
         row = changes.row
@@ -253,7 +252,14 @@ def _needed(sources: Mapping[str, str], schema: pa.Schema) -> frozenset[str]:
 
 def _renamed(sources: Mapping[str, str], batch: pa.RecordBatch) -> Arrays:
     there = set(batch.schema.names)
-    return {name: batch.column(source) for name, source in sources.items() if source in there}
+    return {
+        name: _change_column(batch, source) for name, source in sources.items() if source in there
+    }
+
+
+def _change_column(batch: pa.RecordBatch, source: str) -> pa.Array[Any]:
+    """Change columns stand first; a table may have a column of that name, too."""
+    return batch.column(batch.schema.names.index(source))
 
 
 def _own_arrays(batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
@@ -295,7 +301,7 @@ def _versions(batch: pa.RecordBatch) -> pa.Array[Any]:
     """A number for each event that grows with the log."""
     from binlane.columnar.selection import file_number  # noqa: PLC0415 - of this shape only
 
-    positions = batch.column("_position").to_numpy()
-    number = file_number(batch.column("_file")[0].as_py())
+    positions = _change_column(batch, "_pos").to_numpy()
+    number = file_number(_change_column(batch, "_file")[0].as_py())
     versions: pa.Array[Any] = pa.array((np.int64(number) << _FILE_SHIFT) | positions)
     return versions

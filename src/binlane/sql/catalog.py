@@ -27,7 +27,7 @@ from binlane.sql.column_fit import fitted
 from binlane.sql.comments import Version, server_text
 from binlane.sql.cursor import Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.logged_statements import is_undone, logged_statement
+from binlane.sql.logged_statements import logged_statement
 from binlane.sql.object_ddl import DATABASE_HANDLERS, OBJECT_HANDLERS
 from binlane.sql.object_store import CatalogStatement
 from binlane.sql.query_types.scope import Untyped
@@ -196,7 +196,7 @@ class SchemaCatalog(StoredObjects):
         """
         body = event.body
         if isinstance(body, GtidEvent):
-            self._is_undone = is_undone(body)
+            self._is_undone = body.is_undone
         if not isinstance(body, QueryEvent) or self._is_undone:
             return False
         if not _MAY_BE_DDL.search(body.query):

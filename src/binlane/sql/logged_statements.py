@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING
 
 from binlane.codec.query import QueryEvent
 from binlane.codec.statement_text import statement_text
 from binlane.codec.status_vars import sql_mode
-from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import GtidExtraFlag
-from binlane.sql.analysis import read
-from binlane.sql.built_in_functions import is_built_in
-from binlane.sql.effects import StatementEffects
-from binlane.sql.facts import StatementFacts
 from binlane.sql.sql_mode import Quoting, quoting
 
-# Of a two-phase ALTER only the commit counts, which repeats the statement.
-_NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
+if TYPE_CHECKING:
+    from binlane.sql.effects import StatementEffects
+    from binlane.sql.facts import StatementFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +40,8 @@ class LoggedStatement:
 
     def calls_stored_functions(self) -> bool:
         """Whether it calls a function of its default database, or a loadable one."""
+        from binlane.sql.built_in_functions import is_built_in  # noqa: PLC0415 - as below
+
         return any(
             use.database is None and (use.is_quoted or not is_built_in(use.name))
             for use in self.facts().functions
@@ -52,6 +49,9 @@ class LoggedStatement:
 
     def facts(self) -> StatementFacts:
         """All that its text says."""
+        # Most who meet statements only pass them on.
+        from binlane.sql.analysis import read  # noqa: PLC0415
+
         return read(self.text, database=self.database, **self.quoting)
 
 
@@ -66,8 +66,3 @@ def logged_statement(body: QueryEvent) -> LoggedStatement:
         database=body.database.decode("utf-8", "surrogateescape"),
         sql_mode=sql_mode(body) or 0,
     )
-
-
-def is_undone(body: GtidEvent) -> bool:
-    """Whether the statement of a group has no effect: it is begun here only, or rolled back."""
-    return bool((body.flags_extra or 0) & _NOT_DONE)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from binlane.errors import CodecError
 from binlane.land.tables.directories import Directories
 from binlane.land.work import Mode
 from tests.fixture_sets import fixture_set
@@ -79,14 +78,6 @@ def test_what_the_log_does_not_tell_gives_up_the_tables_that_it_concerns(
     assert why in progress.tables[table].why_not, progress.tables
     assert table in progress.given_up
     assert not progress.tables[table].is_current
-
-
-def test_an_xa_transaction_is_refused_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(CodecError, match="an XA transaction is prepared here") as caught:
-        land_all(tmp_path, [fixture_set("md1011_xa").binlogs])
-    assert caught.value.file == "binlog.000001"
-    assert (caught.value.position or 0) > 4
-    assert caught.value.hint
 
 
 def test_a_table_whose_images_lack_columns_is_given_up(tmp_path: Path) -> None:

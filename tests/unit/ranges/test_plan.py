@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import lzma
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import decode_event, encode_event
 from binlane.codec.format import MAGIC
 from binlane.errors import StoreError
-from binlane.ranges.files import LogRange, read_groups_of
+from binlane.ranges.files import read_groups_of
+from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Limits, Planner, PlanOptions
 from tests import build
@@ -20,6 +25,11 @@ from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
 FINE = PlanOptions(piece_bytes=1)
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.compress,
+}
 
 
 @pytest.fixture
@@ -349,3 +359,24 @@ def test_encrypted_files(name: str, tmp_path: Path) -> None:
         (plain / file).write_bytes(made.files[f"{file}.decrypted"])
     assert groups_of(pieces) == groups_of(Planner(str(plain)).all_ranges())
     assert planner.ranges(end, end) == []
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_compressed_files_are_read_whole(suffix: str, log: Path) -> None:
+    write(log, 1, 9)
+    write(log, 2, 2)
+    write(log, 3, 3)
+    whole = groups_of(Planner(str(log)).all_ranges())
+    for number in (1, 2):
+        path = log / f"shop.00000{number}"
+        (log / (path.name + suffix)).write_bytes(PACKED[suffix](path.read_bytes()))
+        path.unlink()
+    planner = Planner(str(log), FINE)
+    pieces = planner.ranges(planner.begin(), planner.end(), cores=8)
+    assert [piece.number for piece in pieces] == [1, 2, 3]
+    assert groups_of(pieces) == whole
+    offset, found = planner.begin(), []
+    while (end := planner.next(offset, Limits(groups=4))) != offset:
+        found += groups_of(planner.ranges(offset, end))
+        offset = end
+    assert found == whole

@@ -18,9 +18,8 @@ from binlane.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.ranges.facts import FileFacts
 from binlane.ranges.files import LogFile
-from binlane.ranges.statements import is_about_rows_only
 from binlane.ranges.survey import first_facts, survey
-from binlane.sql.logged_statements import is_undone
+from binlane.sql.first_words import is_about_rows_only
 from binlane.store.reading import read_groups
 from tests.fixture_sets import fixture_names, fixture_set
 
@@ -75,7 +74,7 @@ def note_special(told: Told, group: EventGroup) -> None:
         elif (
             isinstance(event.body, QueryEvent)
             and not is_about_rows_only(event.body.query)
-            and not (isinstance(head, GtidEvent) and is_undone(head))
+            and not (isinstance(head, GtidEvent) and head.is_undone)
         ):
             told.statements.append((event.position, event.body.query, gtid))
 

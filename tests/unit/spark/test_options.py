@@ -4,8 +4,7 @@ import pytest
 
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.ranges.scopes import read_scope
-from binlane.spark.options import Include, Layout, SourceOptions
+from binlane.spark.options import Include, Layout, SourceOptions, read_scope
 
 
 def test_defaults() -> None:

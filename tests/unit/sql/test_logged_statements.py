@@ -8,7 +8,7 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.grouping.walk import walk
 from binlane.names import TableName
-from binlane.sql.logged_statements import LoggedStatement, is_undone, logged_statement
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
 from tests.fixture_sets import fixture_set
 
 
@@ -31,7 +31,7 @@ def test_of_a_two_phase_alter_only_the_commit_is_done() -> None:
     is_done, alters = True, []
     for event in walk([data], file=file):
         if isinstance(event.body, GtidEvent):
-            is_done = not is_undone(event.body)
+            is_done = not event.body.is_undone
         elif isinstance(event.body, QueryEvent) and event.body.query.startswith(b"ALTER"):
             alters.append(is_done)
     assert True in alters

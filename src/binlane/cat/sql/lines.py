@@ -34,7 +34,6 @@ from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import quote
-from binlane.sql.logged_statements import is_undone
 
 if TYPE_CHECKING:
     from binlane.sql.catalog import SchemaCatalog
@@ -178,7 +177,7 @@ class SqlLines:
 
     def _gtid(self, event: Event, body: GtidEvent) -> Iterator[str]:
         del event
-        self._is_undone = is_undone(body)
+        self._is_undone = body.is_undone
         if body.flags & GtidFlag.PREPARED_XA:
             yield from self._detach_xa()
             yield f"XA START {body.xid};"

@@ -39,8 +39,8 @@ class LiveFile:
     nulls: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, file: DataFile) -> LiveFile:
-        """What a task told of a file that it wrote."""
+    def of(cls, file: DataFile, path: str | None = None) -> LiveFile:
+        """What a task told of a file that it wrote; `path` where it has another one now."""
         types = {each.name: each.type for each in file.schema}
 
         def values(kind: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class LiveFile:
             return {name: _value(value, types[name]) for name, value in found}
 
         return cls(
-            path=file.path,
+            path=file.path if path is None else path,
             rows=file.rows,
             size_bytes=file.size_bytes,
             low=values("minValues"),

@@ -47,11 +47,16 @@ class DeltaFormat:
     """
 
     format = Format.DELTA
+    may_lack_columns = True
 
     def __init__(self, into: str, mode: Mode, app_id: str) -> None:
         self._directories = Directories(into, mode, "_delta_log")
         self._app_id = app_id
         self._open: OrderedDict[str, DeltaTable] = OrderedDict()
+
+    def uri(self, table: TableName) -> str:
+        """The directory of a table."""
+        return self._directories.uri(table)
 
     def names(self) -> Iterator[TableName]:
         """The tables there are."""

@@ -57,9 +57,18 @@ class Change:
 
 
 class TableFormat(Protocol):
-    """The tables of one kind of a target, in one format. There is one writer."""
+    """The tables of one kind of a target, in one format. There is one writer.
+
+    Attributes:
+        format: Which one.
+        may_lack_columns: Whether readers take a column for NULL that a file does not have.
+    """
 
     format: Format
+    may_lack_columns: bool
+
+    def uri(self, table: TableName) -> str:
+        """The directory of a table, also of one that is to be made."""
 
     def names(self) -> Iterator[TableName]:
         """The tables there are."""

@@ -17,6 +17,7 @@ from binlane.columnar.unify import cast_exactly
 from binlane.land.net_changes import COUNT, GONE, added
 from binlane.land.places import file_name
 from binlane.land.table_files import write_file
+from binlane.land.tables import planning
 from binlane.land.tables.keys import Places, last_of_each, places, sorted_by_key
 from binlane.land.tables.merge_work import How, MergeResult, MergeWork
 from binlane.land.tables.parquet_files import read_rows
@@ -176,7 +177,11 @@ def _write(work: MergeWork, rows: pa.Table) -> tuple[DataFile, ...]:
 def _written(work: MergeWork, rows: pa.Table) -> Iterator[DataFile]:
     """Files of about the target's size."""
     row_bytes = work.size_bytes / max(work.rows, 1)
-    pieces = max(1, round(rows.num_rows * row_bytes / work.target_bytes))
+    pieces = max(
+        1,
+        round(rows.num_rows * row_bytes / work.target_bytes),
+        round(rows.num_rows / planning.TARGET_ROWS),
+    )
     length = -(-rows.num_rows // pieces)
     known = known_columns(work.schema, work.key)
     for start in range(0, rows.num_rows, length):

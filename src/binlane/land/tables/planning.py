@@ -14,9 +14,12 @@ from itertools import pairwise
 
 from binlane.land.tables.bounds import LiveFile, SortedKeys
 
-TARGET_BYTES_MIN = 2 << 20
-TARGET_BYTES_MAX = 64 << 20
+TARGET_BYTES_MIN = 1 << 20
+TARGET_BYTES_MAX = 16 << 20
+TARGET_ROWS = 1 << 18
+"""Of a file, at most about: what a change of one of its rows costs."""
 FILES_AIM = 32
+SMALL_FILES_MAX = 16
 _APPEND_ROWS = 1 << 19
 
 
@@ -83,9 +86,14 @@ def parts(
 
 
 def _can_join(part: Part, following: Part, target: int) -> bool:
-    size = sum(file.size_bytes for file in (*part.files, *following.files))
-    return size <= target and all(
-        first[1] == second[0] for first, second in zip(part.add, following.add, strict=True)
+    files = (*part.files, *following.files)
+    is_small = sum(file.size_bytes for file in files) <= target
+    return (
+        is_small
+        and sum(file.rows for file in files) <= TARGET_ROWS
+        and all(
+            first[1] == second[0] for first, second in zip(part.add, following.add, strict=True)
+        )
     )
 
 
@@ -134,20 +142,19 @@ def crowded(files: Sequence[LiveFile], key: Sequence[str], target: int) -> list[
     A file is small below a quarter of the target. Between two compactions a batch may leave its
     small files, so that each row is rewritten a few times only.
     """
-    small = [file for file in files if file.size_bytes < target // 4]
+    small = [
+        file for file in files if file.size_bytes < target // 4 and file.rows < TARGET_ROWS // 4
+    ]
     if len(small) <= SMALL_FILES_MAX:
         return []
     groups: list[list[LiveFile]] = [[]]
-    size = 0
+    size = rows = 0
     is_small = {file.path for file in small}
     for file in sorted(files, key=lambda each: (each.first(key), each.path)):
-        if file.path not in is_small or size + file.size_bytes > target:
+        size, rows = size + file.size_bytes, rows + file.rows
+        if file.path not in is_small or size > target or rows > TARGET_ROWS:
             groups.append([])
-            size = 0
+            size, rows = file.size_bytes, file.rows
         if file.path in is_small:
             groups[-1].append(file)
-            size += file.size_bytes
     return [group for group in groups if len(group) > 1]
-
-
-SMALL_FILES_MAX = 16

@@ -6,8 +6,8 @@ table is one commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -18,8 +18,8 @@ from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import unify_schemas
 from binlane.errors import StoreError
 from binlane.land.net_changes import COUNT
-from binlane.land.places import file_name, staging_uri, table_uri
-from binlane.land.table_files import write_file
+from binlane.land.places import file_name
+from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
@@ -50,6 +50,7 @@ class StoreSettings:
         run_id: Names this landing in the files that it writes.
         run: Runs works; here, one after the other, if nothing else is given.
         fence: Raises if the target is not ours any more; asked before each change of a table.
+        catalog: Of Iceberg tables, see `iceberg.open_catalog`.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
@@ -57,20 +58,19 @@ class StoreSettings:
     run: Run = map
     fence: Callable[[], None] = lambda: None
     soft_deletes: bool = False
+    catalog: Mapping[str, str] = field(default_factory=dict)
 
 
 class TableStore:
     """The tables of one kind.
 
     Args:
-        into: URI or path of the target.
         mode: The kind.
         tables: In their format.
         settings: How to keep them.
     """
 
-    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
-        self._into = into
+    def __init__(self, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
         self._mode = mode
         self._tables = tables
         self._settings = settings
@@ -127,12 +127,7 @@ class TableStore:
 
     def uri(self, table: TableName) -> str:
         """The directory of a table."""
-        return table_uri(self._into, self._mode, table)
-
-    @property
-    def staging(self) -> str:
-        """The directory of files that only a batch needs."""
-        return staging_uri(self._into, self._settings.run_id)
+        return self._tables.uri(table)
 
     # Rows -----------------------------------------------------------------------------------------
 
@@ -244,6 +239,40 @@ class TableStore:
         """Plan a merge, have tasks do it, commit it; see there."""
         works = self.plan_merge(table, runs, key, schema)
         return self.commit_merge(table, list(self._run(works)), applied)
+
+    # Snapshots ------------------------------------------------------------------------------------
+
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+    ) -> None:
+        """Let a table have the rows of some files and no others; made if there is none.
+
+        Args:
+            table: Its name.
+            files: URIs elsewhere, which are moved to the table, also by a process that died.
+            key: Names of the key's columns.
+            schema: The source's columns, which the files have, and behind them what landing adds.
+            applied: Up to which `_seq` the table is complete then.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        whole = self.whole(schema)
+        now = self.snapshot(table) or self._create(table, whole)
+        add = self.adopt(table, files)
+        self._keys[table] = tuple(key)
+        change = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        self._commit(table, now, change)
+
+    def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
+        """Move files that lie elsewhere to a table, which does not know them yet."""
+        folder = self.uri(table)
+        return [move_file(file, folder) for file in files]
 
     # Statements -----------------------------------------------------------------------------------
 
@@ -410,7 +439,7 @@ class TableStore:
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
-        if list(schema)[: len(known)] == known:
+        if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
             self._commit(table, now, Change(schema=schema))
         else:
             works = [self._rewriting(table, [file], schema) for file in now.files.values()]
@@ -419,7 +448,9 @@ class TableStore:
         return self._there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
-        """Whether a file can be the table's as it is: columns that it lacks are NULL."""
+        """Whether a file can be the table's as it is."""
+        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+            return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
     def _holding(self, now: Snapshot) -> list[LiveFile]:

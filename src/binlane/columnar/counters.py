@@ -1,0 +1,22 @@
+"""How much was read, and how much of it without kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ReadCounters:
+    """Filled while a log is read.
+
+    Attributes:
+        groups: Complete event groups that were looked at.
+        bytes: Of the log, those of groups that were not wanted included.
+        groups_by_reference: Groups of which something was decoded by the reference decoder.
+        bytes_by_reference: Of the events that it decoded.
+    """
+
+    groups: int = 0
+    bytes: int = 0
+    groups_by_reference: int = 0
+    bytes_by_reference: int = 0

@@ -1,0 +1,86 @@
+"""The groups of a range → rows and what is told of them, by kernels if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from binlane.codec.format import MAGIC
+from binlane.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher, batches
+from binlane.columnar.counters import ReadCounters
+from binlane.columnar.told import RowItem
+from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.first_event import format_of
+from binlane.grouping.walk import Walker
+from binlane.kernels.load import is_compiled
+from binlane.ranges.files import chunks_of, description_of, open_range
+from binlane.ranges.log_range import LogRange
+
+KERNEL_MODULES: Final = ("scan", "rows", "convert", "strings")
+_ROWS_OF_KERNELS: Final = 65536
+
+
+def are_kernels_ready() -> bool:
+    """Whether the kernels that decode rows were compiled ahead."""
+    return is_compiled(KERNEL_MODULES)
+
+
+def rows_max_of(*, by_kernels: bool) -> int:
+    """How many rows a batch best has."""
+    return _ROWS_OF_KERNELS if by_kernels else ROWS_MAX_DEFAULT
+
+
+def decoded(
+    piece: LogRange, batcher: ChangeBatcher, *, by_kernels: bool, counters: ReadCounters
+) -> Iterator[RowItem]:
+    """What stands in a range.
+
+    Args:
+        piece: The range.
+        batcher: Has the reader's wishes.
+        by_kernels: Whether kernels read it, or the reference decoder alone.
+        counters: Told how much was read.
+
+    Raises:
+        CodecError: With file and position, behind all rows before it.
+        StoreError: If the file cannot be read.
+    """
+    position, format_ = 0, None
+    if piece.start > len(MAGIC):
+        head = description_of(piece)
+        position, format_ = max(piece.start, head.next_position), format_of(head)
+        if piece.stop is not None and position >= piece.stop:
+            return
+    with closing(open_range(piece)) as source:
+        source.reread(position)
+        if by_kernels:
+            from binlane.columnar.kernel_batches import (  # noqa: PLC0415 - small files do without
+                LogPart,
+                kernel_batches,
+            )
+
+            part = LogPart(
+                source=source,
+                file=piece.uri,
+                name=piece.name,
+                position=position,
+                format_=format_,
+            )
+            yield from kernel_batches(part, batcher, counters=counters)
+            return
+        if format_ is not None:
+            batcher.take_format(format_)
+        walker = Walker(chunks_of(source), file=piece.uri, position=position, format_=format_)
+        groups = group_events(walker.events(), file=piece.name)
+        yield from batches(_counted(groups, counters), batcher)
+
+
+def _counted(groups: Iterator[EventGroup], counters: ReadCounters) -> Iterator[EventGroup]:
+    for group in groups:
+        if group.is_complete and not group.is_control:
+            counters.groups += 1
+            counters.bytes += group.size_bytes
+            counters.groups_by_reference += 1
+            counters.bytes_by_reference += group.size_bytes
+        yield group

@@ -1,0 +1,98 @@
+"""Which parts of a log a query can leave unread, by what is known of them.
+
+A part is left out only where none of its rows can be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from binlane.columnar.selection import Bound, file_number
+from binlane.names import TableName
+from binlane.positions import FilePosition
+from binlane.ranges.facts import FileFacts, Piece
+from binlane.spark.filters import Condition
+from binlane.spark.options import Include, Layout, SourceOptions
+
+_OF_TABLES: Final = frozenset({Layout.TABLE, Layout.CHANGES})
+
+
+class Pruning:
+    """Says of each part of a log whether it is to be read.
+
+    Args:
+        options: Of the read.
+        conditions: What a query asks for beside them.
+    """
+
+    def __init__(self, options: SourceOptions, conditions: Sequence[Condition] = ()) -> None:
+        self._options = options
+        self._by_column: dict[str, list[Condition]] = {}
+        for condition in conditions:
+            self._by_column.setdefault(condition.column, []).append(condition)
+        self._has_statements = (
+            options.layout is Layout.CHANGES and Include.DDL in options.include
+        ) or options.layout is Layout.EVENTS
+
+    def wants_file(self, name: str) -> bool:
+        """Whether anything of a file may be asked for; no facts of it are needed then.
+
+        Args:
+            name: Base name of the file.
+        """
+        selection = self._options.selection
+        number = file_number(name)
+        if isinstance(selection.start, FilePosition) and number < file_number(selection.start.file):
+            return False
+        if isinstance(selection.stop, FilePosition) and number > file_number(selection.stop.file):
+            return False
+        return all(condition.admits(name) for condition in self._by_column.get("file", ()))
+
+    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+        """Whether anything between two cut points may be asked for.
+
+        Args:
+            name: Base name of the file.
+            facts: Of the file.
+            piece: Of those facts.
+        """
+        selection = self._options.selection
+        if _lies_before(name, piece, selection.start) or _lies_behind(name, piece, selection.stop):
+            return False
+        positions = self._by_column.get("pos", ())
+        if not all(each.allows(piece.start, piece.stop) for each in positions):
+            return False
+        return self._options.layout not in _OF_TABLES or self._may_hold_tables(facts, piece)
+
+    def _may_hold_tables(self, facts: FileFacts, piece: Piece) -> bool:
+        tables = facts.tables(piece)
+        if tables is None:
+            return True
+        places = [xa.start for xa in facts.xa if not xa.is_prepare]
+        places += facts.incidents
+        if self._has_statements:
+            places += [query.group for query in facts.queries]
+        if any(piece.start <= place < piece.stop for place in places):
+            return True  # an XA COMMIT, whose rows stand elsewhere, or a row without a table
+        return any(map(self._wants_table, tables))
+
+    def _wants_table(self, table: TableName) -> bool:
+        return (
+            self._options.selection.scope.includes(table)
+            and all(each.admits(table.database) for each in self._by_column.get("database", ()))
+            and all(each.admits(table.table) for each in self._by_column.get("table", ()))
+        )
+
+
+def _lies_before(name: str, piece: Piece, start: Bound | None) -> bool:
+    if isinstance(start, FilePosition):
+        return (file_number(name), piece.stop) <= (file_number(start.file), start.position)
+    return isinstance(start, datetime) and piece.last_timestamp < start.timestamp()
+
+
+def _lies_behind(name: str, piece: Piece, stop: Bound | None) -> bool:
+    if isinstance(stop, FilePosition):
+        return (file_number(name), piece.start) >= (file_number(stop.file), stop.position)
+    return isinstance(stop, datetime) and piece.first_timestamp >= stop.timestamp()

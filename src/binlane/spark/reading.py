@@ -1,0 +1,76 @@
+"""One range of a log → the batches of a data frame: what Spark's tasks do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from binlane.ranges.facts import PIECE_BYTES
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.plan import Planner, PlanOptions
+from binlane.spark.change_log import read_change_log
+from binlane.spark.events import read_events
+from binlane.spark.filters import Condition
+from binlane.spark.hints import hints_shown
+from binlane.spark.options import Layout, SourceOptions
+from binlane.spark.typed_table import read_typed
+from binlane.spark.versions import arrow_schema_of
+
+
+def new_planner(options: SourceOptions) -> Planner:
+    """What plans the reading of the log that the options name."""
+    piece_bytes = min(PIECE_BYTES, options.max_partition_bytes)
+    return Planner(options.paths, PlanOptions(keys=options.keys, piece_bytes=piece_bytes))
+
+
+def read_partition(
+    options: SourceOptions,
+    schema: StructType,
+    partition: InputPartition,
+    conditions: Sequence[Condition] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The batches of one range, in exactly the schema that Spark was told.
+
+    Raises:
+        CodecError: With file and position, if the file is damaged.
+        StoreError: If it cannot be read.
+    """
+    piece: LogRange | None = getattr(partition, "value", None)
+    if piece is None:  # what Spark makes of no partitions at all
+        return
+    with hints_shown():
+        batches = _batches(options, arrow_schema_of(schema), piece)
+        yield from _kept(batches, conditions, options.prefix) if conditions else batches
+
+
+def _batches(
+    options: SourceOptions, schema: pa.Schema, piece: LogRange
+) -> Iterator[pa.RecordBatch]:
+    match options.layout:
+        case Layout.TABLE:
+            return read_typed(piece, options, schema)
+        case Layout.CHANGES:
+            return read_change_log(piece, options, schema)
+        case Layout.EVENTS:
+            return read_events(piece, options, schema)
+
+
+def _kept(
+    batches: Iterable[pa.RecordBatch], conditions: Sequence[Condition], prefix: str
+) -> Iterator[pa.RecordBatch]:
+    """The rows that a query asks for."""
+    for batch in batches:
+        masks: list[Any] = [
+            condition.mask(batch.column(prefix + condition.column))
+            for condition in conditions
+            if prefix + condition.column in batch.schema.names
+        ]
+        kept = batch.filter(reduce(and_, masks)) if masks else batch
+        if kept.num_rows:
+            yield kept

@@ -1,0 +1,127 @@
+"""`spark.readStream.format("binlog")`: a log as it grows, in micro-batches of whole event groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from binlane.ranges.offset import Offset
+from binlane.ranges.plan import Limits
+from binlane.spark.hints import hints_shown
+from binlane.spark.options import Layout, SchemaChange, SourceOptions
+from binlane.spark.pruning import Pruning
+from binlane.spark.reading import new_planner, read_partition
+from binlane.spark.schema_watch import SchemaWatch
+from binlane.spark.shapes import rendering
+from binlane.spark.versions import (
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+    arrow_schema_of,
+    read_everything,
+)
+
+
+class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans micro-batches; offsets are those of `ranges.plan`.
+
+    A micro-batch of one table ends in front of a statement behind which the table's rows no longer
+    fit the stream's columns; the next one is refused.
+    """
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._planner = new_planner(options)
+        self._target: Offset | None = None
+        self._watch: SchemaWatch | None = None
+        if options.layout is Layout.TABLE and options.schema_change is not SchemaChange.IGNORE:
+            assert options.table is not None, "the layout table comes with its name"
+            own = rendering(options).own(arrow_schema_of(schema))
+            self._watch = SchemaWatch(options.table, pa.schema(own), options.columns)
+
+    @hints_shown()
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Where a query without a checkpoint begins."""
+        return self._planner.begin().json()
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        """What the options say of a micro-batch, as far as Spark has a word for it."""
+        if self._options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(self._options.max_bytes_per_trigger)
+        if self._options.max_rows_per_trigger is not None:
+            return ReadMaxRows(self._options.max_rows_per_trigger)
+        return read_everything()
+
+    @hints_shown()
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Remember what there is now; the query ends there."""
+        self._target = self._planner.end()
+
+    @hints_shown()
+    def latestOffset(  # noqa: N802
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        """The end of the next micro-batch: always of a whole event group.
+
+        Spark 4.1 passes nothing and gets all that there is; there tasks find rows that do not fit.
+
+        Raises:
+            SchemaChangedError: If the rows there do not fit the stream's columns.
+        """
+        if start is None:
+            return (self._target or self._planner.end()).json()
+        begin = Offset.parse(start)
+        end = self._planner.next(begin, self._limits(limit), end=self._target)
+        return self._fitting(begin, end).json()
+
+    def _limits(self, limit: Any) -> Limits:
+        """What the options say, all of it; Spark knows one limit only."""
+        size_bytes, rows = self._options.max_bytes_per_trigger, self._options.max_rows_per_trigger
+        if isinstance(limit, ReadMaxBytes):
+            size_bytes = limit.max_bytes
+        elif isinstance(limit, ReadMaxRows):
+            rows = limit.max_rows
+        return Limits(
+            size_bytes=size_bytes,
+            rows=rows,
+            groups=self._options.max_groups_per_trigger,
+            scope=self._options.selection.scope,
+        )
+
+    def _fitting(self, begin: Offset, end: Offset) -> Offset:
+        """As much of what is planned as fits the stream's columns.
+
+        Raises:
+            SchemaChangedError: If nothing of it does.
+        """
+        if self._watch is None or begin.place == end.place:
+            return end
+        change = self._watch.first_change(self._planner, begin, end)
+        if change is None:
+            return end
+        stop = self._planner.offset_at(change.file, change.position)
+        if stop.place <= begin.place:
+            assert self._options.table is not None, "only its rows are watched"
+            raise change.error(self._options.table)
+        return stop
+
+    @hints_shown()
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Ranges of what lies between two offsets."""
+        pieces = self._planner.ranges(
+            Offset.parse(start),
+            Offset.parse(end),
+            size_bytes=self._options.max_partition_bytes,
+            cores=self._options.min_partitions,
+            wish=Pruning(self._options),
+        )
+        return [InputPartition(piece) for piece in pieces]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of one range."""
+        return read_partition(self._options, self._schema, partition)
