@@ -330,6 +330,7 @@ class ChangeBatcher:
                 wanted=self._columns,
                 columns=columns,
                 change_names=self.change_names,
+                leaves_out_clashes=self.tells,
             )
         return self._schemas[key]
 

@@ -67,6 +67,7 @@ DATABASE: Final = b"database"
 PRIMARY_KEY: Final = b"primary_key"
 IMAGE: Final = b"image"
 INVALID_DATES: Final = b"invalid_dates"
+CLASH: Final = b"clash"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,7 @@ def table_schema(
     wanted: Collection[str] | None = None,
     columns: tuple[Column, ...] | None = None,
     change_names: tuple[str, ...] = CHANGE_NAMES,
+    leaves_out_clashes: bool = False,
 ) -> TableSchema:
     """The schema that a table map tells.
 
@@ -126,6 +128,8 @@ def table_schema(
         columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep, all if None; names that the table lacks are ignored.
         change_names: What batches begin with.
+        leaves_out_clashes: Whether columns with the name of a change column are left out and named
+            in the metadata (`clash`), which is an error else.
 
     Raises:
         CodecError: If the table map is malformed.
@@ -139,14 +143,21 @@ def table_schema(
         for index, column in enumerate(columns)
         if wanted is None or column_name(column) in wanted
     )
+    reserved = {*change_names, SEQUENCE_COLUMN}
+    names = [column_name(columns[index]) for index in chosen]
+    clashes = [column for column in names if column in reserved]
+    if leaves_out_clashes:
+        chosen = tuple(index for index in chosen if column_name(columns[index]) not in reserved)
     own = arrow_schema([columns[index] for index in chosen])
-    for clash in set(own.names) & {*change_names, SEQUENCE_COLUMN}:
+    for clash in () if leaves_out_clashes else clashes:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",
             hint=f"choose the columns of {name.plain} without it",
         )
     metadata = {TABLE: _text(name.plain).encode(), DATABASE: _text(name.database).encode()}
+    if clashes:
+        metadata[CLASH] = clashes[0].encode()
     key = [column_name(columns[part.index]) for part in primary_key(table_map)]
     if key:
         metadata[PRIMARY_KEY] = json.dumps(key, ensure_ascii=False).encode()
@@ -157,6 +168,12 @@ def table_schema(
         change_names=change_names,
         arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
+
+
+def clash_of(schema: pa.Schema) -> str | None:
+    """The column that was left out since it has the name of a change column; None if none was."""
+    found = schema.metadata.get(CLASH)
+    return None if found is None else found.decode()
 
 
 def table_of(schema: pa.Schema) -> TableName:

@@ -21,10 +21,11 @@ from binlane.land.progress import Progress, TableReport
 from binlane.land.snapshot.splicing import Snapshots
 from binlane.land.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.land.table_changes import steps, steps_of_trouble
-from binlane.land.work import RangeItem, RangeResult, Rows, sequence
+from binlane.land.work import RangeItem, RangeResult, Rows, Skipped, sequence
 from binlane.names import TableName
 from binlane.ranges.items import Trouble
 from binlane.ranges.log_range import LogRange
+from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
 from binlane.sql.catalog import SchemaCatalog
 
@@ -89,6 +90,7 @@ class Lander:
         self._changed: set[TableName] = set()
         self._linked = None if current is None else current.linked(scope)
         self._cascaded: dict[TableName, int] = {}
+        self._skipped: dict[str, list[str]] = {}
 
     def begin(self, *, is_again: bool = False) -> BatchTerms:
         """Begin a batch: what its tasks need beside their ranges.
@@ -144,20 +146,38 @@ class Lander:
         if isinstance(item, Rows):
             self._pending.setdefault(item.table, []).append(item)
             return
+        if isinstance(item, Skipped):
+            self._skip(item)
+            return
         seq = sequence(file_number(item.file), item.position)
         if isinstance(item, Trouble):
             self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
             return
         self._do(seq, steps(item, self._scope, self.definitions))
-        before = self.definitions.version
-        self.definitions.follow(item)
-        if self.definitions.version != before:
-            effects = item.effects()
-            self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+        self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
+
+    def _follow(self, statement: Statement) -> None:
+        before = self.definitions.version
+        self.definitions.follow(statement)
+        if self.definitions.version != before:
+            effects = statement.effects()
+            self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+
+    def _skip(self, item: Skipped) -> None:
+        """Pass over what the user wants to be passed over, and remember it."""
+        if item.statement is not None:
+            self._follow(item.statement)  # what comes behind it is as it left the tables
+        known = self._journal.state.skipped.setdefault(item.gtid, [])
+        known += sorted({table.plain for table in item.tables} - set(known))
+        self._skipped[item.gtid] = known
 
     def look(self) -> Progress:
         """What was done, and how the tables are now."""
+        for gtid, tables in self._skipped.items():
+            rows = f", with rows of {', '.join(tables)}" if tables else ""
+            self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
+        self._skipped.clear()
         if self._current is not None:
             for name, reason in self._current.abandoned.items():
                 self.progress.tables.setdefault(name, TableReport()).why_not = reason

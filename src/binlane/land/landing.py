@@ -230,6 +230,7 @@ class Landing:
             last_gtid=progress.last_gtid,
             by_reference=progress.by_reference,
             notes=tuple(progress.notes),
+            given_up=tuple(progress.given_up),
             error=error,
         )
 
@@ -322,6 +323,7 @@ class Landing:
                 run_id=self._run_id,
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
+                skip=self._settings.skip,
                 links=terms.links,
             )
             for number, piece in enumerate(batch.pieces)
