@@ -18,7 +18,7 @@ from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import unify_schemas
 from binlane.errors import StoreError
 from binlane.land.net_changes import COUNT
-from binlane.land.places import file_name, staging_uri
+from binlane.land.places import file_name
 from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
@@ -141,11 +141,6 @@ class TableStore:
     def uri(self, table: TableName) -> str:
         """The directory of a table."""
         return self._tables.uri(table)
-
-    @property
-    def staging(self) -> str:
-        """The directory of files that only a batch needs."""
-        return staging_uri(self._into, self._settings.run_id)
 
     # Rows -----------------------------------------------------------------------------------------
 
