@@ -28,7 +28,7 @@ from binlane.land.tables.parquet_files import read_rows
 from binlane.land.tables.planning import crowded, target_bytes
 from binlane.land.tables.versions import VALID_TO, VERSION_COLUMNS, ended
 from binlane.land.tables.works import Works
-from binlane.land.work import DataFile, Mode
+from binlane.land.work import DataFile, Format, Mode
 from binlane.names import TableName
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
@@ -288,8 +288,12 @@ class TableStore:
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
         """Move files that lie elsewhere to a table, which does not know them yet."""
         folder = self.uri(table)
-        hidden = file_name(self._tables.format, "")[:1] == "_"
-        return [move_file(file, folder, "_" if hidden else "") for file in files]
+        is_hidden = self._tables.format is Format.PARQUET
+        moved = []
+        for file in files:
+            name = file.path.rpartition("/")[2]
+            moved.append(move_file(file, folder, "_" if is_hidden and name[0] != "_" else ""))
+        return moved
 
     def _fitted(
         self,
