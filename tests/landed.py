@@ -15,13 +15,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from binlane.land.places import table_uri
+from binlane.land.places import segment, table_uri
+from binlane.land.tables.iceberg import open_catalog
 from binlane.land.tables.store import OWN_COLUMNS
 from binlane.land.work import Format, Mode
 from binlane.names import TableName
 from tests.fixture_sets import FinalTable
 
 _LONG_BYTES = 2048
+_PLAIN: dict[pa.DataType, pa.DataType] = {
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+}
 
 
 def delta_rows(path: Path) -> pa.Table:
@@ -33,6 +38,16 @@ def delta_rows(path: Path) -> pa.Table:
 
 def plain_rows(into: Path, table_format: Format, mode: Mode, table: TableName) -> pa.Table:
     """What somebody else's reader of the format sees of a table."""
+    if table_format is Format.ICEBERG:
+        suffix = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_history"}[mode]
+        catalog = open_catalog(str(into), {})
+        name = segment(table.table).replace(".", "@002e") + suffix
+        found = catalog.load_table((segment(table.database), name)).scan().to_arrow()
+        catalog.close()
+        plain: list[tuple[str, pa.DataType]] = [
+            (field.name, _PLAIN.get(field.type, field.type)) for field in found.schema
+        ]
+        return found.cast(pa.schema(plain))
     path = Path(table_uri(str(into), mode, table))
     if table_format is Format.DELTA:
         return delta_rows(path)

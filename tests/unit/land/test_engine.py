@@ -54,6 +54,15 @@ def test_results_come_in_the_order_of_works_from_processes_that_stay(
     assert {process for _, process in engine.run(slow_first, range(4))} <= processes
 
 
+def test_works_may_be_run_while_results_of_others_are_taken(engine: EmbeddedEngine) -> None:
+    taken = []
+    for number, _ in engine.run(slow_first, range(9)):
+        inner = [each for each, _ in engine.run(slow_first, range(number, number + 4))]
+        assert inner == list(range(number, number + 4))
+        taken.append(number)
+    assert taken == list(range(9))
+
+
 def test_small_works_are_done_in_this_process(engine: EmbeddedEngine) -> None:
     ((_, process),) = engine.run(slow_first, [0])
     assert process == os.getpid()

@@ -54,6 +54,10 @@ class DeltaFormat:
         self._app_id = app_id
         self._open: OrderedDict[str, DeltaTable] = OrderedDict()
 
+    def uri(self, table: TableName) -> str:
+        """The directory of a table."""
+        return self._directories.uri(table)
+
     def names(self) -> Iterator[TableName]:
         """The tables there are."""
         return self._directories.names()

@@ -67,6 +67,9 @@ class TableFormat(Protocol):
     format: Format
     may_lack_columns: bool
 
+    def uri(self, table: TableName) -> str:
+        """The directory of a table, also of one that is to be made."""
+
     def names(self) -> Iterator[TableName]:
         """The tables there are."""
 

@@ -52,6 +52,10 @@ class PlainFormat:
         # As JSON has them: what of a file is not known from its path.
         self._details: dict[TableName, dict[str, dict[str, Any]]] = {}
 
+    def uri(self, table: TableName) -> str:
+        """The directory of a table."""
+        return self._directories.uri(table)
+
     def names(self) -> Iterator[TableName]:
         """The tables there are."""
         return self._directories.names()

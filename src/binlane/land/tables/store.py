@@ -6,8 +6,8 @@ table is one commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import unify_schemas
 from binlane.errors import StoreError
 from binlane.land.net_changes import COUNT
-from binlane.land.places import file_name, table_uri
+from binlane.land.places import file_name
 from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
@@ -53,6 +53,7 @@ class StoreSettings:
         fence: Raises if the target is not ours any more; asked before each change of a table.
         merger: Merges into current tables that have a key instead of tasks, where it can.
         app_id: Names the landing in the merger's commits, as it does in those of the format.
+        catalog: Of Iceberg tables, see `iceberg.open_catalog`.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
@@ -62,20 +63,19 @@ class StoreSettings:
     merger: Merger | None = None
     app_id: str = ""
     soft_deletes: bool = False
+    catalog: Mapping[str, str] = field(default_factory=dict)
 
 
 class TableStore:
     """The tables of one kind.
 
     Args:
-        into: URI or path of the target.
         mode: The kind.
         tables: In their format.
         settings: How to keep them.
     """
 
-    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
-        self._into = into
+    def __init__(self, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
         self._mode = mode
         self._tables = tables
         self._settings = settings
@@ -132,7 +132,7 @@ class TableStore:
 
     def uri(self, table: TableName) -> str:
         """The directory of a table."""
-        return table_uri(self._into, self._mode, table)
+        return self._tables.uri(table)
 
     # Rows -----------------------------------------------------------------------------------------
 

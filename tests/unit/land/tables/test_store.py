@@ -27,7 +27,7 @@ from binlane.names import TableName
 from tests.landed import plain_rows
 from tests.runs import TABLE, Image, images, merge, moment, run_of, schema_of, versions_of
 
-FORMATS = [Format.DELTA, Format.PARQUET]
+FORMATS = list(Format)
 ORDERS = schema_of(id=pa.int64(), state=pa.string())
 OF_ALL_FORMATS = pytest.mark.parametrize("table_format", FORMATS, ids=lambda each: each.value)
 
