@@ -120,7 +120,9 @@ def fresh(seconds: float) -> dict[str, Any]:
         stop = threading.Event()
         connection = pymysql.connect(host=account.host, port=account.port, user="root")
         with connection, connection.cursor() as cursor:
-            cursor.execute("CREATE TABLE sbtest.fresh (id INT PRIMARY KEY AUTO_INCREMENT, n INT)")
+            cursor.execute(
+                "CREATE TABLE sbtest.fresh (id INT PRIMARY KEY AUTO_INCREMENT, at DOUBLE)"
+            )
             settings = LandingSettings(follow_s=1.0)
             with Landing(str(account.directory / log), folder, settings) as landing:
                 follower = threading.Thread(target=landing.run)
@@ -128,7 +130,7 @@ def fresh(seconds: float) -> dict[str, Any]:
                 until = time.monotonic() + seconds
                 begin, batches = time.process_time(), landing.progress.batches
                 while time.monotonic() < until:
-                    cursor.execute("INSERT INTO sbtest.fresh (n) VALUES (1), (2), (3)")
+                    cursor.execute("INSERT INTO sbtest.fresh (at) VALUES (%s)", time.time())
                     connection.commit()
                     stop.wait(0.1)
                 cpu_s = time.process_time() - begin
@@ -149,16 +151,13 @@ def fresh(seconds: float) -> dict[str, Any]:
 
 
 def _ages(table: Path) -> list[float]:
-    """Seconds from each change to the commit that has its file.
-
-    MariaDB's log has whole seconds: a change may be up to one second younger.
-    """
+    """Seconds from each change to the commit that has its file."""
     actions: Any = DeltaTable(str(table)).get_add_actions(flatten=True)
     ages = []
     for row in pa.table(actions).to_pylist():
         committed = row["modification_time"] / 1000
-        times = pq.read_table(table / row["path"], columns=["_ts"]).column("_ts")
-        ages += [committed - each.timestamp() for each in times.to_pylist() if each is not None]
+        times = pq.read_table(table / row["path"], columns=["at"]).column("at")
+        ages += [committed - each for each in times.to_pylist() if each is not None]
     return ages
 
 

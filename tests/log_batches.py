@@ -12,11 +12,13 @@ from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.journal import Journal
 from binlane.land.lander import Lander
+from binlane.land.linked_tables import LinksChangedError
 from binlane.land.tables.delta import DeltaFormat
 from binlane.land.tables.formats import TableFormat
 from binlane.land.tables.store import StoreSettings, TableStore
 from binlane.land.tasks import land_range
 from binlane.land.work import Format, Mode, RangeResult, RangeWork
+from binlane.names import TableName
 from binlane.ranges.items import Want
 from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
@@ -33,6 +35,7 @@ class LogLander(Lander):
         self.journal = Journal.open(str(into), None, {})
         self.kept = {
             mode: TableStore(
+                str(into),
                 mode,
                 new_tables(str(into), mode, self.journal.state.app_id),
                 StoreSettings(run_id=uuid.uuid4().hex),
@@ -49,9 +52,18 @@ class LogLander(Lander):
     def land(self, binlogs: Binlogs) -> None:
         """Land some files as one batch."""
         with tempfile.TemporaryDirectory() as folder:
-            self.apply(self._results(Path(folder), binlogs))
+            links = self.begin()
+            while True:
+                try:
+                    self.apply(self._results(Path(folder), binlogs, links))
+                    break
+                except LinksChangedError:
+                    links = self.begin(is_again=True)
 
-    def _results(self, folder: Path, binlogs: Binlogs) -> Iterable[RangeResult]:
+    def _results(
+        self, folder: Path, binlogs: Binlogs, links: dict[TableName, frozenset[str] | None]
+    ) -> Iterable[RangeResult]:
+        scope = self._scope.with_tables(links)
         earlier: tuple[str, ...] = ()
         for name, data in binlogs:
             path = folder / name
@@ -61,7 +73,7 @@ class LogLander(Lander):
             yield land_range(
                 RangeWork(
                     piece=piece,
-                    want=Want(selection=Selection(scope=self._scope), has_statements=True),
+                    want=Want(selection=Selection(scope=scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
                     format=Format.DELTA,
@@ -71,6 +83,7 @@ class LogLander(Lander):
                         mode: {table: tables.applied(table) for table in tables.names()}
                         for mode, tables in self.kept.items()
                     },
+                    links=links,
                 )
             )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from binlane.service.server_programs import MysqlProgram
 from tests.landed_select import Source, current_schema, current_values
-from tests.log_batches import LogLander, land_all
+from tests.log_batches import LogLander, land_all, new_lander
 
 
 @pytest.fixture(params=["mariadb", "mysql"])
@@ -179,6 +180,81 @@ def test_values_that_modify_converts_are_those_of_the_server(
 
 def _at(values: list[str], row: int) -> str:
     return values[min(row, len(values) - 1)]
+
+
+LINKED = """
+CREATE TABLE p (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, v INT);
+CREATE TABLE c (id INT PRIMARY KEY, pid INT, v INT,
+  FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE g (id INT PRIMARY KEY, cid INT, v INT,
+  FOREIGN KEY (cid) REFERENCES c (id) ON DELETE CASCADE ON UPDATE SET NULL);
+CREATE TABLE n (id INT PRIMARY KEY, pid INT, v INT,
+  FOREIGN KEY (pid) REFERENCES p (id) ON DELETE SET NULL ON UPDATE SET NULL);
+CREATE TABLE k (pid INT, x INT, v INT, PRIMARY KEY (pid, x),
+  FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE kk (id INT PRIMARY KEY, pid INT, x INT,
+  FOREIGN KEY (pid, x) REFERENCES k (pid, x) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE s (id INT PRIMARY KEY, code VARCHAR(20),
+  FOREIGN KEY (code) REFERENCES p (code) ON DELETE SET NULL ON UPDATE CASCADE);
+CREATE TABLE t (id INT PRIMARY KEY, above INT, v INT,
+  FOREIGN KEY (above) REFERENCES t (id) ON DELETE CASCADE)
+"""
+
+
+def _random_change(random: Random) -> str:
+    """A statement about the tables of LINKED; the server may refuse it."""
+    ids = range(1, 13)
+    one, other = random.choice(ids), random.choice(ids)
+    code = random.choice(["a", "A", "b", "c ", "d", "e"])
+    return random.choice(
+        [
+            f"INSERT INTO p VALUES ({one}, '{code}{one}', 1)",
+            f"DELETE FROM p WHERE id = {one}",
+            f"DELETE FROM p WHERE id IN ({one}, {other})",
+            f"UPDATE p SET id = {other} WHERE id = {one}",
+            "UPDATE p SET id = id + 1 ORDER BY id DESC",
+            f"UPDATE p SET code = '{code}{other}' WHERE id = {one}",
+            f"REPLACE INTO p VALUES ({one}, '{code}{one}', 2)",
+            f"UPDATE p SET v = v + 1 WHERE id > {one}",
+            *(f"INSERT INTO c VALUES ({n}, {one}, {other})" for n in random.sample(ids, 3)),
+            f"UPDATE c SET pid = {other}, v = v + 1 WHERE id = {one}",
+            f"UPDATE c SET id = {other} WHERE id = {one}",
+            f"DELETE FROM c WHERE id = {one}",
+            *(f"INSERT INTO g VALUES ({n}, {one}, {other})" for n in random.sample(ids, 3)),
+            f"UPDATE g SET cid = {other} WHERE id = {one}",
+            *(f"INSERT INTO n VALUES ({n}, {one}, {other})" for n in random.sample(ids, 2)),
+            f"UPDATE n SET v = v + 1, pid = {other} WHERE id = {one}",
+            *(f"INSERT INTO k VALUES ({one}, {n}, 0)" for n in random.sample(ids, 2)),
+            f"UPDATE k SET x = {other} WHERE pid = {one}",
+            *(f"INSERT INTO kk VALUES ({n}, {one}, {other})" for n in random.sample(ids, 2)),
+            f"INSERT INTO s SELECT {one}, code FROM p WHERE id = {other}",
+            f"INSERT INTO s VALUES ({one}, '{code.upper()}{other}')",
+            f"INSERT INTO t VALUES ({one}, NULL, 0)",
+            *(f"INSERT INTO t VALUES ({n}, {one}, 0)" for n in random.sample(ids, 3)),
+            f"DELETE FROM t WHERE id = {one}",
+            f"UPDATE t SET above = {other} WHERE id = {one}",
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_foreign_keys_do_is_in_the_tables_of_children(
+    seed: int, source: Source, tmp_path: Path
+) -> None:
+    random = Random(seed)
+    source.run(*LINKED.strip().split(";\n"))
+    lander = new_lander(tmp_path)
+    done = 0
+    for _ in range(4):
+        for _ in range(12):
+            source.run(f"SET foreign_key_checks = {int(random.random() > 0.05)}", "BEGIN")
+            for _ in range(random.randrange(1, 6)):
+                done += source.try_run(_random_change(random))
+            source.run("COMMIT")
+        lander.land(source.new_binlogs())
+        assert lander.look().given_up == []
+        assert differences(source, tmp_path, set()) == []
+    assert done > 50
 
 
 def _split(values: str) -> list[str]:

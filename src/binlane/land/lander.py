@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from binlane.columnar.selection import file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
 from binlane.land.progress import Progress, TableReport
 from binlane.land.snapshot.splicing import Snapshots
@@ -31,6 +32,7 @@ class Lander:
         journal: Of the target.
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
+        history: The history tables, None to keep none.
         scope: The tables to land.
         progress: Takes what is done.
         snapshots: Of tables whose rows are taken from the server.
@@ -39,12 +41,13 @@ class Lander:
         definitions: What the log told of the tables so far.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a target has
         self,
         journal: Journal,
         *,
         current: CurrentTables | None,
         changes: ChangeTables | None,
+        history: HistoryTables | None = None,
         scope: Scope,
         progress: Progress | None = None,
         snapshots: Snapshots | None = None,
@@ -52,11 +55,27 @@ class Lander:
         self._journal = journal
         self._current = current
         self._changes = changes
+        self._history = history
+        self._seconds = 0
         self._scope = scope
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
+        self._before = self.definitions
+        self._linked = None if current is None else current.linked(scope)
+        self._cascaded: dict[TableName, int] = {}
+
+    def begin(self, *, is_again: bool = False) -> dict[TableName, frozenset[str] | None]:
+        """Begin a batch: what its tasks are to read for foreign keys.
+
+        Args:
+            is_again: Whether `apply` raised `LinksChangedError`, and the batch begins anew.
+        """
+        if is_again:
+            self.definitions = self._before
+        self._before = self.definitions.copy()
+        return {} if self._linked is None else self._linked.to_read(self.definitions)
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -65,7 +84,7 @@ class Lander:
             results: Of its ranges, in log order.
 
         Raises:
-            UnsupportedError: If it holds what cannot be followed.
+            LinksChangedError: If its tasks have to read more: see `begin`.
             StoreError: If the target cannot be written.
         """
         self._pending.clear()
@@ -80,12 +99,14 @@ class Lander:
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
+            self._seconds = item.last_timestamp
             self._pending.setdefault(item.table, []).append(item)
             return
         seq = sequence(file_number(item.file), item.position)
         if isinstance(item, Trouble):
             self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
             return
+        self._seconds = item.timestamp
         self._do(seq, steps(item, self._scope, self.definitions))
         self.definitions.follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
@@ -100,8 +121,17 @@ class Lander:
                 report.is_current = True
                 report.lacks = self._journal.state.partial.get(table.plain, "")
             self.progress.given_up = self._current.given_up_now()
+            self.progress.notes += [
+                f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
+                for table, count in self._cascaded.items()
+            ]
+            self._cascaded.clear()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
+        if self._history is not None:
+            for name, reason in self._history.abandoned.items():
+                report = self.progress.tables.setdefault(name, TableReport())
+                report.why_not = report.why_not or f"no history: {reason}"
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
@@ -110,14 +140,11 @@ class Lander:
         """Do the steps of a statement or trouble, unless they are done."""
         state = self._journal.state
         is_resumed = state.doing == seq
-        current = self._current
-        if (
-            current is None
-            or seq <= state.done
-            or not (
-                is_resumed
-                or any(self._is_pending(step) or current.concerns(step) for step in found)
-            )
+        kept = [each for each in (self._current, self._history) if each is not None]
+        if not kept or seq <= state.done:
+            return
+        if not is_resumed and not any(
+            self._is_pending(step) or any(each.concerns(step) for each in kept) for step in found
         ):
             return
         if is_resumed:
@@ -129,7 +156,10 @@ class Lander:
         for number, step in enumerate(found[first:], first):
             state.doing, state.step = seq, number
             self._journal.save()
-            current.do(step, seq)
+            if self._current is not None:
+                self._current.do(step, seq)
+            if self._history is not None:
+                self._history.do(step, seq, self._seconds)
             if self._snapshots is not None:
                 self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
@@ -144,15 +174,40 @@ class Lander:
         return any(table in self._pending for table in tables_of(step))
 
     def _flush(self) -> None:
-        for table, pieces in self._pending.items():
+        waiting = self._with_cascades()
+        for table in waiting:
+            pieces = waiting[table]
+            if not self._scope.includes(table):
+                continue
             report = self.progress.of(table)
             if self._changes is not None:
                 self._changes.append(table, pieces)
             if self._current is not None:
-                self._current.merge(table, pieces, is_told=self.definitions.is_told(table))
+                is_told = self.definitions.is_told(table)
+                self._current.merge(table, pieces, is_told=is_told)
+            if self._history is not None:
+                self._history.merge(table, pieces)
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
                 report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()
+
+    def _with_cascades(self) -> dict[TableName, list[Rows]]:
+        """The rows that wait, and what foreign keys did to others with them."""
+        if self._current is None or self._linked is None:
+            return self._pending
+        found = self._linked.apply(
+            self._pending,
+            self.definitions,
+            lambda table: table.plain in self._journal.state.abandoned,
+        )
+        for table, reason in found.given_up.items():
+            self._current.give_up(table, reason)
+        for table, rows in found.runs.items():
+            self._pending.setdefault(table, []).append(rows)
+            assert rows.run is not None, "that is all there is of it"
+            self._cascaded[table] = self._cascaded.get(table, 0) + rows.run.rows
+        ordered = self._linked.order(list(self._pending), self.definitions)
+        return {table: self._pending[table] for table in ordered}

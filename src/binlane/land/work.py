@@ -84,6 +84,8 @@ class Rows:
             it goes. Staged.
         versions: All images but those before an update that keeps its key, sorted by key and
             `_seq`: the columns of a run and `_ts`. Staged; for history.
+        links: All images in log order, with `cascades.IMAGE_COLUMNS`, of a table whose rows change
+            with those of others, or others' with its. Staged.
     """
 
     table: TableName
@@ -99,6 +101,7 @@ class Rows:
     changes: DataFile | None = None
     run: DataFile | None = None
     versions: DataFile | None = None
+    links: DataFile | None = None
 
 
 RangeItem = Rows | Statement | Trouble
@@ -117,6 +120,8 @@ class RangeWork:
         run_id: Names the landing in what it writes, so that what a dead one left can be told.
         done: All rows up to this `_seq` are in all tables.
         applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
+        links: Tables of which all images are needed, for what foreign keys do: the columns of those
+            that are read for that alone, None for all columns of a table that is landed.
     """
 
     piece: LogRange
@@ -127,6 +132,7 @@ class RangeWork:
     run_id: str
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
+    links: Mapping[TableName, frozenset[str] | None] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int | None:

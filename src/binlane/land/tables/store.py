@@ -18,7 +18,7 @@ from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import unify_schemas
 from binlane.errors import StoreError
 from binlane.land.net_changes import COUNT
-from binlane.land.places import file_name
+from binlane.land.places import file_name, staging_uri
 from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
@@ -34,6 +34,9 @@ from binlane.names import TableName
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
+
+_VACUUM_VERSIONS: Final = 100
+"""After so many commits to a table its directory is looked through."""
 
 _OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("_gtid", pa.string()),
@@ -51,9 +54,10 @@ class StoreSettings:
         run_id: Names this landing in the files that it writes.
         run: Runs works; here, one after the other, if nothing else is given.
         fence: Raises if the target is not ours any more; asked before each change of a table.
+        keep_hours: How long files of earlier versions are kept.
+        catalog: Of Iceberg tables, see `iceberg.open_catalog`.
         merger: Merges into current tables that have a key instead of tasks, where it can.
         app_id: Names the landing in the merger's commits, as it does in those of the format.
-        catalog: Of Iceberg tables, see `iceberg.open_catalog`.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
@@ -63,6 +67,7 @@ class StoreSettings:
     merger: Merger | None = None
     app_id: str = ""
     soft_deletes: bool = False
+    keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -70,17 +75,20 @@ class TableStore:
     """The tables of one kind.
 
     Args:
+        into: URI or path of the target.
         mode: The kind.
         tables: In their format.
         settings: How to keep them.
     """
 
-    def __init__(self, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+        self._into = into
         self._mode = mode
         self._tables = tables
         self._settings = settings
         self._known: dict[TableName, Snapshot] = {}
         self._keys: dict[TableName, tuple[str, ...]] = {}
+        self._vacuumed: dict[TableName, int] = {}
 
     # What there is --------------------------------------------------------------------------------
 
@@ -134,6 +142,11 @@ class TableStore:
         """The directory of a table."""
         return self._tables.uri(table)
 
+    @property
+    def staging(self) -> str:
+        """The directory of files that only a batch needs."""
+        return staging_uri(self._into, self._settings.run_id)
+
     # Rows -----------------------------------------------------------------------------------------
 
     def append(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
@@ -160,6 +173,7 @@ class TableStore:
         works = [self._rewriting(table, [LiveFile.of(each)], wider) for each in others]
         fitting += [each for result in self._run(works) for each in result.add]
         self._commit(table, now, Change(add=fitting, applied=applied))
+        self._tidy(table)
 
     def plan_merge(
         self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
@@ -260,7 +274,9 @@ class TableStore:
             self._forget(table)
             return 0
         works = self.plan_merge(table, runs, key, schema)
-        return self.commit_merge(table, list(self._run(works)), applied)
+        missing = self.commit_merge(table, list(self._run(works)), applied)
+        self._tidy(table)
+        return missing
 
     def _leaves_to(self, merger: Merger) -> bool:
         is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
@@ -424,6 +440,15 @@ class TableStore:
             groups = crowded(self._bounded(table, files, order), order, target)
             works += [self._rewriting(table, group, now.schema, key=order) for group in groups]
         return works
+
+    def _tidy(self, table: TableName) -> None:
+        """Keep a table's files few, and its directory small."""
+        self.compact(table)
+        version = self._there(table).version
+        vacuumed = self._vacuumed.setdefault(table, (version - 1) // _VACUUM_VERSIONS)
+        if version // _VACUUM_VERSIONS != vacuumed:
+            self._vacuumed[table] = version // _VACUUM_VERSIONS
+            self.vacuum(table, self._settings.keep_hours)
 
     def compact(self, table: TableName) -> int:
         """Join small files where there are many; how many there were."""
