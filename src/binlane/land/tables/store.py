@@ -226,7 +226,7 @@ class TableStore:
         merger = self._settings.merger
         if key and merger is not None and self._leaves_to(merger):
             if not self.exists(table):
-                self._create(table, self.whole(schema))
+                self._known.create(table, self.whole(schema))
             self._settings.fence()
             order = MergeOrder(
                 uri=self.uri(table),
@@ -238,7 +238,7 @@ class TableStore:
                 applied=applied,
             )
             merger.merge(order)
-            self._forget(table)
+            self._known.forget(table)
             return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied)
