@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +26,10 @@ from binlane.land.current_tables import CurrentTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
-from binlane.land.lander import Lander
+from binlane.land.lander import BatchTerms, Lander
 from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
-from binlane.land.linked_tables import LinksChangedError
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
 from binlane.land.snapshot.reading import SnapshotReader, SnapshotTarget
@@ -169,6 +169,8 @@ class Landing:
             soft_deletes=self._settings.soft_deletes,
             keep_hours=self._settings.keep_hours,
             catalog=self._settings.catalog,
+            merger=self._engine.merger,
+            app_id=app_id,
         )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
@@ -244,6 +246,7 @@ class Landing:
             last_gtid=progress.last_gtid,
             by_reference=progress.by_reference,
             notes=tuple(progress.notes),
+            given_up=tuple(progress.given_up),
             error=error,
         )
 
@@ -307,23 +310,21 @@ class Landing:
         if not state.run_id:
             state.run_id = self._run_id
             self._journal.save()
-        links = self._lander.begin()
+        terms = self._lander.begin()
         while True:
-            works = self._works(batch, links)
+            works = self._works(batch, terms)
             try:
                 self._lander.apply(self._observed(self._engine.run(land_range, works)))
                 break
-            except LinksChangedError:
+            except StaleBatchError:
                 self._is_first = True  # the tables know what is done
-                links = self._lander.begin(is_again=True)
+                terms = self._lander.begin(is_again=True)
         self._place = batch.end
         self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
-    def _works(
-        self, batch: Batch, links: Mapping[TableName, frozenset[str] | None]
-    ) -> list[RangeWork]:
+    def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
         applied = {
@@ -332,11 +333,11 @@ class Landing:
             if self._is_first
         }
         selection = self._want.selection
-        scope = selection.scope.with_tables(links)
+        scope = selection.scope.with_tables(terms.links)
         want = replace(self._want, selection=replace(selection, scope=scope))
         return [
             RangeWork(
-                piece=piece,
+                piece=terms.of(piece, number),
                 want=want,
                 modes=self._settings.modes,
                 into=self._into,
@@ -344,9 +345,10 @@ class Landing:
                 run_id=self._run_id,
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
-                links=links,
+                skip=self._settings.skip,
+                links=terms.links,
             )
-            for piece in batch.pieces
+            for number, piece in enumerate(batch.pieces)
         ]
 
     def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:
