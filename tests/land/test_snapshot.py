@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import threading
 from collections import Counter
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pymysql
 import pytest
 
+from binlane.cli.main import main
 from binlane.errors import ConfigError, PeerError
 from binlane.land.engine import EmbeddedEngine, InProcess
 from binlane.land.journal import Journal
@@ -415,3 +417,25 @@ def test_privileges_that_are_missing_are_named(
     report = land(str(live_log), lake, asked)
     assert report.tables["shop.orders"].snapshot_rows == 10
     assert "GRANT SELECT ON `other`.`gone`" in " ".join(report.notes)
+
+
+def test_a_server_is_source_and_snapshot(
+    source: PrivateServer, live_log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command line, with an account that has a password."""
+    filled(source, 30)
+    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    execute(
+        source,
+        "CREATE USER lander@'%' IDENTIFIED BY 'a word'",
+        "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO lander@'%'",
+        "GRANT SELECT ON shop.* TO lander@'%'",
+    )
+    secret, lake = tmp_path / "secret", tmp_path / "lake"
+    secret.write_text("a word\n")
+    url = source.url.replace("root@", "lander@")
+    options = ["--into", str(lake), "--snapshot", url, "--password-file", str(secret)]
+    assert main(["land", url, *options]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"shop\.orders: \d+ row images, 30 rows of a snapshot; current", shown)
+    assert_equal(source, lake, "orders", "lines", "visits", "empty")

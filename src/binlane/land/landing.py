@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from binlane.client.settings import ServerUrl
 from binlane.columnar.selection import Selection
 from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
@@ -274,8 +273,7 @@ class Landing:
         files = self._planner.files()
         with closing(
             SnapshotReader(
-                ServerUrl.parse(settings.snapshot, key="snapshot"),
-                settings.password,
+                settings.snapshot,
                 records=self._records,
                 target=SnapshotTarget(into=self._into, modes=settings.modes),
                 engine=self._engine,

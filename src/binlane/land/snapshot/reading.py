@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Final
 
 from binlane.client.session import ServerSession
-from binlane.client.settings import ServerUrl
 from binlane.codec.format import flavor_of
 from binlane.errors import PeerError, UnsupportedError
 from binlane.land.engine import Engine
@@ -34,6 +33,7 @@ from binlane.land.snapshot.work import (
 )
 from binlane.land.work import Mode
 from binlane.names import TableName
+from binlane.ranges.servers import ServerPlace
 
 ATTEMPTS_MAX: Final = 3
 """How often a table is begun whose definition changes while it is read."""
@@ -91,8 +91,7 @@ class SnapshotReader:
     """Reads tables of one server.
 
     Args:
-        url: The server, an account that may SELECT the tables, and REPLICATION CLIENT.
-        password: Of the account.
+        server: URL of the server, whose account may SELECT the tables, and REPLICATION CLIENT.
         records: Of the target.
         target: Where rows go.
         engine: That runs the works.
@@ -109,8 +108,7 @@ class SnapshotReader:
 
     def __init__(  # noqa: PLR0913 - what is read, where to, and by whom
         self,
-        url: ServerUrl,
-        password: str,
+        server: str,
         *,
         records: SnapshotRecords,
         target: SnapshotTarget,
@@ -119,14 +117,15 @@ class SnapshotReader:
         chunk_rows: int | None = None,
         observe: Callable[[], None] = lambda: None,
     ) -> None:
-        self._url, self._password = url, password
+        self._server = server
         self._records = records
         self._target = target
         self._engine = engine
         self._progress = progress
         self._chunk_rows = chunk_rows
         self._observe = observe
-        self.session = ServerSession(url, password)
+        place = ServerPlace.parse(server)
+        self.session = ServerSession(place.url, place.password())
         set_up(self.session)
 
     def close(self) -> None:
@@ -321,8 +320,7 @@ class SnapshotReader:
             number=reading.number,
             low=low,
             high=high,
-            url=self._url.text,
-            password=self._password,
+            server=self._server,
             place=reading.record.place if table.key else None,
             taken=reading.record.taken,
             modes=self._target.modes,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from binlane.client.session import ServerSession
-from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
 from binlane.land.net_changes import GONE
@@ -27,6 +26,7 @@ from binlane.land.snapshot.table import SnapshotTable, without_counter
 from binlane.land.table_files import write_file
 from binlane.land.tables.keys import sorted_by_key
 from binlane.land.work import DataFile, Mode
+from binlane.ranges.servers import ServerPlace
 
 FILE_BYTES_MAX: Final = 64 << 20
 """Bytes of rows in memory behind which a file ends."""
@@ -50,8 +50,7 @@ class ChunkWork:
         number: Of the range, from 0 in the order of the key.
         low: The rows behind this key; None for the first range.
         high: Up to and with this one; None for the last.
-        url: Of the server.
-        password: Of its account.
+        server: Its URL, which says where the password is.
         place: In the log, of which all that precedes is visible; None for a table without a key,
             whose rows must come with an exact place of their own.
         taken: When the snapshot began, in seconds since 1970.
@@ -65,8 +64,7 @@ class ChunkWork:
     number: int
     low: Bound | None
     high: Bound | None
-    url: str
-    password: str = field(repr=False)
+    server: str
     place: Place | None
     taken: int
     modes: frozenset[Mode]
@@ -185,7 +183,8 @@ def snapshot_chunk(work: ChunkWork) -> ChunkResult | ChunkTrouble:
 
 
 def _read(work: ChunkWork) -> ChunkResult:
-    with ServerSession(ServerUrl.parse(work.url), work.password) as session:
+    place_of_server = ServerPlace.parse(work.server)
+    with ServerSession(place_of_server.url, place_of_server.password()) as session:
         set_up(session)
         place = work.place
         if place is None:
