@@ -48,6 +48,17 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 )
 @click.option("--checkpoint", metavar="URI", help="Of the journal; by default in the target.")
 @click.option("--format", "format_", default="delta", show_default=True, help="Of the tables.")
+@click.option("--soft-deletes", is_flag=True, help="Deleted rows stay in current, with a time.")
+@click.option(
+    "--keep",
+    default="168h",
+    show_default=True,
+    metavar="TIME",
+    help="How long files of earlier versions of tables stay.",
+)
+@click.option(
+    "--catalog", multiple=True, metavar="K=V", help="Of Iceberg tables, as pyiceberg takes it."
+)
 @click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
@@ -154,6 +165,9 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         tables=options["tables"],
         format=_choice(Format, options["format_"], "format"),
         checkpoint=options["checkpoint"],
+        soft_deletes=options["soft_deletes"],
+        keep_hours=_seconds(options["keep"], "keep") / 3600,
+        catalog=dict(_pair(text) for text in options["catalog"]),
         follow_s=_seconds(options["trigger"]) if options["follow"] else None,
         snapshot=options["snapshot"] or "",
         password=_password(options),
@@ -205,11 +219,20 @@ def _choice(kind: Any, name: str, key: str) -> Any:
     return known[name]
 
 
-def _seconds(text: str) -> float:
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(
+            f"{text!r} is no property and value", key="catalog", hint="write type=rest"
+        )
+    return name, value
+
+
+def _seconds(text: str, key: str = "trigger") -> float:
     """`1s`, `500ms`, `2m`, `1 second`."""
     match = _INTERVAL.fullmatch(re.sub(r"(?<=[smh])(ec|in|our)\w*$", "", text.strip()))
     if match is None:
-        raise ConfigError(f"{text!r} is no time", key="trigger", hint="write 1s, 500ms or 2m")
+        raise ConfigError(f"{text!r} is no time", key=key, hint="write 1s, 500ms or 2m")
     return float(match[1]) * _UNITS[match[2]]
 
 

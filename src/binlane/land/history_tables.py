@@ -100,14 +100,14 @@ class HistoryTables:
         self._tables.end_versions(table, pa.scalar(moment, MOMENT))
 
     def _rename(self, step: Rename, seq: int) -> None:
+        self.abandoned.pop(step.new.plain, None)
+        if step.old.plain in self.abandoned:
+            self.abandoned[step.new.plain] = self.abandoned.pop(step.old.plain)
         if not self._tables.exists(step.old):
             return
         if self._tables.exists(step.new):  # of a table that was dropped
             aside = TableName(step.new.database, f"{step.new.table}_{seq}")
             self._tables.rename(step.new, aside)
-        self.abandoned.pop(step.new.plain, None)
-        if step.old.plain in self.abandoned:
-            self.abandoned[step.new.plain] = self.abandoned.pop(step.old.plain)
         self._tables.rename(step.old, step.new)
 
     def _reshape(self, step: Reshape, seq: int, seconds: int) -> None:
