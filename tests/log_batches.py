@@ -12,14 +12,13 @@ from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
-from binlane.land.lander import Lander
-from binlane.land.linked_tables import LinksChangedError
+from binlane.land.lander import BatchTerms, Lander
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.tables.delta import DeltaFormat
 from binlane.land.tables.formats import TableFormat
 from binlane.land.tables.store import StoreSettings, TableStore
 from binlane.land.tasks import land_range
 from binlane.land.work import Format, Mode, RangeResult, RangeWork
-from binlane.names import TableName
 from binlane.ranges.items import Want
 from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope
@@ -57,27 +56,25 @@ class LogLander(Lander):
     def land(self, binlogs: Binlogs) -> None:
         """Land some files as one batch."""
         with tempfile.TemporaryDirectory() as folder:
-            links = self.begin()
+            terms = self.begin()
             while True:
                 try:
-                    self.apply(self._results(Path(folder), binlogs, links))
+                    self.apply(self._results(Path(folder), binlogs, terms))
                     break
-                except LinksChangedError:
-                    links = self.begin(is_again=True)
+                except StaleBatchError:
+                    terms = self.begin(is_again=True)
 
-    def _results(
-        self, folder: Path, binlogs: Binlogs, links: dict[TableName, frozenset[str] | None]
-    ) -> Iterable[RangeResult]:
-        scope = self._scope.with_tables(links)
+    def _results(self, folder: Path, binlogs: Binlogs, terms: BatchTerms) -> Iterable[RangeResult]:
+        scope = self._scope.with_tables(terms.links)
         earlier: tuple[str, ...] = ()
-        for name, data in binlogs:
+        for number, (name, data) in enumerate(binlogs):
             path = folder / name
             path.write_bytes(data)
             piece = LogRange(uri=str(path), name=name, number=file_number(name), earlier=earlier)
             earlier = (str(path), *earlier)
             yield land_range(
                 RangeWork(
-                    piece=piece,
+                    piece=terms.of(piece, number),
                     want=Want(selection=Selection(scope=scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
@@ -88,7 +85,7 @@ class LogLander(Lander):
                         mode: {table: tables.applied(table) for table in tables.names()}
                         for mode, tables in self.kept.items()
                     },
-                    links=links,
+                    links=terms.links,
                 )
             )
 

@@ -48,23 +48,28 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 )
 @click.option("--checkpoint", metavar="URI", help="Of the journal; by default in the target.")
 @click.option("--format", "format_", default="delta", show_default=True, help="Of the tables.")
-@click.option("--soft-deletes", is_flag=True, help="Deleted rows stay in current, with a time.")
-@click.option(
-    "--keep",
-    default="168h",
-    show_default=True,
-    metavar="TIME",
-    help="How long files of earlier versions of tables stay.",
-)
-@click.option(
-    "--catalog", multiple=True, metavar="K=V", help="Of Iceberg tables, as pyiceberg takes it."
-)
 @click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
     help="Who runs the tasks.",
+)
+@click.option(
+    "--soft-deletes", is_flag=True, help="Keep deleted rows in current tables, with _deleted_at."
+)
+@click.option(
+    "--keep",
+    default="168h",
+    show_default=True,
+    metavar="TIME",
+    help="How long files of earlier versions of tables stay for their readers.",
+)
+@click.option(
+    "--catalog",
+    multiple=True,
+    metavar="K=V",
+    help="A property of an Iceberg catalog, name=… among them; by default it is in the target.",
 )
 @click.option("--batch-bytes", metavar="SIZE", help="Bytes of log of a batch, such as 64M.")
 @click.option(
@@ -77,7 +82,9 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     type=click.Path(path_type=Path, dir_okay=False),
     help="Holds the password of the account there; else MYSQL_PWD, or a prompt.",
 )
-@click.option("--skip", default="", metavar="GTID", help="Pass over this event group.")
+@click.option(
+    "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
+)
 @click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
@@ -121,7 +128,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
                 _write(options["report_file"], report_as(report, options["report_file"]))
     if not quiet:
         click.echo(text_report(report), nl=False)
-    return 0
+    return 1 if report.given_up else 0
 
 
 def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:
@@ -165,13 +172,13 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         tables=options["tables"],
         format=_choice(Format, options["format_"], "format"),
         checkpoint=options["checkpoint"],
+        follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
-        catalog=dict(_pair(text) for text in options["catalog"]),
-        follow_s=_seconds(options["trigger"]) if options["follow"] else None,
+        catalog=_properties(options["catalog"]),
         snapshot=options["snapshot"] or "",
         password=_password(options),
-        skip=options["skip"],
+        skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
@@ -219,20 +226,23 @@ def _choice(kind: Any, name: str, key: str) -> Any:
     return known[name]
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ConfigError(
-            f"{text!r} is no property and value", key="catalog", hint="write type=rest"
-        )
-    return name, value
+def _properties(texts: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, is_given, value = text.partition("=")
+        if not is_given:
+            raise ConfigError(
+                f"{text!r} is no property", key="catalog", hint="write name=prod, uri=https://…"
+            )
+        found[name.strip()] = value.strip()
+    return found
 
 
-def _seconds(text: str, key: str = "trigger") -> float:
+def _seconds(text: str, key: str) -> float:
     """`1s`, `500ms`, `2m`, `1 second`."""
     match = _INTERVAL.fullmatch(re.sub(r"(?<=[smh])(ec|in|our)\w*$", "", text.strip()))
     if match is None:
-        raise ConfigError(f"{text!r} is no time", key=key, hint="write 1s, 500ms or 2m")
+        raise ConfigError(f"{text!r} is no time", key=key, hint="write 500ms, 1s, 2m or 12h")
     return float(match[1]) * _UNITS[match[2]]
 
 

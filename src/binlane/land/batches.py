@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.plan import Limits, Planner
+from binlane.ranges.plan import Planner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +18,13 @@ class Batch:
         pieces: Ranges of the log, in order; there may be none with whole event groups.
         end: The place behind them.
         bytes_behind: Bytes of log that are there, those of the batch included.
+        is_last: Whether nothing more was there.
     """
 
     pieces: tuple[LogRange, ...]
     end: Offset
     bytes_behind: int
+    is_last: bool
 
 
 def next_batch(
@@ -56,6 +59,7 @@ def next_batch(
         pieces=tuple(planner.ranges(start, end, size_bytes=task_bytes, cores=cores)),
         end=end,
         bytes_behind=_distance(planner, start, there),
+        is_last=end.place == there.place,
     )
 
 

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import unify_schemas
-from binlane.land.places import file_name, staging_uri
+from binlane.land.places import file_name
 from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
 from binlane.land.tables.known import KnownTables
 from binlane.land.tables.merge_work import How, MergeResult, MergeWork
+from binlane.land.tables.mergers import MergeOrder, Merger
 from binlane.land.tables.merging import DELETED_AT, MOMENT, conformed, known_columns, merge_file
 from binlane.land.tables.parquet_files import read_rows
 from binlane.land.tables.planning import crowded, target_bytes
@@ -54,12 +55,16 @@ class StoreSettings:
         fence: Raises if the target is not ours any more; asked before each change of a table.
         keep_hours: How long files of earlier versions are kept.
         catalog: Of Iceberg tables, see `iceberg.open_catalog`.
+        merger: Merges into current tables that have a key instead of tasks, where it can.
+        app_id: Names the landing in the merger's commits, as it does in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
     run_id: str
     run: Run = map
     fence: Callable[[], None] = lambda: None
+    merger: Merger | None = None
+    app_id: str = ""
     soft_deletes: bool = False
     keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
@@ -132,11 +137,6 @@ class TableStore:
     def uri(self, table: TableName) -> str:
         """The directory of a table."""
         return self._tables.uri(table)
-
-    @property
-    def staging(self) -> str:
-        """The directory of files that only a batch needs."""
-        return staging_uri(self._into, self._settings.run_id)
 
     # Rows -----------------------------------------------------------------------------------------
 
@@ -223,10 +223,31 @@ class TableStore:
         applied: int,
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
+        merger = self._settings.merger
+        if key and merger is not None and self._leaves_to(merger):
+            if not self.exists(table):
+                self._known.create(table, self.whole(schema))
+            self._settings.fence()
+            order = MergeOrder(
+                uri=self.uri(table),
+                format=self._tables.format,
+                runs=runs,
+                names=schema.names,
+                key=key,
+                app_id=self._settings.app_id,
+                applied=applied,
+            )
+            merger.merge(order)
+            self._known.forget(table)
+            return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied)
         self._tidy(table)
         return missing
+
+    def _leaves_to(self, merger: Merger) -> bool:
+        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
+        return is_plain and merger.takes(self._tables.format)
 
     # Snapshots ------------------------------------------------------------------------------------
 
