@@ -299,7 +299,8 @@ class Landing:
             return False
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
-        kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
+        modes = (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY)
+        kept = next(self._kept[mode] for mode in modes if mode in self._kept)
         is_lacking = table.plain in state.abandoned or table.plain in state.partial
         return is_lacking or not kept.exists(table)
 

@@ -143,8 +143,8 @@ class Snapshots:
         if self._changes is not None:
             self._changes.seed(record.name, files(Mode.CHANGES), place)
         if self._history is not None:
-            runs, key, taken = files(Mode.HISTORY), table.key_names, record.taken
-            self._history.seed(record.name, runs, key, table.schema, place, taken)
+            rows, key, taken = files(Mode.HISTORY), table.key_names, record.taken
+            self._history.seed(record.name, rows, key, table.schema, place, taken)
         if self._current is not None:
             rows = files(Mode.CURRENT)
             self._current.seed(record.name, rows, table.key_names, table.schema, place)

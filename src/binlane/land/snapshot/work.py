@@ -17,7 +17,6 @@ import pyarrow as pa
 from binlane.client.session import ServerSession
 from binlane.client.text_rows import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
-from binlane.land.net_changes import GONE
 from binlane.land.places import snapshot_uri
 from binlane.land.snapshot.cells import cell_converter
 from binlane.land.snapshot.keys import Bound, between
@@ -134,7 +133,7 @@ def file_schemas(table: SnapshotTable, modes: frozenset[Mode]) -> dict[Mode, pa.
     found = {
         Mode.CURRENT: pa.schema([*own, *_CURRENT]),
         Mode.CHANGES: pa.schema([*_CHANGES, *own]),
-        Mode.HISTORY: pa.schema([*own, *_CURRENT, _MOMENT, pa.field(GONE, pa.bool_())]),
+        Mode.HISTORY: pa.schema([*own, *_CURRENT, _MOMENT]),
     }
     if not table.key:
         del found[Mode.HISTORY]  # versions cannot be told from each other
@@ -294,7 +293,6 @@ class _ChunkFiles:
             "_file": _same(self._place.file, pa.string(), rows),
             "_pos": _same(self._place.position, pa.int64(), rows),
             "_row": pa.array(np.arange(first, first + rows, dtype=np.int32)),
-            GONE: _same(False, pa.bool_(), rows),
             "_seq": _same(self._place.seq, pa.int64(), rows),
         }
 
