@@ -34,6 +34,7 @@ class LogLander(Lander):
         self.journal = Journal.open(str(into), None, {})
         self.kept = {
             mode: TableStore(
+                str(into),
                 mode,
                 new_tables(str(into), mode, self.journal.state.app_id),
                 StoreSettings(run_id=uuid.uuid4().hex),

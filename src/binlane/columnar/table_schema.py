@@ -62,6 +62,9 @@ def change_schema(names: Iterable[str]) -> pa.Schema:
 
 CHANGE_COLUMNS: Final = change_schema(CHANGE_NAMES)
 
+JSON_COLUMN: Final = "image"
+"""What stands behind the change columns where images are JSON."""
+
 TABLE: Final = b"table"
 DATABASE: Final = b"database"
 PRIMARY_KEY: Final = b"primary_key"
@@ -79,6 +82,7 @@ class TableSchema:
         columns: All of the table's columns, in table order.
         chosen: Indexes of those that batches hold.
         change_names: The change columns that batches begin with.
+        as_json: Whether images are JSON objects, in one column.
         arrow: Schema of the batches, change columns first; its metadata has `table` (such as
             `shop.orders`), `database`, and `primary_key` (JSON, the names in key order) where the
             log tells it.
@@ -89,6 +93,7 @@ class TableSchema:
     chosen: tuple[int, ...]
     change_names: tuple[str, ...]
     arrow: pa.Schema
+    as_json: bool = False
 
     @property
     def own(self) -> list[pa.Field[pa.DataType]]:
@@ -111,7 +116,7 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([pa.field(column_name(column), arrow_type(column)) for column in columns])
 
 
-def table_schema(
+def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     table_map: TableMapEvent,
     *,
     flavor: Flavor,
@@ -119,6 +124,8 @@ def table_schema(
     columns: tuple[Column, ...] | None = None,
     change_names: tuple[str, ...] = CHANGE_NAMES,
     leaves_out_clashes: bool = False,
+    as_json: bool = False,
+    may_clash: bool = False,
 ) -> TableSchema:
     """The schema that a table map tells.
 
@@ -130,6 +137,9 @@ def table_schema(
         change_names: What batches begin with.
         leaves_out_clashes: Whether columns with the name of a change column are left out and named
             in the metadata (`clash`), which is an error else.
+        as_json: Whether images are to be JSON objects.
+        may_clash: Whether a column may have the name of a change column: whoever reads the batches
+            tells them by their places.
 
     Raises:
         CodecError: If the table map is malformed.
@@ -149,7 +159,10 @@ def table_schema(
     if leaves_out_clashes:
         chosen = tuple(index for index in chosen if column_name(columns[index]) not in reserved)
     own = arrow_schema([columns[index] for index in chosen])
-    for clash in () if leaves_out_clashes else clashes:
+    if as_json:
+        own = pa.schema([pa.field(JSON_COLUMN, pa.string())])
+        clashes = [column for column in own.names if column in reserved]
+    for clash in () if may_clash or leaves_out_clashes else clashes:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",
@@ -166,6 +179,7 @@ def table_schema(
         columns=columns,
         chosen=chosen,
         change_names=change_names,
+        as_json=as_json,
         arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
 

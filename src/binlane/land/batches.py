@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.plan import Limits, Planner
+from binlane.ranges.plan import Planner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

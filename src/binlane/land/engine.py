@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar
 
 from binlane.errors import BinlaneError
+from binlane.land.tables.mergers import Merger
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -46,9 +47,15 @@ class Engine(Protocol):
     def cores(self) -> int:
         """How many works run at the same time."""
 
+    @property
+    def merger(self) -> Merger | None:
+        """What merges runs into current tables by a statement of its own, if something does."""
+
 
 class InProcess:
     """Runs works here, one after the other."""
+
+    merger: Final = None
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
         """The results."""
@@ -71,6 +78,8 @@ class EmbeddedEngine:
     Attributes:
         notes: Of workers that died and were replaced.
     """
+
+    merger: Final = None
 
     def __init__(self, processes: int | None = None) -> None:
         self._processes = processes or len(os.sched_getaffinity(0))

@@ -15,6 +15,7 @@ from typing import Final
 from binlane.columnar.selection import file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
 from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import Progress, TableReport
@@ -58,6 +59,7 @@ class Lander:
         journal: Of the target.
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
+        history: The history tables, None to keep none.
         scope: The tables to land.
         progress: Takes what is done.
         snapshots: Of tables whose rows are taken from the server.
@@ -66,12 +68,13 @@ class Lander:
         definitions: What the log told of the tables so far.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a target has
         self,
         journal: Journal,
         *,
         current: CurrentTables | None,
         changes: ChangeTables | None,
+        history: HistoryTables | None = None,
         scope: Scope,
         progress: Progress | None = None,
         snapshots: Snapshots | None = None,
@@ -79,6 +82,8 @@ class Lander:
         self._journal = journal
         self._current = current
         self._changes = changes
+        self._history = history
+        self._seconds = 0
         self._scope = scope
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
@@ -144,6 +149,7 @@ class Lander:
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
+            self._seconds = item.last_timestamp
             self._pending.setdefault(item.table, []).append(item)
             return
         if isinstance(item, Skipped):
@@ -153,6 +159,7 @@ class Lander:
         if isinstance(item, Trouble):
             self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
             return
+        self._seconds = item.timestamp
         self._do(seq, steps(item, self._scope, self.definitions))
         self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
@@ -193,6 +200,10 @@ class Lander:
             self._cascaded.clear()
             self.progress.notes += self._current.notes
             self._current.notes.clear()
+        if self._history is not None:
+            for name, reason in self._history.abandoned.items():
+                report = self.progress.tables.setdefault(name, TableReport())
+                report.why_not = report.why_not or f"no history: {reason}"
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
@@ -201,14 +212,11 @@ class Lander:
         """Do the steps of a statement or trouble, unless they are done."""
         state = self._journal.state
         is_resumed = state.doing == seq
-        current = self._current
-        if (
-            current is None
-            or seq <= state.done
-            or not (
-                is_resumed
-                or any(self._is_pending(step) or current.concerns(step) for step in found)
-            )
+        kept = [each for each in (self._current, self._history) if each is not None]
+        if not kept or seq <= state.done:
+            return
+        if not is_resumed and not any(
+            self._is_pending(step) or any(each.concerns(step) for each in kept) for step in found
         ):
             return
         if is_resumed:
@@ -220,7 +228,10 @@ class Lander:
         for number, step in enumerate(found[first:], first):
             state.doing, state.step = seq, number
             self._journal.save()
-            current.do(step, seq)
+            if self._current is not None:
+                self._current.do(step, seq)
+            if self._history is not None:
+                self._history.do(step, seq, self._seconds)
             if self._snapshots is not None:
                 self._snapshots.see(step, seq)
         state.done, state.doing, state.step = seq, 0, 0
@@ -243,6 +254,9 @@ class Lander:
             report = self.progress.of(table)
             if self._changes is not None:
                 self._changes.append(table, pieces)
+            # The current table comes last: from its rows it is told what foreign keys do.
+            if self._history is not None:
+                self._history.merge(table, pieces)
             if self._current is not None:
                 is_told = self.definitions.is_told(table)
                 self._current.merge(table, pieces, is_told=is_told)
@@ -265,8 +279,10 @@ class Lander:
         for table, reason in found.given_up.items():
             self._current.give_up(table, reason)
         for table, rows in found.runs.items():
-            self._pending.setdefault(table, []).append(rows)
-            assert rows.run is not None, "that is all there is of it"
-            self._cascaded[table] = self._cascaded.get(table, 0) + rows.run.rows
+            others = self._pending.setdefault(table, [])
+            last_seq = max(each.last_seq for each in (*others, rows))
+            others.append(replace(rows, last_seq=last_seq))
+            assert rows.versions is not None, "something was done"
+            self._cascaded[table] = self._cascaded.get(table, 0) + rows.versions.rows
         ordered = self._linked.order(list(self._pending), self.definitions)
         return {table: self._pending[table] for table in ordered}

@@ -24,6 +24,7 @@ from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.engine import EmbeddedEngine, Engine
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
 from binlane.land.lander import BatchTerms, Lander
 from binlane.land.lease import Lease
@@ -161,7 +162,16 @@ class Landing:
     def _new_lander(self, scope: Scope) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
-        keeping = StoreSettings(run_id=self._run_id, run=self._engine.run, fence=self._lease.check)
+        keeping = StoreSettings(
+            run_id=self._run_id,
+            run=self._engine.run,
+            fence=self._lease.check,
+            soft_deletes=self._settings.soft_deletes,
+            keep_hours=self._settings.keep_hours,
+            catalog=self._settings.catalog,
+            merger=self._engine.merger,
+            app_id=app_id,
+        )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
@@ -175,6 +185,7 @@ class Landing:
             journal,
             current=current,
             changes=changes,
+            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
             scope=scope,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -190,7 +201,8 @@ class Landing:
         if settings.snapshot:
             self._take_snapshots(self._is_wanted)
         while not self._stopped.is_set():
-            self._snapshots.reached(self._place)
+            self._place = self._place or self._planner.begin()
+            self._snapshots.reached(self._place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
             began = time.monotonic()
@@ -236,7 +248,7 @@ class Landing:
 
     def _next(self) -> Batch | None:
         settings = self._settings
-        self._place = self._place or self._planner.begin()
+        assert self._place is not None, "it begins somewhere"
         batch = next_batch(
             self._planner,
             self._place,
@@ -281,7 +293,8 @@ class Landing:
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
         kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
-        return table.plain in state.abandoned or not kept.exists(table)
+        is_lacking = table.plain in state.abandoned or table.plain in state.partial
+        return is_lacking or not kept.exists(table)
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state

@@ -63,6 +63,8 @@ class Want:
             each. Of statements only those that may concern tables. Columns with the names of change
             columns are then left out, see `table_schema`, which are an error else.
         change_columns: The change columns that batches begin with, of `CHANGE_TYPES`.
+        as_json: Whether images are JSON objects, in the one column `JSON_COLUMN`.
+        may_clash: Whether tables may have columns of those names: the reader goes by their places.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -70,6 +72,8 @@ class Want:
     rows_max: int | None = None
     has_statements: bool = False
     change_columns: tuple[str, ...] = CHANGE_NAMES
+    as_json: bool = False
+    may_clash: bool = False
 
 
 RangeItem = pa.RecordBatch | Statement | Trouble

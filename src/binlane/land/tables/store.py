@@ -24,6 +24,7 @@ from binlane.land.tables import merge_work
 from binlane.land.tables.bounds import LiveFile, SortedKeys
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
 from binlane.land.tables.merge_work import How, MergeResult, MergeWork, RunSlice
+from binlane.land.tables.mergers import MergeOrder, Merger
 from binlane.land.tables.merging import DELETED_AT, MOMENT, conformed, known_columns, merge_file
 from binlane.land.tables.parquet_files import footer_bounds, read_columns, read_rows
 from binlane.land.tables.planning import crowded, parts, target_bytes
@@ -33,6 +34,9 @@ from binlane.names import TableName
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
+
+_VACUUM_VERSIONS: Final = 100
+"""After so many commits to a table its directory is looked through."""
 
 _OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("_gtid", pa.string()),
@@ -50,14 +54,20 @@ class StoreSettings:
         run_id: Names this landing in the files that it writes.
         run: Runs works; here, one after the other, if nothing else is given.
         fence: Raises if the target is not ours any more; asked before each change of a table.
+        keep_hours: How long files of earlier versions are kept.
         catalog: Of Iceberg tables, see `iceberg.open_catalog`.
+        merger: Merges into current tables that have a key instead of tasks, where it can.
+        app_id: Names the landing in the merger's commits, as it does in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
     run_id: str
     run: Run = map
     fence: Callable[[], None] = lambda: None
+    merger: Merger | None = None
+    app_id: str = ""
     soft_deletes: bool = False
+    keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -65,17 +75,20 @@ class TableStore:
     """The tables of one kind.
 
     Args:
+        into: URI or path of the target.
         mode: The kind.
         tables: In their format.
         settings: How to keep them.
     """
 
-    def __init__(self, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+        self._into = into
         self._mode = mode
         self._tables = tables
         self._settings = settings
         self._known: dict[TableName, Snapshot] = {}
         self._keys: dict[TableName, tuple[str, ...]] = {}
+        self._vacuumed: dict[TableName, int] = {}
 
     # What there is --------------------------------------------------------------------------------
 
@@ -155,6 +168,7 @@ class TableStore:
         works = [self._rewriting(table, [LiveFile.of(each)], wider) for each in others]
         fitting += [each for result in self._run(works) for each in result.add]
         self._commit(table, now, Change(add=fitting, applied=applied))
+        self._tidy(table)
 
     def plan_merge(
         self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
@@ -237,8 +251,31 @@ class TableStore:
         applied: int,
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
+        merger = self._settings.merger
+        if key and merger is not None and self._leaves_to(merger):
+            if not self.exists(table):
+                self._create(table, self.whole(schema))
+            self._settings.fence()
+            order = MergeOrder(
+                uri=self.uri(table),
+                format=self._tables.format,
+                runs=runs,
+                names=schema.names,
+                key=key,
+                app_id=self._settings.app_id,
+                applied=applied,
+            )
+            merger.merge(order)
+            self._forget(table)
+            return 0
         works = self.plan_merge(table, runs, key, schema)
-        return self.commit_merge(table, list(self._run(works)), applied)
+        missing = self.commit_merge(table, list(self._run(works)), applied)
+        self._tidy(table)
+        return missing
+
+    def _leaves_to(self, merger: Merger) -> bool:
+        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
+        return is_plain and merger.takes(self._tables.format)
 
     # Snapshots ------------------------------------------------------------------------------------
 
@@ -398,6 +435,15 @@ class TableStore:
             groups = crowded(self._bounded(table, files, order), order, target)
             works += [self._rewriting(table, group, now.schema, key=order) for group in groups]
         return works
+
+    def _tidy(self, table: TableName) -> None:
+        """Keep a table's files few, and its directory small."""
+        self.compact(table)
+        version = self._there(table).version
+        vacuumed = self._vacuumed.setdefault(table, (version - 1) // _VACUUM_VERSIONS)
+        if version // _VACUUM_VERSIONS != vacuumed:
+            self._vacuumed[table] = version // _VACUUM_VERSIONS
+            self.vacuum(table, self._settings.keep_hours)
 
     def compact(self, table: TableName) -> int:
         """Join small files where there are many; how many there were."""
