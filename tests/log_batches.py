@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from binlane.columnar.selection import Selection, file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
 from binlane.land.lander import BatchTerms, Lander
 from binlane.land.linked_tables import StaleBatchError
@@ -29,7 +30,9 @@ NewTables = Callable[[str, Mode, str], TableFormat]
 class LogLander(Lander):
     """A lander that is given logs, each landed as one batch."""
 
-    def __init__(self, into: Path, scope: Scope, new_tables: NewTables) -> None:
+    def __init__(
+        self, into: Path, scope: Scope, new_tables: NewTables, modes: Collection[Mode]
+    ) -> None:
         self._into = into
         self.journal = Journal.open(str(into), None, {})
         self.kept = {
@@ -39,12 +42,14 @@ class LogLander(Lander):
                 new_tables(str(into), mode, self.journal.state.app_id),
                 StoreSettings(run_id=uuid.uuid4().hex),
             )
-            for mode in (Mode.CURRENT, Mode.CHANGES)
+            for mode in modes
         }
+        kept, journal = self.kept, self.journal
         super().__init__(
-            self.journal,
-            current=CurrentTables(self.kept[Mode.CURRENT], self.journal),
-            changes=ChangeTables(self.kept[Mode.CHANGES]),
+            journal,
+            current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
+            changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
+            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
             scope=scope,
         )
 
@@ -86,10 +91,14 @@ class LogLander(Lander):
 
 
 def new_lander(
-    into: Path, *, scope: Scope | None = None, new_tables: NewTables = DeltaFormat
+    into: Path,
+    *,
+    scope: Scope | None = None,
+    new_tables: NewTables = DeltaFormat,
+    modes: Collection[Mode] = (Mode.CURRENT, Mode.CHANGES),
 ) -> LogLander:
     """A lander as a new process makes it."""
-    return LogLander(into, scope or Scope.everything(), new_tables)
+    return LogLander(into, scope or Scope.everything(), new_tables, modes)
 
 
 def land_all(into: Path, batches: Iterable[Binlogs]) -> LogLander:

@@ -123,9 +123,9 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     wanted: Collection[str] | None = None,
     columns: tuple[Column, ...] | None = None,
     change_names: tuple[str, ...] = CHANGE_NAMES,
-    leaves_out_clashes: bool = False,
     as_json: bool = False,
     may_clash: bool = False,
+    leaves_out_clashes: bool = False,
 ) -> TableSchema:
     """The schema that a table map tells.
 
@@ -135,11 +135,11 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep, all if None; names that the table lacks are ignored.
         change_names: What batches begin with.
-        leaves_out_clashes: Whether columns with the name of a change column are left out and named
-            in the metadata (`clash`), which is an error else.
         as_json: Whether images are to be JSON objects.
         may_clash: Whether a column may have the name of a change column: whoever reads the batches
             tells them by their places.
+        leaves_out_clashes: Whether columns with the name of a change column are left out and named
+            in the metadata (`clash`), which is an error else.
 
     Raises:
         CodecError: If the table map is malformed.
@@ -161,8 +161,7 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     own = arrow_schema([columns[index] for index in chosen])
     if as_json:
         own = pa.schema([pa.field(JSON_COLUMN, pa.string())])
-        clashes = [column for column in own.names if column in reserved]
-    for clash in () if may_clash or leaves_out_clashes else clashes:
+    for clash in () if leaves_out_clashes or may_clash or as_json else clashes:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",

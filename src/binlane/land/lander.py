@@ -176,7 +176,7 @@ class Lander:
         if item.statement is not None:
             self._follow(item.statement)  # what comes behind it is as it left the tables
         known = self._journal.state.skipped.setdefault(item.gtid, [])
-        known += sorted({table.plain for table in item.tables} - set(known))
+        known[:] = sorted({*known, *(table.plain for table in item.tables)})
         self._skipped[item.gtid] = known
 
     def look(self) -> Progress:

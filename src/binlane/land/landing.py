@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -199,7 +199,7 @@ class Landing:
         """
         settings = self._settings
         if settings.snapshot:
-            self._take_snapshots(self._is_wanted)
+            self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
         while not self._stopped.is_set():
             self._place = self._place or self._planner.begin()
             self._snapshots.reached(self._place, self._lander.definitions)
@@ -213,6 +213,7 @@ class Landing:
                 break
             else:
                 self._lease.check()
+            if settings.follow_s is not None and (batch is None or batch.is_last):
                 self._stopped.wait(max(0.0, began + settings.follow_s - time.monotonic()))
         if self._journal.state.run_id:
             self._journal.state.run_id = ""
@@ -262,7 +263,9 @@ class Landing:
         self._observe(self.progress)
         return batch
 
-    def _take_snapshots(self, is_wanted: Callable[[TableName], bool]) -> None:
+    def _take_snapshots(
+        self, is_wanted: Callable[[TableName], bool], named: Collection[TableName] = ()
+    ) -> None:
         settings = self._settings
         place = self._place = self._place or self._planner.begin()
         files = self._planner.files()
@@ -282,7 +285,7 @@ class Landing:
         ) as reader:
             check_same_server(reader.session, files, self._planner.end(place).server_id)
             landed = landed_up_to(place)
-            reader.begin(is_wanted, lambda place: check_place(place, files, landed))
+            reader.begin(is_wanted, lambda place: check_place(place, files, landed), named)
             reader.read()
 
     def _is_wanted(self, table: TableName) -> bool:

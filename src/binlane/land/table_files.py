@@ -225,13 +225,18 @@ def write_file(
     )
 
 
-def move_file(file: DataFile, folder: str) -> DataFile:
+def move_file(file: DataFile, folder: str, prefix: str = "") -> DataFile:
     """Move a file to a folder, by its URI; one that is there already stays.
+
+    Args:
+        file: With its URI.
+        folder: URI or path.
+        prefix: To be put before its name.
 
     Raises:
         StoreError: If it can be neither moved nor found there.
     """
-    name = file.path.rpartition("/")[2]
+    name = prefix + file.path.rpartition("/")[2]
     filesystem, source = resolve(file.path)
     _, path = resolve(folder)
     target = f"{path}/{name}"
