@@ -180,12 +180,15 @@ class Landing:
         current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
         changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        self._snapshots = Snapshots(self._records, into, current=current, changes=changes)
+        history = HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None
+        self._snapshots = Snapshots(
+            self._records, into, current=current, changes=changes, history=history
+        )
         return Lander(
             journal,
             current=current,
             changes=changes,
-            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
+            history=history,
             scope=scope,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -295,7 +298,8 @@ class Landing:
             return False
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
-        kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
+        modes = (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY)
+        kept = next(self._kept[mode] for mode in modes if mode in self._kept)
         is_lacking = table.plain in state.abandoned or table.plain in state.partial
         return is_lacking or not kept.exists(table)
 

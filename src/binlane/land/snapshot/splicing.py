@@ -13,6 +13,7 @@ from dataclasses import replace
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.definitions import Definitions
+from binlane.land.history_tables import HistoryTables
 from binlane.land.places import snapshot_uri
 from binlane.land.progress import Progress
 from binlane.land.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
@@ -41,6 +42,7 @@ class Snapshots:
         into: URI or path of the target.
         current: Its current tables, if it keeps them.
         changes: Its change tables, if it keeps them.
+        history: Its history tables, if it keeps them.
     """
 
     def __init__(
@@ -50,8 +52,10 @@ class Snapshots:
         *,
         current: CurrentTables | None,
         changes: ChangeTables | None,
+        history: HistoryTables | None = None,
     ) -> None:
         self._records = records
+        self._history = history
         self._into = into
         self._current = current
         self._changes = changes
@@ -116,7 +120,11 @@ class Snapshots:
     def _land(self, record: SnapshotRecord, definitions: Definitions) -> None:
         modes = frozenset(
             mode
-            for mode, tables in ((Mode.CURRENT, self._current), (Mode.CHANGES, self._changes))
+            for mode, tables in (
+                (Mode.CURRENT, self._current),
+                (Mode.CHANGES, self._changes),
+                (Mode.HISTORY, self._history),
+            )
             if tables is not None
         )
         table = record.definition

@@ -187,7 +187,9 @@ def _written(work: MergeWork, rows: pa.Table) -> Iterator[DataFile]:
         round(rows.num_rows / planning.TARGET_ROWS),
     )
     length = -(-rows.num_rows // pieces)
-    known = known_columns(work.schema, work.key)
+    names = set(work.schema.names)
+    before = [name for name in work.known if name in names]
+    known = known_columns(work.schema, [*work.key, *before])
     for start in range(0, rows.num_rows, length):
         name = file_name(work.format, work.run_id)
         yield write_file(rows.slice(start, length), work.directory, name, known)
