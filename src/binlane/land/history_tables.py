@@ -173,7 +173,13 @@ class HistoryTables:
 
     def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
         last = pieces[-1]
-        runs = [rows.versions for rows in pieces if rows.versions is not None]
+        # What foreign keys do is found out anew behind a crash.
+        applied = self._tables.applied(table)
+        runs = [
+            rows.versions
+            for rows in pieces
+            if rows.versions and (rows.images or rows.last_seq > applied)
+        ]
         why_not = ""
         if not last.is_full:
             why_not = _NO_FULL_IMAGES
