@@ -177,4 +177,4 @@ def test_the_same_from_python(fixture_logs: Path, tmp_path: Path) -> None:
         api.land(log, lake, mode="changes", tables=["shop.m1", "shop.m2"])
     for wrong in ({"mode": "latest"}, {"table_format": "csv"}, {"batch_size": 4}):
         with pytest.raises(ConfigError):
-            api.land(log, lake, **wrong)  # type: ignore[arg-type]  # that is the point
+            api.land(log, lake, **wrong)

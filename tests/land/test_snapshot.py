@@ -389,7 +389,7 @@ def test_privileges_that_are_missing_are_named(
         land(str(live_log), lake, LandingSettings(snapshot=url))
     assert refused.value.hint == "GRANT REPLICATION CLIENT ON *.* TO the account"
     execute(source, "GRANT REPLICATION CLIENT ON *.* TO reader@'%'")
-    report = land(
-        str(live_log), lake, LandingSettings(snapshot=url, tables="shop.orders, shop.gone")
-    )
+    asked = LandingSettings(snapshot=url, tables="shop.orders, other.gone")
+    report = land(str(live_log), lake, asked)
     assert report.tables["shop.orders"].snapshot_rows == 10
+    assert "GRANT SELECT ON `other`.`gone`" in " ".join(report.notes)

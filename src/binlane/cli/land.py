@@ -82,7 +82,9 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     type=click.Path(path_type=Path, dir_okay=False),
     help="Holds the password of the account there; else MYSQL_PWD, or a prompt.",
 )
-@click.option("--skip", default="", metavar="GTID", help="Pass over this event group.")
+@click.option(
+    "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
+)
 @click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
@@ -126,7 +128,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
                 _write(options["report_file"], report_as(report, options["report_file"]))
     if not quiet:
         click.echo(text_report(report), nl=False)
-    return 0
+    return 1 if report.given_up else 0
 
 
 def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:
@@ -176,7 +178,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         catalog=_properties(options["catalog"]),
         snapshot=options["snapshot"] or "",
         password=_password(options),
-        skip=options["skip"],
+        skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )

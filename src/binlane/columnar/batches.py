@@ -335,6 +335,7 @@ class ChangeBatcher:
                 change_names=self.change_names,
                 as_json=self._as_json,
                 may_clash=self._may_clash,
+                leaves_out_clashes=self.tells,
             )
         return self._schemas[key]
 

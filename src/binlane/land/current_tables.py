@@ -179,7 +179,8 @@ class CurrentTables:
         Raises:
             StoreError: If the table cannot be written.
         """
-        if self.abandoned.pop(table.plain, None) is not None:
+        state = self._journal.state
+        if {self.abandoned.pop(table.plain, None), state.partial.pop(table.plain, None)} != {None}:
             # Else its files would be gone after a crash behind this.
             self._journal.save()
         if self._tables.applied(table) < applied:

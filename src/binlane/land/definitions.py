@@ -38,6 +38,11 @@ class Definitions:
         """Another value after every change."""
         return self._catalog.version, len(self._triggered)
 
+    @property
+    def catalog(self) -> SchemaCatalog:
+        """What a reader of the log behind this place needs to know; not to be changed."""
+        return self._catalog
+
     def table(self, name: TableName) -> Table | None:
         """A table; None if the log never told it well enough."""
         return self._catalog.base_table(name)

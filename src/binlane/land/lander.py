@@ -8,21 +8,48 @@ in the journal, what is done, and does the rest: places in the log decide, not w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from binlane.columnar.selection import file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import Progress, TableReport
 from binlane.land.snapshot.splicing import Snapshots
 from binlane.land.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.land.table_changes import steps, steps_of_trouble
-from binlane.land.work import RangeItem, RangeResult, Rows, sequence
+from binlane.land.work import RangeItem, RangeResult, Rows, Skipped, sequence
 from binlane.names import TableName
 from binlane.ranges.items import Trouble
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
+from binlane.sql.catalog import SchemaCatalog
+
+_TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})
+"""Types that the log takes for others, even with all of its metadata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTerms:
+    """What the tasks of a batch need beside their ranges.
+
+    Attributes:
+        links: See `RangeWork.links`.
+        catalogs: What is known of tables where each range begins; for those behind the last one, as
+            for that.
+    """
+
+    links: Mapping[TableName, frozenset[str] | None]
+    catalogs: tuple[SchemaCatalog, ...]
+
+    def of(self, piece: LogRange, number: int) -> LogRange:
+        """A range with what is known of tables before it."""
+        return replace(piece, catalog=self.catalogs[min(number, len(self.catalogs) - 1)])
 
 
 class Lander:
@@ -63,19 +90,27 @@ class Lander:
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
         self._before = self.definitions
+        self._catalogs: list[SchemaCatalog] = []
+        self._given = 0
+        self._changed: set[TableName] = set()
         self._linked = None if current is None else current.linked(scope)
         self._cascaded: dict[TableName, int] = {}
+        self._skipped: dict[str, list[str]] = {}
 
-    def begin(self, *, is_again: bool = False) -> dict[TableName, frozenset[str] | None]:
-        """Begin a batch: what its tasks are to read for foreign keys.
+    def begin(self, *, is_again: bool = False) -> BatchTerms:
+        """Begin a batch: what its tasks need beside their ranges.
 
         Args:
-            is_again: Whether `apply` raised `LinksChangedError`, and the batch begins anew.
+            is_again: Whether `apply` raised `StaleBatchError`, and the batch begins anew.
         """
         if is_again:
             self.definitions = self._before
+        else:
+            self._catalogs = [self.definitions.copy().catalog]
         self._before = self.definitions.copy()
-        return {} if self._linked is None else self._linked.to_read(self.definitions)
+        self._given = len(self._catalogs)
+        links = {} if self._linked is None else self._linked.to_read(self.definitions)
+        return BatchTerms(links=links, catalogs=tuple(self._catalogs))
 
     def apply(self, results: Iterable[RangeResult]) -> None:
         """Apply one batch.
@@ -84,23 +119,41 @@ class Lander:
             results: Of its ranges, in log order.
 
         Raises:
-            LinksChangedError: If its tasks have to read more: see `begin`.
+            StaleBatchError: If statements in it bear on what its tasks read: begin it again.
             StoreError: If the target cannot be written.
         """
         self._pending.clear()
+        self._changed.clear()
         has_items = False
-        for result in results:
+        for number, result in enumerate(results):
             for item in result.items:
                 has_items = True
+                if number >= self._given and self._is_stale(item):
+                    raise StaleBatchError
                 self._take(item)
             self.progress.by_reference += result.by_reference
+            if number + 1 == len(self._catalogs):
+                self._catalogs.append(self.definitions.copy().catalog)
+            if number + 1 < self._given:
+                self._changed.clear()  # the next one was read with what is known now
         self._flush()
         self.progress.batches += has_items
+
+    def _is_stale(self, item: RangeItem) -> bool:
+        """Whether rows were read without what an earlier range tells of their table."""
+        if not isinstance(item, Rows) or item.table not in self._changed:
+            return False
+        # With a key the log tells all else itself.
+        types = {column.type_name for column in self.definitions.columns(item.table).values()}
+        return not item.key or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
             self._seconds = item.last_timestamp
             self._pending.setdefault(item.table, []).append(item)
+            return
+        if isinstance(item, Skipped):
+            self._skip(item)
             return
         seq = sequence(file_number(item.file), item.position)
         if isinstance(item, Trouble):
@@ -108,11 +161,30 @@ class Lander:
             return
         self._seconds = item.timestamp
         self._do(seq, steps(item, self._scope, self.definitions))
-        self.definitions.follow(item)
+        self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
+
+    def _follow(self, statement: Statement) -> None:
+        before = self.definitions.version
+        self.definitions.follow(statement)
+        if self.definitions.version != before:
+            effects = statement.effects()
+            self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+
+    def _skip(self, item: Skipped) -> None:
+        """Pass over what the user wants to be passed over, and remember it."""
+        if item.statement is not None:
+            self._follow(item.statement)  # what comes behind it is as it left the tables
+        known = self._journal.state.skipped.setdefault(item.gtid, [])
+        known += sorted({table.plain for table in item.tables} - set(known))
+        self._skipped[item.gtid] = known
 
     def look(self) -> Progress:
         """What was done, and how the tables are now."""
+        for gtid, tables in self._skipped.items():
+            rows = f", with rows of {', '.join(tables)}" if tables else ""
+            self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
+        self._skipped.clear()
         if self._current is not None:
             for name, reason in self._current.abandoned.items():
                 self.progress.tables.setdefault(name, TableReport()).why_not = reason

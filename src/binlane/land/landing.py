@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +26,10 @@ from binlane.land.current_tables import CurrentTables
 from binlane.land.engine import EmbeddedEngine, Engine
 from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
-from binlane.land.lander import Lander
+from binlane.land.lander import BatchTerms, Lander
 from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
-from binlane.land.linked_tables import LinksChangedError
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
 from binlane.land.snapshot.reading import SnapshotReader, SnapshotTarget
@@ -199,7 +199,7 @@ class Landing:
         """
         settings = self._settings
         if settings.snapshot:
-            self._take_snapshots(self._is_wanted)
+            self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
         while not self._stopped.is_set():
             self._place = self._place or self._planner.begin()
             self._snapshots.reached(self._place, self._lander.definitions)
@@ -243,6 +243,7 @@ class Landing:
             last_gtid=progress.last_gtid,
             by_reference=progress.by_reference,
             notes=tuple(progress.notes),
+            given_up=tuple(progress.given_up),
             error=error,
         )
 
@@ -262,7 +263,9 @@ class Landing:
         self._observe(self.progress)
         return batch
 
-    def _take_snapshots(self, is_wanted: Callable[[TableName], bool]) -> None:
+    def _take_snapshots(
+        self, is_wanted: Callable[[TableName], bool], named: Collection[TableName] = ()
+    ) -> None:
         settings = self._settings
         place = self._place = self._place or self._planner.begin()
         files = self._planner.files()
@@ -282,7 +285,7 @@ class Landing:
         ) as reader:
             check_same_server(reader.session, files, self._planner.end(place).server_id)
             landed = landed_up_to(place)
-            reader.begin(is_wanted, lambda place: check_place(place, files, landed))
+            reader.begin(is_wanted, lambda place: check_place(place, files, landed), named)
             reader.read()
 
     def _is_wanted(self, table: TableName) -> bool:
@@ -301,23 +304,21 @@ class Landing:
         if not state.run_id:
             state.run_id = self._run_id
             self._journal.save()
-        links = self._lander.begin()
+        terms = self._lander.begin()
         while True:
-            works = self._works(batch, links)
+            works = self._works(batch, terms)
             try:
                 self._lander.apply(self._observed(self._engine.run(land_range, works)))
                 break
-            except LinksChangedError:
+            except StaleBatchError:
                 self._is_first = True  # the tables know what is done
-                links = self._lander.begin(is_again=True)
+                terms = self._lander.begin(is_again=True)
         self._place = batch.end
         self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
-    def _works(
-        self, batch: Batch, links: Mapping[TableName, frozenset[str] | None]
-    ) -> list[RangeWork]:
+    def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
         applied = {
@@ -326,11 +327,11 @@ class Landing:
             if self._is_first
         }
         selection = self._want.selection
-        scope = selection.scope.with_tables(links)
+        scope = selection.scope.with_tables(terms.links)
         want = replace(self._want, selection=replace(selection, scope=scope))
         return [
             RangeWork(
-                piece=piece,
+                piece=terms.of(piece, number),
                 want=want,
                 modes=self._settings.modes,
                 into=self._into,
@@ -338,9 +339,10 @@ class Landing:
                 run_id=self._run_id,
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
-                links=links,
+                skip=self._settings.skip,
+                links=terms.links,
             )
-            for piece in batch.pieces
+            for number, piece in enumerate(batch.pieces)
         ]
 
     def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:

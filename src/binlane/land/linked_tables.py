@@ -33,8 +33,8 @@ from binlane.scope.scope import Scope
 from binlane.sql.schema import ForeignKey
 
 
-class LinksChangedError(Exception):
-    """A foreign key came in a batch whose tasks did not read for it; it is to be done again."""
+class StaleBatchError(Exception):
+    """The tasks of a batch knew too little of its own statements; it is to be done again."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class LinkedTables:
             is_given_up: Whether there can be no current table.
 
         Raises:
-            LinksChangedError: If tasks have not read what is needed; next time they do.
+            StaleBatchError: If tasks have not read what is needed; next time they do.
             StoreError: If files cannot be read or written.
         """
         keys = list(self._keys(definitions))
@@ -103,9 +103,11 @@ class LinkedTables:
         unread = {each for key in keys for each in (key.table, key.parent)} - self._read
         if any(table in pending or not self._scope.includes(table) for table in unread & parents):
             self._more |= unread
-            raise LinksChangedError
-        if not any(rows.links for parent in parents for rows in pending.get(parent, ())):
+            raise StaleBatchError
+        files = [rows.links for parent in parents for rows in pending.get(parent, ()) if rows.links]
+        if not files:
             return Linked()
+        folder = files[0].path.rpartition("/")[0]
         known = {
             table: self._known(table, pending.get(table, ()), definitions, is_given_up(table))
             for table in {each for key in keys for each in (key.table, key.parent)}
@@ -125,7 +127,7 @@ class LinkedTables:
             table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
         }
         found.runs = {
-            table: self._staged(table, rows, known[table])
+            table: _staged(table, rows, known[table], folder)
             for table, rows in self._fresh(made)
             if self._scope.includes(table)
         }
@@ -213,24 +215,25 @@ class LinkedTables:
             if fresh.num_rows:
                 yield table, fresh
 
-    def _staged(self, table: TableName, rows: pa.Table, known: LinkedTable) -> Rows:
-        folder = self._tables.staging
-        file = write_file(rows, folder, f"{uuid.uuid4().hex}.parquet", known.key)
-        seqs: Any = rows.column(SEQUENCE_COLUMN)
-        last = rows.sort_by(SEQUENCE_COLUMN).slice(rows.num_rows - 1).to_pylist()[0]
-        return Rows(
-            table=table,
-            first_seq=pc.min(seqs).as_py(),
-            last_seq=last[SEQUENCE_COLUMN],
-            last_gtid=last["_gtid"],
-            last_timestamp=int(last["_ts"].timestamp()),
-            images=0,
-            invalid_dates=0,
-            key=known.key,
-            is_full=True,
-            columns=known.columns,
-            run=replace(file, path=f"{folder}/{file.path}"),
-        )
+
+def _staged(table: TableName, rows: pa.Table, known: LinkedTable, folder: str) -> Rows:
+    """A run as tasks give it."""
+    file = write_file(rows, folder, f"{uuid.uuid4().hex}.parquet", known.key)
+    seqs: Any = rows.column(SEQUENCE_COLUMN)
+    last = rows.sort_by(SEQUENCE_COLUMN).slice(rows.num_rows - 1).to_pylist()[0]
+    return Rows(
+        table=table,
+        first_seq=pc.min(seqs).as_py(),
+        last_seq=last[SEQUENCE_COLUMN],
+        last_gtid=last["_gtid"],
+        last_timestamp=int(last["_ts"].timestamp()),
+        images=0,
+        invalid_dates=0,
+        key=known.key,
+        is_full=True,
+        columns=known.columns,
+        run=replace(file, path=f"{folder}/{file.path}"),
+    )
 
 
 def _named(images: pa.Table, table: TableName, definitions: Definitions) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,9 @@ from binlane.land.work import Format, Mode
 BATCH_BYTES_DEFAULT: Final = 256 << 20
 TASK_BYTES_DEFAULT: Final = 32 << 20
 KEEP_HOURS_DEFAULT: Final = 168.0
+
+# MariaDB's domain, server and number; MySQL's UUID, tag and number.
+_GTID: Final = re.compile(r"\d+-\d+-\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:\w+)?:\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ class LandingSettings:
         snapshot: URL of the server whose rows are to be taken first; empty for none.
         password: Of the account there.
         chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
-        skip: GTID of one event group that is passed over; empty for none.
+        skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         server_options: What a source that is a server needs: see the planner.
     """
@@ -51,7 +55,7 @@ class LandingSettings:
     snapshot: str = ""
     password: str = field(default="", repr=False)
     chunk_rows: int | None = None
-    skip: str = ""
+    skip: frozenset[str] = frozenset()
     is_taking_over: bool = False
     server_options: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,9 +87,8 @@ class LandingSettings:
                 key="keep",
                 hint="give one hour or more",
             )
-        if self.skip:
-            raise _not_built("skip", "passing over a group", "--tables without those it concerns")
-
-
-def _not_built(key: str, what: str, instead: str) -> ConfigError:
-    return ConfigError(f"{what} is not built yet", key=key, hint=f"use {instead}")
+        for gtid in self.skip:
+            if _GTID.fullmatch(gtid) is None:
+                raise ConfigError(
+                    f"{gtid!r} is no GTID", key="skip", hint="write 0-1-5, or UUID:5 of a MySQL"
+                )

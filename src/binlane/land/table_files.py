@@ -21,7 +21,7 @@ from binlane.columnar.table_schema import (
 )
 from binlane.errors import StoreError
 from binlane.land.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
-from binlane.land.net_changes import GONE, counted, is_gone, last_images
+from binlane.land.net_changes import COUNT, GONE, counted, is_gone, last_images
 from binlane.land.parquet_options import parquet_options
 from binlane.land.places import file_name, resolve, staging_uri, table_uri
 from binlane.land.statistics import statistics
@@ -37,6 +37,10 @@ CHANGE_COLUMNS: Final = (
     SEQUENCE_COLUMN,
 )
 """What a change table begins with, as far as the log tells it."""
+ADDED: Final = frozenset(
+    {*CHANGE_COLUMNS, *IMAGE_COLUMNS, GONE, COUNT, "_deleted_at", "valid_from", "valid_to"}
+)
+"""Names that no column of a source can have, in small letters."""
 
 
 @dataclass(slots=True)
@@ -221,13 +225,18 @@ def write_file(
     )
 
 
-def move_file(file: DataFile, folder: str) -> DataFile:
+def move_file(file: DataFile, folder: str, prefix: str = "") -> DataFile:
     """Move a file to a folder, by its URI; one that is there already stays.
+
+    Args:
+        file: With its URI.
+        folder: URI or path.
+        prefix: To be put before its name.
 
     Raises:
         StoreError: If it can be neither moved nor found there.
     """
-    name = file.path.rpartition("/")[2]
+    name = prefix + file.path.rpartition("/")[2]
     filesystem, source = resolve(file.path)
     _, path = resolve(folder)
     target = f"{path}/{name}"

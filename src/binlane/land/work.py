@@ -104,7 +104,22 @@ class Rows:
     links: DataFile | None = None
 
 
-RangeItem = Rows | Statement | Trouble
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """What of an event group was passed over, as the user asked.
+
+    Attributes:
+        gtid: Of the group.
+        tables: Whose rows were.
+        statement: That was not followed; None for rows.
+    """
+
+    gtid: str
+    tables: frozenset[TableName] = frozenset()
+    statement: Statement | None = None
+
+
+RangeItem = Rows | Statement | Trouble | Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +135,7 @@ class RangeWork:
         run_id: Names the landing in what it writes, so that what a dead one left can be told.
         done: All rows up to this `_seq` are in all tables.
         applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
+        skip: GTIDs of event groups to pass over.
         links: Tables of which all images are needed, for what foreign keys do: the columns of those
             that are read for that alone, None for all columns of a table that is landed.
     """
@@ -132,6 +148,7 @@ class RangeWork:
     run_id: str
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
+    skip: frozenset[str] = frozenset()
     links: Mapping[TableName, frozenset[str] | None] = field(default_factory=dict)
 
     @property

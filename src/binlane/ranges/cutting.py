@@ -17,6 +17,7 @@ from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.row_counts import row_changes
+from binlane.ranges.storage import named
 from binlane.scope.scope import Scope
 from binlane.sql.catalog import SchemaCatalog
 
@@ -245,7 +246,7 @@ class Cutter:
         """Where the groups of a piece end."""
         with closing(open_range(self.bare(file, facts, start, stop))) as source:
             items = raw_groups(
-                source, file=file.uri, name=file.name, position=start, format_=facts.format
+                source, file=named(file.uri), name=file.name, position=start, format_=facts.format
             )
             for item in items:
                 if isinstance(item, RawRun):

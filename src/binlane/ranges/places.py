@@ -13,7 +13,7 @@ from binlane.ranges.files import LogFile
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.offset import Offset
 from binlane.ranges.sources import log_name
-from binlane.ranges.storage import bytes_before
+from binlane.ranges.storage import bytes_before, named
 
 _ANEW: Final = "start anew with an empty checkpoint and target"
 
@@ -28,6 +28,8 @@ def check_place(files: Sequence[LogFile], place: Offset, known: KnownFacts) -> N
     file = next((file for file in files if file.name == place.file), None)
     if file is None:
         raise _not_there(files, place)
+    if place.server is not None and file.server is not None and place.server != file.server:
+        raise _another_server(file, place, file.server, place.server)
     if not place.fingerprint:
         return
     first = known.first(file)
@@ -38,7 +40,7 @@ def check_place(files: Sequence[LogFile], place: Offset, known: KnownFacts) -> N
     if place.position > file.size_bytes:
         raise StoreError(
             f"{file.name} ends at {file.size_bytes}; this reader stands at {place.position}",
-            path=file.uri,
+            path=named(file.uri),
             hint="the file became shorter: was its disk lost in a crash, or is it a copy that "
             f"is not whole yet? Bring the whole file back, or {_ANEW}",
         )
@@ -46,7 +48,7 @@ def check_place(files: Sequence[LogFile], place: Offset, known: KnownFacts) -> N
         raise StoreError(
             f"{file.name} is not the file any more in which this reader stands at "
             f"{place.position}: another event ends there",
-            path=file.uri,
+            path=named(file.uri),
             hint=f"the log was reset or written anew: {_ANEW}",
         )
 
@@ -61,7 +63,7 @@ def check_gaps(files: Sequence[LogFile]) -> None:
         if after.number != before.number + 1:
             raise StoreError(
                 f"files are missing between {before.name} and {after.name}",
-                path=before.uri,
+                path=named(before.uri),
                 hint=f"bring them back, or {_ANEW}",
             )
 
@@ -83,7 +85,7 @@ def _not_there(files: Sequence[LogFile], place: Offset) -> StoreError:
         hint = f"bring it back, or {_ANEW}"
     return StoreError(
         f"the log no longer holds {place}, where this reader stands; {what}",
-        path=first.uri,
+        path=named(first.uri),
         hint=hint,
     )
 
@@ -91,19 +93,21 @@ def _not_there(files: Sequence[LogFile], place: Offset) -> StoreError:
 def _another(file: LogFile, first: FileFacts, place: Offset) -> StoreError:
     """The file in which an offset stands is another one by now."""
     if place.server_id is not None and first.server_id != place.server_id:
-        why = (
-            f"server {first.server_id} wrote it, that one server {place.server_id}: "
-            "this is another server's log (a failover?)"
-        )
-        hint = "find the same place in the new log by GTID"
-        if place.gtids:
-            hint += f" ({place.gtids} was done here)"
-    else:
-        why = "it begins anew"
-        hint = "the log was reset (RESET MASTER)"
+        return _another_server(file, place, f"{first.server_id}", f"{place.server_id}")
     return StoreError(
         f"{file.name} is not the file any more in which this reader stands at "
-        f"{place.position}: {why}",
-        path=file.uri,
-        hint=f"{hint}; {_ANEW}" if "reset" not in hint else f"{hint}: {_ANEW}",
+        f"{place.position}: it begins anew",
+        path=named(file.uri),
+        hint=f"the log was reset (RESET MASTER): {_ANEW}",
+    )
+
+
+def _another_server(file: LogFile, place: Offset, found: str, wanted: str) -> StoreError:
+    done = f" ({place.gtids} was done here)" if place.gtids else ""
+    return StoreError(
+        f"{file.name} is not the file any more in which this reader stands at {place.position}: "
+        f"server {found} wrote it, that one server {wanted}: this is another server's log "
+        "(a failover?)",
+        path=named(file.uri),
+        hint=f"find the same place in the new log by GTID{done}; {_ANEW}",
     )

@@ -247,6 +247,7 @@ class Planner:
             check=check.hex(),
             gtids=None if done is None else str(done),
             server_id=facts.server_id,
+            server=file.server,
         )
 
     def _files_from(self, start: Offset) -> tuple[LogFile, ...]:

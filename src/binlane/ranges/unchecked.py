@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -13,7 +14,6 @@ from binlane.ranges.log_range import LogRange
 _NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 
 
-@lru_cache(maxsize=2)
 def unchecked_positions(piece: LogRange) -> tuple[int, ...]:
     """The positions of rows events behind which nothing cascades that is not logged.
 
@@ -25,6 +25,11 @@ def unchecked_positions(piece: LogRange) -> tuple[int, ...]:
         CodecError: If the log is damaged.
         StoreError: If it cannot be read.
     """
+    return _positions(replace(piece, catalog=None))  # which has no hash
+
+
+@lru_cache(maxsize=2)
+def _positions(piece: LogRange) -> tuple[int, ...]:
     return tuple(
         event.position
         for group in read_groups_of(piece)

@@ -95,8 +95,9 @@ def versions(
 
 def ended(rows: pa.Table, moment: pa.TimestampScalar[Any, Any]) -> pa.Table:
     """Rows that hold no more behind a moment, which log events may name in whole seconds only."""
-    begins = rows.column(VALID_FROM)
-    ends = pc.coalesce(rows.column(VALID_TO), pc.max_element_wise(begins, moment))
+    begins: Any = rows.column(VALID_FROM)
+    latest: Any = pc.if_else(pc.greater(begins, moment), begins, moment)
+    ends = pc.coalesce(rows.column(VALID_TO), latest)
     return _as_versions(rows, begins, ends, rows.schema)
 
 
