@@ -17,6 +17,7 @@ import pyarrow as pa
 from binlane.codec.buffer import Reader
 from binlane.codec.charsets import BINARY, charset_of, text_decoder
 from binlane.codec.columns import Column, ValueDecoder, value_decoder
+from binlane.codec.logical_types import LENGTHS, LogicalType
 from binlane.codec.numbers import decimal_length
 from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
 from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, Converter, arrow_type, converter
@@ -36,6 +37,9 @@ Raises:
     UnexpectedError: If a value is not what a server writes.
 """
 
+_HEX_DIGITS: Final = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
+_UUID_TEXT: Final = 36
+_UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID_TEXT), (8, 13, 18, 23))
 _CACHED_VALUES_MAX: Final = 4096
 _SHORT_DIGITS_MAX: Final = 18
 _TIME_TEXT_MAX: Final = 20
@@ -99,7 +103,9 @@ def value_bytes(column: Column) -> int:
 
 def conversion(column: Column) -> Convert:
     """What turns the values of a column into an array of its Arrow type."""
-    if column.logical is not None:
+    if column.logical is LogicalType.UUID:
+        return _uuid(column)
+    if column.logical in LENGTHS:
         return _by_value(column)
     kind = column.type
     if kind in _CONVERSIONS:
@@ -273,6 +279,23 @@ def _bytes(data_type: pa.DataType, prefix: int, fixed_length: int) -> Convert:
     return convert
 
 
+def _uuid(column: Column) -> Convert:
+    prefix, data_type, length = -value_bytes(column), arrow_type(column), LENGTHS[LogicalType.UUID]
+
+    def convert(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
+        offsets, out = _measured(data, positions, prefix, length)
+        if np.diff(offsets).max(initial=0) > length:
+            raise UnexpectedError
+        kernels().gather_filled(data, positions, prefix, offsets, out)
+        digits = _HEX_DIGITS[out[: int(offsets[-1])]].reshape(-1, 2 * length)
+        texts = np.full((digits.shape[0], _UUID_TEXT), ord("-"), np.uint8)
+        texts[:, _UUID_DIGITS] = digits
+        starts = offsets // np.int32(length) * np.int32(_UUID_TEXT)
+        return array(data_type, positions, has_nulls, starts, texts), 0
+
+    return convert
+
+
 def _text(column: Column, prefix: int, *, is_ascii: bool) -> Convert:
     data_type, by_value = arrow_type(column), _by_value(column)
 
@@ -341,19 +364,34 @@ def _has_single_bytes(charset: str) -> bool:
 
 def _enum(column: Column) -> Convert:
     width = column.pack_length
-    if column.has_schema or not 1 <= width <= 2:
+    if not 1 <= width <= 2:
         return _by_value(column)
     members = column.members
     texts = range(1, 1 << (8 * width)) if members is None else members
-    return members_of(column, ["", *map(str, texts)], "enum")
+    return _lenient(column, members_of(column, ["", *map(str, texts)], "enum"))
 
 
 def _set(column: Column) -> Convert:
-    if column.has_schema or column.members is None or not 1 <= column.pack_length <= 8:
+    if column.members is None or not 1 <= column.pack_length <= 8:
         return _by_value(column)
     if len(column.members) <= LISTED_MEMBERS_MAX:
-        return members_of(column, all_sets(column.members), "enum")
-    return members_of(column, column.members, "set")
+        return _lenient(column, members_of(column, all_sets(column.members), "enum"))
+    return _lenient(column, members_of(column, column.members, "set"))
+
+
+def _lenient(column: Column, convert: Convert) -> Convert:
+    """A conversion that gives numbers where members are a schema's, which may be an older one."""
+    if not column.has_schema:
+        return convert
+    plainly = _by_value(column)
+
+    def convert_leniently(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
+        try:
+            return convert(data, positions, has_nulls)
+        except UnexpectedError:
+            return plainly(data, positions, has_nulls)
+
+    return convert_leniently
 
 
 def all_sets(members: Sequence[str]) -> list[str]:
