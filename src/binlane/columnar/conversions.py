@@ -18,9 +18,9 @@ from binlane.codec.buffer import Reader
 from binlane.codec.charsets import BINARY, charset_of, text_decoder
 from binlane.codec.columns import Column, ValueDecoder, value_decoder
 from binlane.codec.logical_types import LENGTHS, LogicalType
-from binlane.codec.numbers import decimal_length
 from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
 from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, Converter, arrow_type, converter
+from binlane.columnar.value_widths import FIXED_BYTES, INTEGER_BYTES, value_bytes
 from binlane.errors import CodecError
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import PADDING, Bytes
@@ -43,62 +43,14 @@ _UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID_TEXT), (8, 13, 18, 23))
 _CACHED_VALUES_MAX: Final = 4096
 _SHORT_DIGITS_MAX: Final = 18
 _TIME_TEXT_MAX: Final = 20
-_ONE_BYTE_LENGTH_MAX: Final = 255
 LISTED_MEMBERS_MAX: Final = 7
 _TEXT_MEMBERS_MAX: Final = 1 << 16
 
-_INTEGER_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
-    {
-        ColumnType.TINY: 1,
-        ColumnType.SHORT: 2,
-        ColumnType.INT24: 3,
-        ColumnType.LONG: 4,
-        ColumnType.LONGLONG: 8,
-    }
-)
-_FIXED_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
-    {
-        **_INTEGER_BYTES,
-        ColumnType.NULL: 0,
-        ColumnType.FLOAT: 4,
-        ColumnType.DOUBLE: 8,
-        ColumnType.YEAR: 1,
-        ColumnType.DATE: 3,
-        ColumnType.NEWDATE: 3,
-    }
-)
-_FRACTION_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
-    {ColumnType.TIME2: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
-)
 _PLAIN_STRINGS: Final = (COUNTED_STRINGS | COUNTED_BLOBS) - {
     ColumnType.VARCHAR_COMPRESSED,
     ColumnType.BLOB_COMPRESSED,
     ColumnType.JSON,
 }
-
-
-def value_bytes(column: Column) -> int:
-    """Bytes that a value takes, or minus the bytes of its length.
-
-    Raises:
-        UnexpectedError: If that is not known, or impossible.
-    """
-    kind = column.type
-    if kind in _FIXED_BYTES:
-        return _FIXED_BYTES[kind]
-    if kind in _FRACTION_BYTES and column.fraction_digits <= 6:
-        return _FRACTION_BYTES[kind] + (column.fraction_digits + 1) // 2
-    if kind is ColumnType.NEWDECIMAL and column.scale <= column.precision:
-        return decimal_length(column.precision, column.scale)
-    if kind is ColumnType.BIT and column.bits <= 64:
-        return (column.bits + 7) // 8
-    if kind in {ColumnType.ENUM, ColumnType.SET} and column.pack_length <= 8:
-        return column.pack_length
-    if kind in COUNTED_STRINGS:
-        return -1 if column.length_max <= _ONE_BYTE_LENGTH_MAX else -2
-    if kind in COUNTED_BLOBS and 1 <= column.metadata <= 4:
-        return -column.metadata
-    raise UnexpectedError
 
 
 def conversion(column: Column) -> Convert:
@@ -152,14 +104,14 @@ def _numbers(column: Column, width: int, *, is_signed: bool) -> Convert:
 
 
 def _integer(column: Column) -> Convert:
-    width = _INTEGER_BYTES[column.type]
+    width = INTEGER_BYTES[column.type]
     if column.is_unsigned and width == 8:
         return _unsigned(column, is_big=False)
     return _numbers(column, width, is_signed=not column.is_unsigned)
 
 
 def _float(column: Column) -> Convert:
-    return _numbers(column, _FIXED_BYTES[column.type], is_signed=True)
+    return _numbers(column, FIXED_BYTES[column.type], is_signed=True)
 
 
 def _unsigned(column: Column, *, is_big: bool) -> Convert:
@@ -493,7 +445,7 @@ def _checked(result: int) -> int:
 
 _CONVERSIONS: Final[Mapping[ColumnType, Callable[[Column], Convert]]] = MappingProxyType(
     {
-        **dict.fromkeys(_INTEGER_BYTES, _integer),
+        **dict.fromkeys(INTEGER_BYTES, _integer),
         ColumnType.FLOAT: _float,
         ColumnType.DOUBLE: _float,
         ColumnType.BIT: _bit,
