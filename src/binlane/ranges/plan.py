@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.codec.rows import TableMapEvent
@@ -16,6 +17,7 @@ from binlane.errors import TruncatedError
 from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
+from binlane.ranges.kept_facts import KeptFacts, default_directory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
@@ -34,11 +36,14 @@ class PlanOptions:
         piece_bytes: Least distance of two places where a file may be cut.
         has_history: Whether ranges carry what the log tells before them: `catalog`, `prepared`. All
             of the log must be surveyed once for it.
+        cache: Directory in which facts of files are kept from run to run; empty for nowhere, None
+            for `$XDG_CACHE_HOME/binlane/facts`.
     """
 
     keys: str | None = None
     piece_bytes: int = PIECE_BYTES
     has_history: bool = True
+    cache: str | None = None
 
 
 class Planner:
@@ -52,7 +57,13 @@ class Planner:
     def __init__(self, sources: str | Sequence[str], options: PlanOptions | None = None) -> None:
         self._options = options or PlanOptions()
         self._sources = Sources([sources] if isinstance(sources, str) else sources)
-        self._facts = KnownFacts(keys=self._options.keys, piece_bytes=self._options.piece_bytes)
+        cache = self._options.cache
+        folder = default_directory() if cache is None else Path(cache)
+        self._facts = KnownFacts(
+            keys=self._options.keys,
+            piece_bytes=self._options.piece_bytes,
+            kept=None if cache == "" else KeptFacts(folder),
+        )
         self._cutter = Cutter(
             self._facts, keys=self._options.keys, has_history=self._options.has_history
         )
