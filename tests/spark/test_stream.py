@@ -26,7 +26,7 @@ class Stream:
         batches: list[list[int]] = []
 
         def collect(frame: DataFrame, _batch_id: int) -> None:
-            rows = sorted(frame.collect(), key=lambda row: (row["_file"], row["_position"]))
+            rows = sorted(frame.collect(), key=lambda row: (row["_file"], row["_pos"]))
             batches.append([json.loads(row["after"])["id"] for row in rows])
 
         source = self._spark.readStream.format("binlog").options(**options).load(str(self._log))

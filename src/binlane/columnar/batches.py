@@ -39,7 +39,7 @@ from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import Walker
 from binlane.grouping.window import PIECE_BYTES, Window
-from binlane.grouping.xa import finished_by, prepared_by
+from binlane.grouping.xa import finished_by, prepared_in
 from binlane.names import TableName
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class ChangeBatcher:
         tells: Whether statements and what makes rows uncertain are told, too, and such rows left
             out.
         prepared: The XA transactions that are prepared; shared by those who read one log.
+        as_json: Whether images are to be JSON objects, which `new_builder` must make.
+        may_clash: See `table_schema`.
 
     Attributes:
         ordinals: Of the transaction that is being read.
@@ -86,6 +88,8 @@ class ChangeBatcher:
         change_names: tuple[str, ...] = CHANGE_NAMES,
         tells: bool = False,
         prepared: Prepared | None = None,
+        as_json: bool = False,
+        may_clash: bool = False,
     ) -> None:
         self.catalog = catalog
         self.selection = selection or Selection()
@@ -95,6 +99,8 @@ class ChangeBatcher:
         self.ordinals = Ordinals()
         self.rows_max = rows_max
         self._columns = columns
+        self._as_json = as_json
+        self._may_clash = may_clash
         self._new_builder = new_builder
         self._flavor = Flavor.MARIADB
         self._format: Format | None = None
@@ -119,11 +125,10 @@ class ChangeBatcher:
             if self.tells and is_wanted:
                 yield from self._undecided(group.events, place)
             return
-        xid = prepared_by(group.events[-1])
-        if xid is None:
+        xid = None if self._format is None else prepared_in(group.events[-1], self._format)
+        if xid is None or self._format is None:
             yield from self.add_group(group, place, is_wanted=is_wanted)
         else:
-            assert self._format is not None, "every file begins with a FORMAT_DESCRIPTION"
             self.prepared.prepare_group(xid, group, self._format)
 
     def add_group(
@@ -283,9 +288,7 @@ class ChangeBatcher:
         try:
             schema = self.schema(table_map)
             current = self._open.get(name)
-            if current is not None and not current[0].arrow.equals(
-                schema.arrow, check_metadata=True
-            ):
+            if current is not None and not _is_alike(current[0], schema):
                 yield from self._cut(current[1])
                 current = None
                 self._size_bytes[name] = 0
@@ -330,6 +333,9 @@ class ChangeBatcher:
                 wanted=self._columns,
                 columns=columns,
                 change_names=self.change_names,
+                as_json=self._as_json,
+                may_clash=self._may_clash,
+                leaves_out_clashes=self.tells,
             )
         return self._schemas[key]
 
@@ -343,6 +349,13 @@ class ChangeBatcher:
             rest = batch.replace_schema_metadata(metadata)
             for offset in range(self.rows_max, batch.num_rows, self.rows_max):
                 yield rest.slice(offset, self.rows_max)
+
+
+def _is_alike(first: TableSchema, second: TableSchema) -> bool:
+    """Whether rows of two schemas may stand in one batch; JSON looks the same for all tables."""
+    return first.arrow.equals(second.arrow, check_metadata=True) and (
+        not first.as_json or first.columns == second.columns
+    )
 
 
 def batches(

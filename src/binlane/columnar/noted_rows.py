@@ -20,6 +20,7 @@ from binlane.columnar.counters import ReadCounters
 from binlane.columnar.located_rows import SCRATCH_CELLS, Located, LocatedRows
 from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.columnar.pending import PendingBatches
+from binlane.columnar.table_schema import TableSchema
 from binlane.columnar.told import RowItem
 from binlane.errors import CodecError
 from binlane.grouping.scanner import KnownTable
@@ -132,11 +133,18 @@ class NotedRows:
         if table.key not in self._decoders:
             schema = self._reference.schema(table.table_map)
             self._decoders[table.key] = None
-            self._decoders[table.key] = LocatedRows(schema, self._scratch)
+            self._decoders[table.key] = self._new_decoder(schema)
         decoder = self._decoders[table.key]
         if decoder is None:
             raise UnexpectedError
         return decoder
+
+    def _new_decoder(self, schema: TableSchema) -> LocatedRows:
+        if not schema.as_json:
+            return LocatedRows(schema, self._scratch)
+        from binlane.columnar.json_images import LocatedJson  # noqa: PLC0415 - few readers want JSON
+
+        return LocatedJson(schema, self._scratch)
 
     def _take_by_reference(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
         """Decode events value by value; raises what is wrong with them, if anything is."""

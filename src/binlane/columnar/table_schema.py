@@ -62,11 +62,15 @@ def change_schema(names: Iterable[str]) -> pa.Schema:
 
 CHANGE_COLUMNS: Final = change_schema(CHANGE_NAMES)
 
+JSON_COLUMN: Final = "image"
+"""What stands behind the change columns where images are JSON."""
+
 TABLE: Final = b"table"
 DATABASE: Final = b"database"
 PRIMARY_KEY: Final = b"primary_key"
 IMAGE: Final = b"image"
 INVALID_DATES: Final = b"invalid_dates"
+CLASH: Final = b"clash"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,7 @@ class TableSchema:
         columns: All of the table's columns, in table order.
         chosen: Indexes of those that batches hold.
         change_names: The change columns that batches begin with.
+        as_json: Whether images are JSON objects, in one column.
         arrow: Schema of the batches, change columns first; its metadata has `table` (such as
             `shop.orders`), `database`, and `primary_key` (JSON, the names in key order) where the
             log tells it.
@@ -88,6 +93,7 @@ class TableSchema:
     chosen: tuple[int, ...]
     change_names: tuple[str, ...]
     arrow: pa.Schema
+    as_json: bool = False
 
     @property
     def own(self) -> list[pa.Field[pa.DataType]]:
@@ -110,13 +116,16 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([pa.field(column_name(column), arrow_type(column)) for column in columns])
 
 
-def table_schema(
+def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     table_map: TableMapEvent,
     *,
     flavor: Flavor,
     wanted: Collection[str] | None = None,
     columns: tuple[Column, ...] | None = None,
     change_names: tuple[str, ...] = CHANGE_NAMES,
+    as_json: bool = False,
+    may_clash: bool = False,
+    leaves_out_clashes: bool = False,
 ) -> TableSchema:
     """The schema that a table map tells.
 
@@ -126,6 +135,11 @@ def table_schema(
         columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep, all if None; names that the table lacks are ignored.
         change_names: What batches begin with.
+        as_json: Whether images are to be JSON objects.
+        may_clash: Whether a column may have the name of a change column: whoever reads the batches
+            tells them by their places.
+        leaves_out_clashes: Whether columns with the name of a change column are left out and named
+            in the metadata (`clash`), which is an error else.
 
     Raises:
         CodecError: If the table map is malformed.
@@ -139,14 +153,23 @@ def table_schema(
         for index, column in enumerate(columns)
         if wanted is None or column_name(column) in wanted
     )
+    reserved = {*change_names, SEQUENCE_COLUMN}
+    names = [column_name(columns[index]) for index in chosen]
+    clashes = [column for column in names if column in reserved]
+    if leaves_out_clashes:
+        chosen = tuple(index for index in chosen if column_name(columns[index]) not in reserved)
     own = arrow_schema([columns[index] for index in chosen])
-    for clash in set(own.names) & {*change_names, SEQUENCE_COLUMN}:
+    if as_json:
+        own = pa.schema([pa.field(JSON_COLUMN, pa.string())])
+    for clash in () if leaves_out_clashes or may_clash or as_json else clashes:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",
             hint=f"choose the columns of {name.plain} without it",
         )
     metadata = {TABLE: _text(name.plain).encode(), DATABASE: _text(name.database).encode()}
+    if clashes:
+        metadata[CLASH] = clashes[0].encode()
     key = [column_name(columns[part.index]) for part in primary_key(table_map)]
     if key:
         metadata[PRIMARY_KEY] = json.dumps(key, ensure_ascii=False).encode()
@@ -155,8 +178,15 @@ def table_schema(
         columns=columns,
         chosen=chosen,
         change_names=change_names,
+        as_json=as_json,
         arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
+
+
+def clash_of(schema: pa.Schema) -> str | None:
+    """The column that was left out since it has the name of a change column; None if none was."""
+    found = schema.metadata.get(CLASH)
+    return None if found is None else found.decode()
 
 
 def table_of(schema: pa.Schema) -> TableName:

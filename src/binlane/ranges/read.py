@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.codec.control import IncidentEvent
 from binlane.columnar.batches import ChangeBatcher
+from binlane.columnar.builder import BuilderFactory, ScalarBatchBuilder
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.prepared import Prepared
 from binlane.columnar.told import Told, ToldKind, statement_of
@@ -79,10 +80,21 @@ def read_range(
             change_names=want.change_columns,
             tells=want.has_statements,
             prepared=state.prepared,
+            new_builder=_builder(want),
+            as_json=want.as_json,
+            may_clash=want.may_clash,
         )
         counters = counters or ReadCounters()
         for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
             yield _of_told(item) if isinstance(item, Told) else item
+
+
+def _builder(want: Want) -> BuilderFactory:
+    if not want.as_json:
+        return ScalarBatchBuilder
+    from binlane.columnar.json_images import JsonBatchBuilder  # noqa: PLC0415 - few want JSON
+
+    return JsonBatchBuilder
 
 
 def _of_told(told: Told) -> RangeItem:

@@ -69,15 +69,10 @@ class Condition:
 
     def allows(self, low: Any, high: Any) -> bool:
         """Whether it may hold for a value from `low` to `high`."""
-        match self.comparison:
-            case "greater":
-                return bool(high > self.values[0])
-            case "greater_equal":
-                return bool(high >= self.values[0])
-            case "less":
-                return bool(low < self.values[0])
-            case "less_equal":
-                return bool(low <= self.values[0])
+        if self.comparison.startswith("greater"):
+            return self.admits(high)
+        if self.comparison.startswith("less"):
+            return self.admits(low)
         return any(low <= value <= high for value in self.values)
 
 
@@ -103,7 +98,7 @@ def conditions(filters: Iterable[Filter], prefix: str) -> list[Condition]:
 
 
 def _column_of(each: Filter, prefix: str) -> str | None:
-    attribute = getattr(each, "attribute", ())
+    attribute: Any = getattr(each, "attribute", ())
     if len(attribute) != 1 or not attribute[0].startswith(prefix):
         return None
     column = attribute[0].removeprefix(prefix)

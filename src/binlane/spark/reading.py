@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from operator import and_
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
@@ -71,6 +71,6 @@ def _kept(
             for condition in conditions
             if prefix + condition.column in batch.schema.names
         ]
-        kept = batch.filter(reduce(and_, masks)) if masks else batch
+        kept = batch.filter(reduce(pc.and_, masks)) if masks else batch
         if kept.num_rows:
             yield kept

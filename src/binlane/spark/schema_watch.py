@@ -118,7 +118,9 @@ class SchemaWatch:
         """Which columns of a table map do not fit; empty if all do."""
         if TableName(table_map.database, table_map.table) != self._table:
             return ""
-        found = table_schema(table_map, flavor=flavor, wanted=self._columns, change_names=()).arrow
+        found = table_schema(
+            table_map, flavor=flavor, wanted=self._columns, change_names=(), may_clash=True
+        ).arrow
         unfit = []
         for field in found:
             index = self._own.get_field_index(field.name)

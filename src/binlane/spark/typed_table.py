@@ -55,7 +55,9 @@ def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
         name = TableName(table_map.database, table_map.table)
         seen.add(name.plain)
         if name == table:
-            made = table_schema(table_map, flavor=flavor, wanted=options.columns, change_names=())
+            made = table_schema(
+                table_map, flavor=flavor, wanted=options.columns, change_names=(), may_clash=True
+            )
             found.append(made.arrow)
     if not found:
         raise ConfigError(
@@ -96,6 +98,7 @@ def read_typed(
         columns=frozenset(field.name for field in own),
         change_columns=change_columns,
         rows_max=options.rows_per_batch,
+        may_clash=True,
     )
     whole = WholeChanges()
     for item in read_range(piece, want):

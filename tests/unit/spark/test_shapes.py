@@ -10,8 +10,9 @@ import pytest
 
 from binlane.columnar.selection import file_number
 from binlane.errors import ConfigError
-from binlane.ranges.files import Log, LogRange
+from binlane.ranges.log_range import LogRange
 from binlane.spark.options import SourceOptions
+from binlane.spark.reading import new_planner
 from binlane.spark.typed_table import read_typed, typed_schema
 from tests.shop_log import ShopLog, Table
 
@@ -36,8 +37,8 @@ def log(tmp_path: Path) -> Path:
 def read(path: Path, **options: str) -> tuple[pa.Schema, list[dict[str, Any]]]:
     """The schema, and the rows of all batches, which have exactly it."""
     parsed = SourceOptions.parse({"path": str(path), "table": "shop.orders", **options})
-    schema = typed_schema(parsed, Log(parsed.paths).files())
-    piece = LogRange(path=str(path), name=path.name, number=file_number(path.name))
+    schema = typed_schema(parsed, new_planner(parsed))
+    piece = LogRange(uri=str(path), name=path.name, number=file_number(path.name))
     batches = list(read_typed(piece, parsed, schema))
     assert all(batch.schema.equals(schema, check_metadata=True) for batch in batches)
     return schema, [row for batch in batches for row in batch.to_pylist()]

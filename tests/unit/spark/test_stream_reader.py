@@ -11,7 +11,7 @@ from binlane.errors import ConfigError, StoreError
 from binlane.ranges.files import read_groups_of
 from binlane.ranges.log_range import LogRange
 from binlane.spark.options import SourceOptions
-from binlane.spark.source import BinlogStreamReader
+from binlane.spark.stream import BinlogStreamReader
 from binlane.spark.versions import ReadMaxBytes, ReadMaxRows, read_everything
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
