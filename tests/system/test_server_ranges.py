@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import binlane
 from binlane.errors import ConfigError, PeerError, StoreError
 from binlane.ranges.limits import Limits
 from binlane.ranges.plan import Planner, PlanOptions
@@ -77,6 +79,15 @@ def test_what_a_server_gives_is_what_its_files_hold(
     assert replace(end, server=None, check="", fingerprint="") == replace(
         copied.end(), check="", fingerprint=""
     )
+
+
+def test_python_reads_a_server(server: PrivateServer, url: str) -> None:
+    execute(server, "FLUSH BINARY LOGS")
+    insert(server, 1, 3)
+    rows = pa.Table.from_batches(binlane.scan(url, tables="shop.orders", columns=["id"]))
+    assert rows.column(rows.num_columns - 1).to_pylist() == [1, 2, 3]
+    last = [name for name, *_ in execute(server, "SHOW BINARY LOGS")][-1]
+    assert len([group for group in binlane.read(f"{url}#{last}") if not group.is_control]) == 3
 
 
 def test_a_log_that_grows_is_followed(server: PrivateServer, url: str) -> None:
