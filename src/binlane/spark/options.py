@@ -16,6 +16,7 @@ from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.names import TableName
+from binlane.ranges.servers import server_uri
 from binlane.scope.directives import filter_scope
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
@@ -136,12 +137,6 @@ class SourceOptions:
                     key=name,
                     hint=f"did you mean {_OPTIONS[near[0]].name}?" if near else f"it has: {known}",
                 )
-        if "server" in given:
-            raise ConfigError(
-                "reading from a server is not built yet",
-                key="server",
-                hint="give a file, a directory or DATA#name of `binlane serve` as path",
-            )
         values = {
             option.attribute: option.read(given[name], option.name)
             for name, option in _OPTIONS.items()
@@ -151,7 +146,7 @@ class SourceOptions:
 
     @classmethod
     def _of(cls, values: dict[str, Any]) -> SourceOptions:
-        paths = (*values.pop("path", ()), *values.pop("paths", ()))
+        paths = tuple(path for key in ("path", "paths", "server") for path in values.pop(key, ()))
         if not paths:
             raise ConfigError(
                 "no path is given",
@@ -190,6 +185,10 @@ def _read_path(text: str, _name: str) -> tuple[str, ...]:
 
 def _read_text(text: str, _name: str) -> str:
     return text
+
+
+def _read_server(text: str, _name: str) -> tuple[str, ...]:
+    return (server_uri(text),)
 
 
 def _read_paths(text: str, name: str) -> tuple[str, ...]:
@@ -309,7 +308,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
         for option in (
             _Option("path", "path", _read_path),
             _Option("paths", "paths", _read_paths),
-            _Option("server", "server", _read_path),
+            _Option("server", "server", _read_server),
             _Option("keys", "keys", _read_text),
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
