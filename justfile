@@ -72,7 +72,7 @@ lock *args:
     uv pip compile {{ lock_options }} {{ args }} requirements/bootstrap.in -o requirements/bootstrap.lock
     uv pip compile {{ lock_options }} {{ args }} -c requirements/bootstrap.lock --extra kernels pyproject.toml -o requirements/kernels.lock
     uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock --extra demo pyproject.toml -o requirements/runtime.lock
-    uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock -c requirements/runtime.lock --extra demo --extra kernels --group dev --group docs pyproject.toml -o requirements/dev.lock
+    uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock -c requirements/runtime.lock --extra demo --extra iceberg --extra kernels --group dev --group docs pyproject.toml -o requirements/dev.lock
 
 lock_options := "--quiet --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command 'just lock'"
 

@@ -12,12 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from binlane.land.current_tables import OWN_COLUMNS
+from binlane.land.places import segment, table_uri
+from binlane.land.tables.iceberg import open_catalog
+from binlane.land.tables.store import OWN_COLUMNS
+from binlane.land.work import Format, Mode
+from binlane.names import TableName
 from tests.fixture_sets import FinalTable
 
 _LONG_BYTES = 2048
+_PLAIN: dict[pa.DataType, pa.DataType] = {
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+}
 
 
 def delta_rows(path: Path) -> pa.Table:
@@ -27,10 +36,28 @@ def delta_rows(path: Path) -> pa.Table:
     return pa.table(table.scan()).cast(pa.schema(schema))
 
 
+def plain_rows(into: Path, table_format: Format, mode: Mode, table: TableName) -> pa.Table:
+    """What somebody else's reader of the format sees of a table."""
+    if table_format is Format.ICEBERG:
+        suffix = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_history"}[mode]
+        catalog = open_catalog(str(into), {})
+        name = segment(table.table).replace(".", "@002e") + suffix
+        found = catalog.load_table((segment(table.database), name)).scan().to_arrow()
+        catalog.close()
+        plain: list[tuple[str, pa.DataType]] = [
+            (field.name, _PLAIN.get(field.type, field.type)) for field in found.schema
+        ]
+        return found.cast(pa.schema(plain))
+    path = Path(table_uri(str(into), mode, table))
+    if table_format is Format.DELTA:
+        return delta_rows(path)
+    return pq.read_table(path)
+
+
 def current_rows(path: Path) -> Counter[tuple[Any, ...]]:
     """The rows of a current table without the columns that landing adds, and how often each is."""
     table = delta_rows(path)
-    own = [name for name in table.column_names if name not in OWN_COLUMNS]
+    own = [name for name in table.column_names if name not in OWN_COLUMNS.names]
     return Counter(
         tuple(_short(row[name]) for name in own) for row in table.select(own).to_pylist()
     )
@@ -39,7 +66,7 @@ def current_rows(path: Path) -> Counter[tuple[Any, ...]]:
 def final_rows(final: FinalTable, path: Path) -> Counter[tuple[Any, ...]]:
     """What a fixture says of the same table, in the types that the table has."""
     schema = delta_rows(path).schema
-    types = [field.type for field in schema if field.name not in OWN_COLUMNS]
+    types = [field.type for field in schema if field.name not in OWN_COLUMNS.names]
     assert len(types) == len(final.columns)
     return Counter(
         tuple(_value(value, data_type) for value, data_type in zip(row, types, strict=True))

@@ -39,6 +39,14 @@ class BinlaneError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors travel between processes, whatever their constructors ask for."""
+        return _unpickled, (type(self), self.args), dict(self.__dict__)
+
+
+def _unpickled(kind: type[BinlaneError], arguments: tuple[object, ...]) -> BinlaneError:
+    return kind.__new__(kind, *arguments)
+
 
 class CodecError(BinlaneError):
     """Bytes that are not what their format says.

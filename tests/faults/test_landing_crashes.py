@@ -7,17 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from binlane.land.change_tables import ChangeTables
-from binlane.land.current_tables import CurrentTables
-from binlane.land.delta_tables import DeltaTables
-from binlane.land.journal import Journal
-from binlane.land.lander import Lander
-from binlane.scope.scope import Scope
+from binlane.land.tables.delta import DeltaFormat
+from binlane.land.work import Mode
 from tests.landed import delta_rows
-from tests.log_batches import change_batches, new_lander
+from tests.log_batches import Binlogs, LogLander, new_lander
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
@@ -35,44 +30,36 @@ class Fuse:
         self.count = 0
         self._at, self._is_done = at, is_done
 
-    def run(self, operation: Callable[[], None]) -> None:
+    def run(self, operation: Callable[[], Any]) -> Any:
         self.count += 1
         is_last = self.count == self._at
         if is_last and not self._is_done:
             raise Crash
-        operation()
+        result = operation()
         if is_last:
             raise Crash
+        return result
 
 
-class FusedTables(DeltaTables):
+class FusedTables(DeltaFormat):
     """Delta tables whose every write may be the last."""
 
-    def __init__(self, into: str, kind: str, app_id: str, fuse: Fuse) -> None:
-        super().__init__(into, kind, app_id)
+    def __init__(self, into: str, mode: Mode, app_id: str, fuse: Fuse) -> None:
+        super().__init__(into, mode, app_id)
         self._fuse = fuse
 
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
-        if name not in {"create", "append", "replace", "merge", "drop", "rename", "truncate"}:
+        if name not in {"create", "commit", "drop", "rename"}:
             return found
         return lambda *arguments: self._fuse.run(lambda: found(*arguments))
 
 
-def fused_lander(into: Path, fuse: Fuse) -> Lander:
-    journal = Journal.open(str(into), str(into / "_binlane/checkpoint"), {})
-    kinds = [
-        FusedTables(str(into), kind, journal.state.app_id, fuse) for kind in ("current", "changes")
-    ]
-    return Lander(
-        journal,
-        current=CurrentTables(kinds[0], journal),
-        changes=ChangeTables(kinds[1]),
-        scope=Scope.everything(),
-    )
+def fused_lander(into: Path, fuse: Fuse) -> LogLander:
+    return new_lander(into, new_tables=lambda into, mode, app: FusedTables(into, mode, app, fuse))
 
 
-def eventful_batch() -> pa.Table:
+def eventful_batch() -> Binlogs:
     """Rows and every kind of statement in one micro-batch."""
     keyless = Table("plain", ("id", "state"), key=())
     log = ShopLog()
@@ -90,7 +77,7 @@ def eventful_batch() -> pa.Table:
     log.insert(Table("gone", ("id", "state")), (10, "z"))
     log.statement("ALTER TABLE plain RENAME COLUMN note TO remark")
     log.insert(Table("plain", ("id", "state", "remark")), (5, "e", "f"))
-    return change_batches([log.file()])
+    return [log.file()]
 
 
 def contents(into: Path) -> dict[str, list[str]]:
@@ -108,7 +95,7 @@ def contents(into: Path) -> dict[str, list[str]]:
 def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_path: Path) -> None:
     batch = eventful_batch()
     whole = Fuse(None, is_done=False)
-    fused_lander(tmp_path / "whole", whole).apply(batch)
+    fused_lander(tmp_path / "whole", whole).land(batch)
     expected = contents(tmp_path / "whole")
     assert set(expected) == {
         *(f"current/shop/{name}" for name in ("orders", "plain", "gone", "empty")),
@@ -118,8 +105,8 @@ def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_pat
     for at in range(1, whole.count + 1):
         into = tmp_path / str(at)
         with pytest.raises(Crash):
-            fused_lander(into, Fuse(at, is_done=is_done)).apply(batch)
-        new_lander(into).apply(batch)
+            fused_lander(into, Fuse(at, is_done=is_done)).land(batch)
+        new_lander(into).land(batch)
         assert contents(into) == expected, f"write {at} of {whole.count}"
-        new_lander(into).apply(batch)
+        new_lander(into).land(batch)
         assert contents(into) == expected, f"once more behind write {at}"

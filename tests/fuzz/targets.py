@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+import pyarrow as pa
+
 from binlane.cat.json_lines import JsonLines
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import TextOptions
@@ -95,6 +97,7 @@ def _batches(data: bytes) -> None:
     """A whole file to Arrow."""
     with suppress(BinlaneError):
         for batch in batches(group_events(walk([data], file="f"), file="f")):
+            assert isinstance(batch, pa.RecordBatch), "nothing else is asked for"
             batch.validate(full=True)
 
 

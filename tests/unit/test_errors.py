@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from binlane.errors import (
@@ -42,6 +44,23 @@ from binlane.errors import (
 def test_errors_say_what_and_where(error: BinlaneError, text: str) -> None:
     assert str(error) == text
     assert error.hint == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TruncatedError("what", offset=3, hint="why").at("f.000001", 256),
+        PartialWriteError("why", hint="what to do"),
+        PeerError("gone", peer="mariadb://h:3306", phase="dump", errno=1236),
+        StoreFullError("no room", path="/data", hint="make some"),
+        ConfigError("no number", key="listen.port"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_other_processes_arrive_as_they_were(error: BinlaneError) -> None:
+    found = pickle.loads(pickle.dumps(error))
+    assert type(found) is type(error)
+    assert (str(found), vars(found)) == (str(error), vars(error))
 
 
 @pytest.mark.parametrize(

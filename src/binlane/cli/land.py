@@ -1,23 +1,28 @@
-"""`binlane land`: a log's changes in Delta tables, by Spark."""
+"""`binlane land`: a log's changes in tables."""
 
 from __future__ import annotations
 
-import tempfile
+import re
+import signal
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from binlane.cli.progress import LandingMeter
 from binlane.cli.talk import verbose_option
-from binlane.errors import ConfigError
+from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from binlane.spark.landing import LandingReport
+    from binlane.land.engine import Engine
+    from binlane.land.landing import Landing
+    from binlane.land.settings import LandingSettings
 
-_NOT_BUILT = {
-    "format_": ("format", "iceberg and parquet", "delta"),
-    "engine": ("engine", "spark", "embedded"),
-}
+_INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SIZE: Final = re.compile(r"(\d+)\s*([KMG]?)", re.IGNORECASE)
+_SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 
 
 @click.command("land")
@@ -28,112 +33,188 @@ _NOT_BUILT = {
     default="current,changes",
     show_default=True,
     metavar="MODES",
-    help="current: the tables as they are; changes: every row change.",
+    help="current: the tables as they are; changes: every row change; history: every version.",
 )
 @click.option(
     "--tables", default="", metavar="LISTS", help="shop.orders, crm or LOG(…), IGNORE(…)."
 )
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option(
-    "--trigger", default="1s", show_default=True, help="How often to look, with --follow."
+    "--trigger",
+    default="1s",
+    show_default=True,
+    metavar="TIME",
+    help="How often to look, with --follow.",
 )
-@click.option("--checkpoint", metavar="URI", help="Of the query; by default in the target.")
-@click.option("--master", default="local[*]", show_default=True, help="Spark's master URL.")
+@click.option("--checkpoint", metavar="URI", help="Of the journal; by default in the target.")
 @click.option("--format", "format_", default="delta", show_default=True, help="Of the tables.")
-@click.option("--engine", default="embedded", show_default=True, help="Who writes the tables.")
-@click.option("--snapshot", metavar="SERVER", help="Not built yet.")
+@click.option(
+    "--engine",
+    type=click.Choice(["embedded", "spark"]),
+    default="embedded",
+    show_default=True,
+    help="Who runs the tasks.",
+)
+@click.option("--batch-bytes", metavar="SIZE", help="Bytes of log of a batch, such as 64M.")
+@click.option(
+    "--snapshot",
+    metavar="SERVER",
+    help="Take the rows of tables that are missing from this server; with --tables of those.",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Holds the password of the account there; else MYSQL_PWD, or a prompt.",
+)
+@click.option("--skip", default="", metavar="GTID", help="Pass over this event group.")
+@click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
+@click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
+@click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
+@click.option("--driver-memory", metavar="SIZE", help="Of Spark's driver, likewise.")
+@click.option(
+    "--report", "report_file", metavar="FILE", help="Written at the end: .html, .json or text."
+)
+@click.option("--metrics", metavar="ADDRESS:PORT", help="Serve Prometheus' metrics meanwhile.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
-def command(  # noqa: PLR0913 - one parameter an option
-    *,
-    sources: tuple[str, ...],
-    into: str,
-    mode: str,
-    tables: str,
-    follow: bool,
-    trigger: str,
-    checkpoint: str | None,
-    master: str,
-    quiet: bool,
-    **others: Any,
-) -> int:
-    """Land the changes of SOURCE in Delta tables below URI.
+def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any) -> int:
+    """Land the changes of SOURCE in tables below URI.
 
     SOURCE is binlog files, a directory of them, or DATA#name for a binlog of `binlane serve`.
     """
-    _refuse_unbuilt(**others)
+    settings = _settings(options)
     try:
-        from binlane.land.progress import Mode  # noqa: PLC0415
-        from binlane.spark.landing import LandingSettings, land  # noqa: PLC0415 - after --help
-        from binlane.spark.session import build_session  # noqa: PLC0415
+        from binlane.land.landing import Landing  # noqa: PLC0415 - after --help
+        from binlane.land.report import report_as, text_report  # noqa: PLC0415 - after --help
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"{error.name} is not installed",
-            key="land",
-            hint="pip install 'binlane[spark,delta]'",
+            f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
         ) from error
-    known = {each.value: each for each in Mode}
-    names = [name.strip() for name in mode.split(",")]
-    for name in names:
-        if name not in known:
-            built = ", ".join(known)
-            raise ConfigError(
-                f"there is no mode {name} yet", key="mode", hint=f"there are: {built}"
-            )
-    log_file = Path(tempfile.mkstemp(prefix="binlane-spark-", suffix=".log")[1])
-    spark = build_session(master, log_file=log_file)
-    try:
-        settings = LandingSettings(
-            modes=frozenset(known[name] for name in names),
-            tables=tables,
-            checkpoint=checkpoint,
-            trigger=_interval(trigger) if follow else None,
+    with ExitStack() as stack:
+        shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
+        engine = stack.enter_context(_engine(options))
+        landing = stack.enter_context(
+            Landing(list(sources), into, settings, engine=engine, observer=shown)
         )
-        report = land(spark, list(sources), into, settings)
-    except BaseException:
-        click.echo(f"Spark's log: {log_file}", err=True)
-        raise
-    finally:
-        spark.stop()
-    log_file.unlink(missing_ok=True)
+        _serve_metrics(stack, options["metrics"], landing)
+        signal.signal(signal.SIGTERM, lambda *_signal: landing.stop())
+        why = ""
+        try:
+            landing.run()
+        except BaseException as ended:
+            why = str(ended) or type(ended).__name__
+            raise
+        finally:
+            report = landing.report(why)
+            if options["report_file"]:
+                _write(options["report_file"], report_as(report, options["report_file"]))
     if not quiet:
-        _print(report)
+        click.echo(text_report(report), nl=False)
     return 0
 
 
-def _refuse_unbuilt(**others: Any) -> None:
-    for name, (option, unbuilt, built) in _NOT_BUILT.items():
-        if others[name] != built:
-            raise ConfigError(
-                f"{others[name]} is not built ({unbuilt} come later)",
-                key=option,
-                hint=f"leave --{option} out: it is {built}",
-            )
-    if others["snapshot"]:
+def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:
+    if not where:
+        return
+    from binlane.web.landing import landing_port  # noqa: PLC0415 - for this option only
+    from binlane.web.settings import HttpSettings  # noqa: PLC0415 - as above
+
+    address, _, port = where.rpartition(":")
+    if not port.isdigit():
         raise ConfigError(
-            "a snapshot of the rows that were there before the log is not built yet",
-            key="snapshot",
-            hint="land a log that begins with its tables",
+            f"{where!r} is no address and port", key="metrics", hint="write 127.0.0.1:9100"
         )
+    settings = HttpSettings(address=address or "127.0.0.1", port=int(port))
+    taken = stack.enter_context(landing_port(settings, lambda: landing.progress))
+    if not settings.port:
+        click.echo(f"metrics: http://{settings.address}:{taken}/metrics", err=True)
 
 
-def _interval(text: str) -> str:
-    """`1s`, `500ms`, `2m` as Spark writes intervals; its own form is taken as it is."""
-    units = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
-    unit = text[len(number) :]
-    return f"{number} {units[unit]}" if number.isdigit() and unit in units else text
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written: {error.strerror}",
+            path=path,
+            hint="name another --report",
+        ) from error
 
 
-def _print(report: LandingReport) -> None:
-    click.echo(
-        f"{report.rows} row images, {report.batches} batches, {report.seconds:.1f} s, "
-        f"up to GTID {report.last_gtid or '(nothing new)'}"
+def _settings(options: dict[str, Any]) -> LandingSettings:
+    from binlane.land.settings import (  # noqa: PLC0415 - after --help
+        BATCH_BYTES_DEFAULT,
+        LandingSettings,
     )
-    for name, table in report.tables.items():
-        gone = table.why_not or "not current: dropped, renamed or not landed so"
-        state = "current" if table.is_current else gone
-        dates = f", {table.invalid_dates} zero dates became NULL" if table.invalid_dates else ""
-        click.echo(f"  {name}: {table.rows} row images; {state}{dates}")
-    for note in report.notes:
-        click.echo(f"  note: {note}")
+    from binlane.land.work import Format, Mode  # noqa: PLC0415 - after --help
+
+    size = options["batch_bytes"]
+    return LandingSettings(
+        modes=frozenset(_choice(Mode, name.strip(), "mode") for name in options["mode"].split(",")),
+        tables=options["tables"],
+        format=_choice(Format, options["format_"], "format"),
+        checkpoint=options["checkpoint"],
+        follow_s=_seconds(options["trigger"]) if options["follow"] else None,
+        snapshot=options["snapshot"] or "",
+        password=_password(options),
+        skip=options["skip"],
+        is_taking_over=options["take_over"],
+        batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
+    )
+
+
+def _password(options: dict[str, Any]) -> str:
+    if not options["snapshot"]:
+        return ""
+    from binlane.cli.passwords import password_of  # noqa: PLC0415 - for this option only
+    from binlane.client.settings import ServerUrl  # noqa: PLC0415 - likewise
+
+    return password_of(
+        options["password_file"], str(ServerUrl.parse(options["snapshot"], key="snapshot"))
+    )
+
+
+def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
+    """Spark's engine with its session, if it is asked for."""
+    if options["engine"] == "spark":
+        try:
+            from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
+            from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"{error.name} is not installed", key="engine", hint="pip install 'binlane[spark]'"
+            ) from error
+        conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
+        return spark_engine(options["master"] or "local[*]", conf)
+    for name in ("master", "conf", "driver_memory"):
+        if options[name]:
+            raise ConfigError(
+                "this is a setting of Spark, which does not run here",
+                key=name.replace("_", "-"),
+                hint="add --engine spark",
+            )
+    return nullcontext()
+
+
+def _choice(kind: Any, name: str, key: str) -> Any:
+    known = {each.value: each for each in kind}
+    if name not in known:
+        raise ConfigError(
+            f"there is no {key} {name}", key=key, hint=f"there are: {', '.join(known)}"
+        )
+    return known[name]
+
+
+def _seconds(text: str) -> float:
+    """`1s`, `500ms`, `2m`, `1 second`."""
+    match = _INTERVAL.fullmatch(re.sub(r"(?<=[smh])(ec|in|our)\w*$", "", text.strip()))
+    if match is None:
+        raise ConfigError(f"{text!r} is no time", key="trigger", hint="write 1s, 500ms or 2m")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _size(text: str, key: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"{text!r} is no size", key=key, hint="write 64M or a number of bytes")
+    return int(match[1]) << _SHIFTS[match[2].upper()]

@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "check": "Tell what scripts would do to binlogs.",
     "setup": "Prepare a server as a source, or tell what it lacks.",
     "serve": "Capture a server, keep scoped binlogs, serve replicas.",
-    "land": "Land a binlog's changes in Delta tables with Spark.",
+    "land": "Land a binlog's changes in tables.",
     "config": "Check the configuration.",
     "demo": "The whole story on this machine.",
 }

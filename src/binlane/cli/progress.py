@@ -11,8 +11,69 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from binlane.land.progress import Progress as LandingProgress
+
 _QUIET_S: Final = 1.0
 _REFRESH_S: Final = 0.1
+
+
+class LandingMeter:
+    """Shows how far a landing is, on a terminal; elsewhere it does nothing."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._is_seen = sys.stderr.isatty() and not is_quiet
+        self._next_s = time.monotonic() + _QUIET_S
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, progress: LandingProgress) -> None:
+        """Show what was done."""
+        now = time.monotonic()
+        if not self._is_seen or now < self._next_s:
+            return
+        self._next_s = now + _REFRESH_S
+        bar = self._bar = self._bar or self._begin()
+        assert self._task is not None, "begun with the bar"
+        behind = progress.seconds_behind()
+        bar.update(
+            self._task,
+            completed=progress.size_bytes,
+            total=progress.size_bytes + progress.bytes_behind,
+            rows=f"{progress.rows:,} rows, {progress.batches} batches",
+            behind=f"{behind:.0f} s behind" if behind else "up to date",
+        )
+        bar.refresh()
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _begin(self) -> Progress:
+        from rich.console import Console  # noqa: PLC0415  # for long work only
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        bar = Progress(
+            BarColumn(bar_width=20),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[rows]}, {task.fields[behind]}"),
+            console=Console(stderr=True),
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task = bar.add_task("", total=None, rows="", behind="")
+        bar.start()
+        return bar
 
 
 class Meter:

@@ -48,6 +48,11 @@ class PacketFlow(Generic[_Result]):
     def __post_init__(self) -> None:
         next(self.dialogue)
 
+    def begin(self, dialogue: Dialogue[_Result]) -> Iterator[Send | StartTls]:
+        """Hold another conversation, once the one before has ended; take its first steps."""
+        self.dialogue, self.result = dialogue, None
+        yield from map(self.take_step, next(dialogue))
+
     def packets(self, data: bytes) -> Iterator[bytes]:
         """The payloads that `data` completes.
 

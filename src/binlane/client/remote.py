@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 
 from binlane.client.connection import ServerConnection
 from binlane.client.remote_machine import (
+    RemoteBytes,
     RemoteEnd,
     RemoteEvent,
     RemoteMachine,
@@ -42,5 +44,36 @@ def read_remote(
                     yield output
                 elif isinstance(output, RemoteEnd):
                     return
-                else:
+                elif not isinstance(output, RemoteBytes):
                     connection.do(output)
+
+
+def read_file(url: ServerUrl, request: RemoteRequest) -> Generator[bytes, None, None]:
+    """The bytes of one file of a server's log from a position on; closing it ends the connection.
+
+    Args:
+        url: The server.
+        request: The file, and from where on.
+
+    Raises:
+        PeerError: If the server cannot be reached, refuses something, or goes away.
+        ConfigError: If a file of certificates cannot be used.
+    """
+    machine = RemoteMachine(replace(request, is_raw=True, waits=False))
+    connection = ServerConnection(url, None)
+    with closing(connection):
+        while True:
+            events: list[bytes] = []
+            is_over = False
+            for output in machine.receive(connection.read()):
+                if isinstance(output, RemoteBytes):
+                    events.append(output.data)
+                elif isinstance(output, RemoteEnd):
+                    is_over = True
+                    break
+                elif not isinstance(output, RemoteEvent):
+                    connection.do(output)
+            if events:
+                yield b"".join(events)
+            if is_over:
+                return

@@ -20,16 +20,16 @@ from binlane.client.dialogue import (
     log_in,
     refusal,
 )
-from binlane.client.packet_events import PacketEvents, is_artificial
+from binlane.client.packet_events import PacketEvents, is_artificial, marked_event
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
-from binlane.codec.event import Event
-from binlane.codec.format import MAGIC, Format, flavor_of
+from binlane.codec.event import Event, EventHeader
+from binlane.codec.format import HEADER_LENGTH, MAGIC, Format, flavor_of
 from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.flags import DumpFlag
 from binlane.codec.packets.replies import is_eof, is_error
-from binlane.codec.types import ChecksumAlgorithm, Flavor
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.errors import PeerError
 from binlane.positions import GtidSet
 
@@ -48,6 +48,7 @@ class RemoteRequest:
         server_id: As whom to appear; 0 is nobody, whom no replica can displace.
         waits: Whether the server shall wait for more at the end of its log.
         excluded: MySQL: leave these GTIDs out.
+        is_raw: Whether to give the bytes of the one file, and to end where it does.
     """
 
     account: Account
@@ -56,6 +57,7 @@ class RemoteRequest:
     server_id: int = 0
     waits: bool = False
     excluded: GtidSet | None = None
+    is_raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,22 @@ class RemoteEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteBytes:
+    """Bytes of a server's file: an event, not looked at.
+
+    Attributes:
+        data: They stand behind those given before.
+    """
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteEnd:
     """The server has sent its log to the end."""
 
 
-RemoteOutput = Send | StartTls | RemoteEvent | RemoteEnd
+RemoteOutput = Send | StartTls | RemoteEvent | RemoteBytes | RemoteEnd
 
 
 class RemoteMachine:
@@ -89,6 +102,7 @@ class RemoteMachine:
         self._request = request
         self._flow = PacketFlow(_prepare(request), peer=request.account.peer)
         self._events: PacketEvents | None = None
+        self._files = 0
 
     def receive(self, data: bytes) -> Iterator[RemoteOutput]:
         """Take bytes of the server; give what follows from them, in order.
@@ -109,12 +123,29 @@ class RemoteMachine:
                 raise refusal(payload, peer=self._request.account.peer, phase="dump")
             elif is_eof(payload):
                 yield RemoteEnd()
+            elif self._request.is_raw:
+                yield from self._raw(payload)
             else:
                 event = self._events.feed(payload)
                 if not is_artificial(event) and not isinstance(
                     event.body, HeartbeatEvent | HeartbeatV2Event
                 ):
                     yield RemoteEvent(self._events.file, event, payload[1:])
+
+    def _raw(self, payload: bytes) -> Iterator[RemoteBytes | RemoteEnd]:
+        """The bytes of an event, if it stands in the file that is asked for."""
+        header = EventHeader.decode(payload[1 : 1 + HEADER_LENGTH])
+        code = header.type_code
+        is_made_up = bool(header.flags & HeaderFlag.ARTIFICIAL) or (
+            code == EventType.FORMAT_DESCRIPTION and not header.next_position
+        )
+        if code == EventType.ROTATE and is_made_up:
+            # The first one names the file that was asked for, another one the file behind it.
+            self._files += 1
+            if self._files > 1:
+                yield RemoteEnd()
+        elif not is_made_up and code not in {EventType.HEARTBEAT, EventType.HEARTBEAT_V2}:
+            yield RemoteBytes(marked_event(payload))
 
     def _dump(self, flavor: Flavor) -> bytes:
         request = self._request

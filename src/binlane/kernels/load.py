@@ -25,10 +25,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-FOLDER: Final = Path(__file__).parent
+from binlane.kernels.archive import folder_of
+
+FOLDER: Final = folder_of(Path(__file__).parent)
 _LISTS_KERNELS: Final = b"\nEXPORTS: "
 _IMPORT: Final = re.compile(rb"^from binlane\.kernels(?:\.| import )(\w+)", re.MULTILINE)
-_TOOLS: Final = frozenset({"__init__.py", "load.py", "build.py", "compiling.py"})
+_TOOLS: Final = frozenset({"__init__.py", "archive.py", "load.py", "build.py", "compiling.py"})
 # LLVM's name of the processor that portable modules need, and how Linux names what it can do. Less
 # than AVX would run everywhere, but code that mixes old vector instructions with isal's is slow.
 _PORTABLE_CPUS: Final = {

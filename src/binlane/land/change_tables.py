@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections.abc import Sequence
 
-from binlane.columnar.unify import conform_table, unify_schemas
-from binlane.land.delta_tables import DeltaTables
-from binlane.land.log_items import behind, last_seq
+from binlane.land.tables.store import TableStore
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 
 
@@ -17,27 +16,29 @@ class ChangeTables:
     first have them and stay; one that gets another type gets a type that holds both.
     """
 
-    def __init__(self, tables: DeltaTables) -> None:
+    def __init__(self, tables: TableStore) -> None:
         self._tables = tables
 
-    def append(self, table: TableName, changes: pa.Table) -> None:
-        """Add changes, those left out that are there already.
+    def seed(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
+        """Add the rows of a snapshot; done again, nothing happens.
+
+        Args:
+            table: Their table.
+            files: URIs elsewhere.
+            applied: Up to which `_seq` the log is in the table with them.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        changes = changes.replace_schema_metadata(None)
-        last = last_seq(changes)
-        if not self._tables.exists(table):
-            self._tables.create(table, changes, last)
-            return
-        fresh = behind(changes, self._tables.applied(table))
-        if not fresh.num_rows:
-            return
-        known = self._tables.schema(table)
-        wider = unify_schemas([fresh.schema, known])
-        if any(not wider.field(field.name).type.equals(field.type) for field in known):
-            rows = self._tables.read(table)
-            self._tables.replace(table, conform_table(rows, wider), None)
-        own = pa.schema([wider.field(name) for name in fresh.column_names])
-        self._tables.append(table, conform_table(fresh, own), last)
+        if files and self._tables.applied(table) < applied:
+            self._tables.append(table, self._tables.adopt(table, files), applied)
+
+    def append(self, table: TableName, pieces: Sequence[Rows]) -> None:
+        """Add changes, whose files have what is not there already.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        files = [rows.changes for rows in pieces if rows.changes is not None]
+        if files:
+            self._tables.append(table, files, pieces[-1].last_seq)

@@ -6,21 +6,28 @@ Pure Arrow; which of the two a table needs is decided by whether the log tells i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlane.land.tables.keys import last_of_each
+
 GONE: Final = "_gone"
 """Column of `last_images`: the key's row is deleted."""
-_ORDER: Final = "_order"
-_COUNT: Final = "_count"
+COUNT: Final = "_count"
+"""Column of `counted`: how often a row comes more than it goes, maybe negative."""
 _REMOVES: Final = pa.array(["delete", "update_before"])
 
 
+def is_gone(changes: pa.Table) -> pa.ChunkedArray[Any]:
+    """Of each image, whether it says what is no more."""
+    found: Any = pc.is_in(changes.column("_op"), value_set=_REMOVES)
+    return pa.chunked_array(found) if isinstance(found, pa.Array) else found
+
+
 def last_images(changes: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The last image of each key.
+    """The last image of each key, sorted by key.
 
     An update that changes the key is the end of one and the beginning of another, since its
     images stand under their own keys.
@@ -32,39 +39,36 @@ def last_images(changes: pa.Table, key: Sequence[str]) -> pa.Table:
     Returns:
         One row a key without `_op`, and `GONE`.
     """
-    gone = pc.is_in(changes.column("_op"), value_set=_REMOVES)
-    ordered = changes.append_column(_ORDER, pa.array(np.arange(changes.num_rows)))
-    grouped = ordered.group_by(list(key), use_threads=False).aggregate([(_ORDER, "max")])
-    last = grouped.column(f"{_ORDER}_max").to_numpy()
-    return changes.append_column(GONE, gone).drop_columns(["_op"]).take(last)
+    rows = changes.append_column(GONE, is_gone(changes)).drop_columns(["_op"])
+    return last_of_each(rows, key)
 
 
-def count_rows(
-    table: pa.Table | None, changes: pa.Table, columns: Sequence[str]
-) -> tuple[pa.Table, int]:
-    """Apply changes to a table without a key, as a multiset of rows.
+def counted(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """How often each distinct row comes more than it goes; rows that come as often are left out.
 
     Args:
-        table: The rows there are, with `columns` and others that take the highest value.
-        changes: Row images in any order with `_op` and the columns of the table.
-        columns: Names of the columns that make rows equal; NULLs are equal, too.
+        changes: Row images in any order with `_op`.
+        columns: Names of the columns that make rows equal; NULLs are equal, too. Of the others
+            the last value is kept.
 
     Returns:
-        The rows afterwards, and how many were to be removed that were not there.
+        The columns of `changes` without `_op`, and `COUNT`.
     """
-    gone = pc.is_in(changes.column("_op"), value_set=_REMOVES)
-    weights = pc.if_else(gone, pa.scalar(-1, pa.int64()), pa.scalar(1, pa.int64()))
-    rows = changes.drop_columns(["_op"]).append_column(_COUNT, weights)
-    if table is not None:
-        ones = pa.array(np.ones(table.num_rows, np.int64))
-        rows = pa.concat_tables([table.append_column(_COUNT, ones).select(rows.column_names), rows])
-    others = [name for name in rows.column_names if name not in {*columns, _COUNT}]
+    weights = pc.if_else(is_gone(changes), pa.scalar(-1, pa.int64()), pa.scalar(1, pa.int64()))
+    return _summed(changes.drop_columns(["_op"]).append_column(COUNT, weights), columns)
+
+
+def added(parts: Sequence[pa.Table], columns: Sequence[str]) -> pa.Table:
+    """Several results of `counted` as one."""
+    return _summed(pa.concat_tables(parts), columns)
+
+
+def _summed(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    others = [name for name in rows.column_names if name not in {*columns, COUNT}]
     grouped = rows.group_by(list(columns), use_threads=False).aggregate(
-        [(_COUNT, "sum"), *((name, "last") for name in others)]
+        [(COUNT, "sum"), *((name, "last") for name in others)]
     )
-    counts = grouped.column(f"{_COUNT}_sum").to_numpy()
-    repeated = grouped.take(np.repeat(np.arange(len(counts)), np.maximum(counts, 0)))
-    names = {f"{name}_last": name for name in others}
-    renamed = repeated.rename_columns([names.get(name, name) for name in repeated.column_names])
-    missing = int(-counts[counts < 0].sum())
-    return renamed.select([name for name in rows.column_names if name != _COUNT]), missing
+    names = {f"{COUNT}_sum": COUNT, **{f"{name}_last": name for name in others}}
+    renamed = grouped.rename_columns([names.get(name, name) for name in grouped.column_names])
+    kept = renamed.filter(pc.not_equal(renamed.column(COUNT), pa.scalar(0, pa.int64())))
+    return kept.select(rows.column_names)

@@ -16,6 +16,7 @@ from binlane.grouping.walk import Walker
 from binlane.kernels.load import is_compiled
 from binlane.ranges.files import chunks_of, description_of, open_range
 from binlane.ranges.log_range import LogRange
+from binlane.ranges.storage import named
 
 KERNEL_MODULES: Final = ("scan", "rows", "convert", "strings")
 _ROWS_OF_KERNELS: Final = 65536
@@ -62,7 +63,7 @@ def decoded(
 
             part = LogPart(
                 source=source,
-                file=piece.uri,
+                file=named(piece.uri),
                 name=piece.name,
                 position=position,
                 format_=format_,
@@ -71,7 +72,9 @@ def decoded(
             return
         if format_ is not None:
             batcher.take_format(format_)
-        walker = Walker(chunks_of(source), file=piece.uri, position=position, format_=format_)
+        walker = Walker(
+            chunks_of(source), file=named(piece.uri), position=position, format_=format_
+        )
         groups = group_events(walker.events(), file=piece.name)
         yield from batches(_counted(groups, counters), batcher)
 

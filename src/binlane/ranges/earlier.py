@@ -82,6 +82,7 @@ class LogBefore:
     def _pieces(self) -> Iterator[LogRange]:
         """The log before the range, from its end to its beginning, cut where groups begin."""
         own = self._piece
+        yield from own.prepared  # what whoever planned the range knows
         if own.start > len(MAGIC):
             yield from self._cut(replace(own, start=len(MAGIC), stop=own.start))
         for uri in own.earlier:

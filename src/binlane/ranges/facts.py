@@ -53,11 +53,13 @@ class LoggedQuery:
     Attributes:
         event: Its QUERY event, with its position.
         group: Where its event group begins.
+        stop: Where that ends.
         gtid: Of the group as text; empty if it has none.
     """
 
     event: Event
     group: int
+    stop: int
     gtid: str
 
 
@@ -87,7 +89,7 @@ class FileFacts:
         server_id: Who wrote its FORMAT_DESCRIPTION.
         head: Its bytes up to and with its FORMAT_DESCRIPTION.
         format: Which that gives.
-        begin: What was done before the file, as text; None where it does not say.
+        begin: What was done before the start, as text; None where nothing says that.
         start: Where the facts begin.
         end: Where they end.
         check: The last bytes before the end, which tie the facts to the file.
@@ -137,8 +139,10 @@ class FileFacts:
         return frozenset(TableName(table.database, table.table) for table in maps)
 
     def done_at(self, position: int) -> Position | None:
-        """What is done at a cut point or the end; None where the file does not say."""
-        if self.begin is None:
+        """What is done at a cut point or behind the end; None elsewhere, or where nothing says it."""
+        found = bisect_right(self.pieces, position, key=lambda piece: piece.stop)
+        is_cut = position == self.start or (found and self.pieces[found - 1].stop == position)
+        if self.begin is None or not (is_cut or position >= self.end):
             return None
         done: Position = parse_position(self.begin, self.flavor)
         for piece in self.pieces:

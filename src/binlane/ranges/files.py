@@ -12,7 +12,7 @@ from binlane.grouping.first_event import format_of
 from binlane.grouping.walk import Walker
 from binlane.grouping.window import PIECE_BYTES, ByteSource, Window
 from binlane.ranges.log_range import LogRange
-from binlane.ranges.storage import LogBytes, head_event
+from binlane.ranges.storage import LogBytes, head_event, named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ class LogFile:
         size_bytes: Of the file as it is stored.
         is_plain: Whether positions in it are positions in the log: neither compressed nor encrypted.
         is_live: Whether its server may still be writing it.
+        server: What tells the server of the log from others, where it is asked; else None.
     """
 
     uri: str
@@ -34,6 +35,7 @@ class LogFile:
     size_bytes: int
     is_plain: bool = True
     is_live: bool = False
+    server: str | None = None
 
 
 def open_range(piece: LogRange) -> LogBytes:
@@ -61,7 +63,7 @@ def description_of(piece: LogRange) -> Event:
         StoreError: If the file cannot be read.
     """
     if piece.head is not None:
-        return next(Walker((piece.head,), file=piece.uri).events())
+        return next(Walker((piece.head,), file=named(piece.uri)).events())
     return head_event(piece.uri, is_plain=piece.is_plain, keys=piece.keys)
 
 
@@ -79,7 +81,10 @@ def read_groups_of(piece: LogRange) -> Iterator[EventGroup]:
         return
     with closing(open_range(piece)) as source:
         walker = Walker(
-            chunks_of(source.reread(start)), file=piece.uri, position=start, format_=format_of(head)
+            chunks_of(source.reread(start)),
+            file=named(piece.uri),
+            position=start,
+            format_=format_of(head),
         )
         yield from group_events(walker.events(), file=piece.name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from binlane.codec.format import CHECKSUM_LENGTH
+from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
 from binlane.ranges.storage import bytes_before
@@ -33,7 +33,14 @@ class KnownFacts:
         """
         return first_facts(file, keys=self._keys)
 
-    def of(self, file: LogFile, *, since: int = 0, until: int | None = None) -> FileFacts:
+    def of(
+        self,
+        file: LogFile,
+        *,
+        since: int = 0,
+        until: int | None = None,
+        begin: str | None = None,
+    ) -> FileFacts:
         """The facts of a file, at least between two positions.
 
         Args:
@@ -41,6 +48,7 @@ class KnownFacts:
             since: The file's beginning or where an event group begins. What lies before is not read
                 for it; it may be known all the same.
             until: Enough if this position is reached; None for the end.
+            begin: What is done at `since`, where the caller knows that.
 
         Raises:
             CodecError: If the file does not begin as a binlog file.
@@ -48,10 +56,10 @@ class KnownFacts:
         """
         first = self.first(file)
         known = self._fitting(file, first)
-        if known is None or known.start > since:
+        if known is None or known.start > max(since, len(MAGIC)):
             known = first
             if file.is_plain and since > first.end:
-                known = replace(first, begin=None, start=since, end=since)
+                known = replace(first, begin=begin, start=since, end=since)
         found = survey(file, known, keys=self._keys, until=until, piece_bytes=self._piece_bytes)
         self._known[file.uri] = found
         return found

@@ -27,6 +27,7 @@ class LogRange:
         catalog: What the log's statements before the range tell of its tables; None if nobody
             looked.
         earlier: URIs of the log's files before this one, newest first.
+        prepared: The groups before the range that prepared the XA transactions that it finishes.
     """
 
     uri: str
@@ -39,3 +40,4 @@ class LogRange:
     keys: str | None = None
     catalog: SchemaCatalog | None = None
     earlier: tuple[str, ...] = ()
+    prepared: tuple[LogRange, ...] = ()

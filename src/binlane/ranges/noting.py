@@ -142,7 +142,9 @@ class Notes:
                 and not group.is_undone
                 and not is_about_rows_only(event.body.query)
             ):
-                self._queries.append(LoggedQuery(event=event, group=group.start, gtid=group.gtid))
+                self._queries.append(
+                    LoggedQuery(event=event, group=group.start, stop=group.stop, gtid=group.gtid)
+                )
 
     def facts(self, *, check: bytes, is_cut: bool, fault: str) -> FileFacts:
         """All that is known by now.

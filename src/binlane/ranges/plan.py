@@ -6,32 +6,23 @@ that is known. Whatever it answers can be asked again by another process that re
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Final, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
-from binlane.errors import StoreError, TruncatedError
-from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
-from binlane.kernels import layout
-from binlane.ranges.facts import PIECE_BYTES, FileFacts, Piece
-from binlane.ranges.files import LogFile, open_range, read_groups_of
+from binlane.errors import TruncatedError
+from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
+from binlane.ranges.facts import PIECE_BYTES, FileFacts
+from binlane.ranges.files import LogFile
 from binlane.ranges.known_facts import KnownFacts
+from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.row_counts import row_changes
+from binlane.ranges.places import check_gaps, check_place
 from binlane.ranges.sources import Sources, log_name
 from binlane.ranges.storage import bytes_before
-from binlane.scope.scope import Scope
-
-RANGE_BYTES_DEFAULT: Final = 48 << 20
-RANGE_BYTES_MIN: Final = 4 << 20
-_ANEW: Final = "start anew with an empty checkpoint and target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,55 +32,13 @@ class PlanOptions:
     Attributes:
         keys: Path of a key file, for encrypted files.
         piece_bytes: Least distance of two places where a file may be cut.
+        has_history: Whether ranges carry what the log tells before them: `catalog`, `prepared`. All
+            of the log must be surveyed once for it.
     """
 
     keys: str | None = None
     piece_bytes: int = PIECE_BYTES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much is taken at once, about: event groups stay whole, and at least one is taken.
-
-    Attributes:
-        size_bytes: Of log.
-        groups: Event groups.
-        rows: Row changes.
-        scope: The tables whose rows count.
-    """
-
-    size_bytes: int | None = None
-    groups: int | None = None
-    rows: int | None = None
-    scope: Scope = field(default_factory=Scope.everything)
-
-    @property
-    def are_used_up(self) -> bool:
-        """Whether nothing more is to be taken."""
-        return any(left is not None and left <= 0 for left in self._given())
-
-    @property
-    def are_exceeded(self) -> bool:
-        """Whether more was taken than wanted, in bytes."""
-        return self.size_bytes is not None and self.size_bytes < 0
-
-    @property
-    def is_unlimited(self) -> bool:
-        """Whether all there is may be taken."""
-        return all(left is None for left in self._given())
-
-    def _given(self) -> tuple[int | None, ...]:
-        return self.size_bytes, self.groups, self.rows
-
-
-class Wish(Protocol):
-    """What a reader wants of a log, as far as facts can tell."""
-
-    def wants_file(self, name: str) -> bool:
-        """Whether a file may hold anything wanted, by its base name alone."""
-
-    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
-        """Whether what stands between two cut points of a file may."""
+    has_history: bool = True
 
 
 class Planner:
@@ -104,6 +53,9 @@ class Planner:
         self._options = options or PlanOptions()
         self._sources = Sources([sources] if isinstance(sources, str) else sources)
         self._facts = KnownFacts(keys=self._options.keys, piece_bytes=self._options.piece_bytes)
+        self._cutter = Cutter(
+            self._facts, keys=self._options.keys, has_history=self._options.has_history
+        )
 
     def begin(self) -> Offset:
         """The beginning of the oldest file.
@@ -131,13 +83,15 @@ class Planner:
         for file in reversed(files):
             since = after.position if after and after.file == file.name else 0
             try:
-                facts = self._facts.of(file, since=since)
+                facts = self._facts.of(
+                    file, since=since, begin=after.gtids if after and since else None
+                )
             except TruncatedError:
                 # Its server is making it.
                 if file is files[0]:
                     return after or Offset(file=file.name)
                 continue
-            end = facts.end if file is files[-1] and not facts.fault else _file_end(file, facts)
+            end = facts.end if file is files[-1] and not facts.fault else file_end(file, facts)
             return self._offset(file, facts, max(end, since))
         raise AssertionError("a log has files")
 
@@ -157,12 +111,12 @@ class Planner:
             return end
         left = limits
         found: Offset | None = None
-        for file, low, high in self._spans(start, end):
-            facts, at, left = self._advance(file, low, high, left)
+        for span in self._spans(start, end):
+            facts, at, left = self._cutter.advance(span, left)
             if found is not None and left.are_exceeded:
                 return found
-            found = self._offset(file, facts, at)
-            if at < high or left.are_used_up:
+            found = self._offset(span.file, facts, at)
+            if at < span.high or left.are_used_up:
                 return found
         return end
 
@@ -189,30 +143,12 @@ class Planner:
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
         """
-        return self._cut(list(self._wished(self._spans(start, end), wish)), size_bytes, cores)
-
-    def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
-        """What is known of the log between two places, file by file.
-
-        Raises:
-            StoreError: If the log is not the one any more that an offset stands in, or has a gap.
-        """
-        for file, low, high in self._spans(start, end):
-            facts = self._facts.of(file, since=low, until=high)
-            yield facts, self._range(file, facts, low, high)
-
-    def offset_at(self, file: str, position: int) -> Offset:
-        """The offset of a place where an event group begins or ends.
-
-        Args:
-            file: Base name of a file that the log has.
-            position: In it.
-
-        Raises:
-            StoreError: If it cannot be read.
-        """
-        found = next(each for each in self._sources.one_log() if each.name == file)
-        return self._offset(found, self._facts.first(found), position)
+        spans = list(self._spans(start, end))
+        return self._cutter.ranges(
+            spans,
+            Cuts(size_bytes=size_bytes, cores=cores, wish=wish),
+            files=self._sources.one_log(),
+        )
 
     def all_ranges(
         self,
@@ -223,19 +159,53 @@ class Planner:
     ) -> list[LogRange]:
         """All that there is, as `ranges` gives it; the files need not be those of one log.
 
+        Args:
+            size_bytes: Of a range at most, about.
+            cores: There are at least so many ranges, if each has 4 MiB then.
+            wish: What of it is to be read; all if None.
+
         Raises:
             ConfigError: If a source names no log.
             StoreError: If a file cannot be read.
             CodecError: If a file does not begin as a binlog file.
         """
-        spans: list[tuple[LogFile, int, int]] = []
-        for file in self._sources.files():
-            if wish is not None and not wish.wants_file(file.name):
-                continue
-            facts = self._facts.of(file)
-            high = facts.end if file.is_live and not facts.fault else _file_end(file, facts)
-            spans.append((file, len(MAGIC), high))
-        return self._cut(list(self._wished(spans, wish)), size_bytes, cores)
+        files = [
+            file for file in self._sources.files() if wish is None or wish.wants_file(file.name)
+        ]
+        return [
+            piece
+            for log in _logs(files)
+            for piece in self._cutter.ranges(
+                [Span(file, len(MAGIC), self._end_of(file)) for file in log],
+                Cuts(size_bytes=size_bytes, cores=cores, wish=wish),
+                files=log,
+            )
+        ]
+
+    def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
+        """What is known of the log between two places, file by file.
+
+        Raises:
+            StoreError: If the log is not the one any more that an offset stands in, or has a gap.
+        """
+        for file, low, high in self._spans(start, end):
+            facts = self._facts.of(file, since=low, until=high)
+            yield facts, self._cutter.bare(file, facts, low, high)
+
+    def offset_at(self, file: str, position: int) -> Offset:
+        """The offset of a place where an event group begins or ends.
+
+        Args:
+            file: Base name of a file that the log has.
+            position: In it.
+
+        Raises:
+            StoreError: If the log does not hold the file, or less of it.
+        """
+        files = self._sources.one_log()
+        check_place(files, Offset(file=file, position=position), self._facts)
+        found = next(each for each in files if each.name == file)
+        return self._offset(found, self._facts.first(found), position)
 
     def table_maps(self) -> Iterator[tuple[TableMapEvent, Flavor]]:
         """All table maps of the log that differ, whatever their ids, each with the log's flavor.
@@ -269,7 +239,7 @@ class Planner:
         check = b""
         if file.is_plain and position > len(MAGIC):
             check = bytes_before(file.uri, position, CHECKSUM_LENGTH)
-        done = facts.done_at(position) if position >= facts.end else None
+        done = facts.done_at(position)
         return Offset(
             file=file.name,
             position=position,
@@ -277,6 +247,7 @@ class Planner:
             check=check.hex(),
             gtids=None if done is None else str(done),
             server_id=facts.server_id,
+            server=file.server,
         )
 
     def _files_from(self, start: Offset) -> tuple[LogFile, ...]:
@@ -286,52 +257,19 @@ class Planner:
             StoreError: If the log does not hold it any more.
         """
         files = self._sources.one_log()
-        self._check_place(files, start)
+        check_place(files, start, self._facts)
         found = tuple(file for file in files if file.number >= start.number)
-        for before, after in pairwise(found):
-            if after.number != before.number + 1:
-                raise StoreError(
-                    f"files are missing between {before.name} and {after.name}",
-                    path=before.uri,
-                    hint=f"bring them back, or {_ANEW}",
-                )
+        check_gaps(found)
         return found
 
-    def _check_place(self, files: Sequence[LogFile], place: Offset) -> LogFile:
-        file = next((file for file in files if file.name == place.file), None)
-        if file is None:
-            raise _not_there(files, place)
-        if not place.fingerprint:
-            return file
-        first = self._facts.first(file)
-        if first.fingerprint != place.fingerprint:
-            raise _another(file, first, place)
-        if file.is_plain and place.position > file.size_bytes:
-            raise StoreError(
-                f"{file.name} ends at {file.size_bytes}; this reader stands at {place.position}",
-                path=file.uri,
-                hint="the file became shorter: was its disk lost in a crash, or is it a copy that "
-                f"is not whole yet? Bring the whole file back, or {_ANEW}",
-            )
-        if file.is_plain and place.check:
-            found = bytes_before(file.uri, place.position, CHECKSUM_LENGTH)
-            if found.hex() != place.check:
-                raise StoreError(
-                    f"{file.name} is not the file any more in which this reader stands at "
-                    f"{place.position}: another event ends there",
-                    path=file.uri,
-                    hint=f"the log was reset or written anew: {_ANEW}",
-                )
-        return file
-
-    def _spans(self, start: Offset, end: Offset) -> Iterator[tuple[LogFile, int, int]]:
-        """The files between two places, each with the positions where its part begins and ends.
+    def _spans(self, start: Offset, end: Offset) -> Iterator[Span]:
+        """The parts of files between two places.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
         """
         files = self._files_from(start)
-        self._check_place(files, end)
+        check_place(files, end, self._facts)
         for file in files:
             if file.number > end.number:
                 return
@@ -339,209 +277,28 @@ class Planner:
             if file.name == end.file:
                 high = end.position
             else:
-                high = _file_end(file, self._facts.of(file, since=low))
+                high = file_end(file, self._facts.of(file, since=low))
             if low < high:
-                yield file, low, high
+                yield Span(file, low, high)
 
-    def _wished(
-        self, spans: Iterable[tuple[LogFile, int, int]], wish: Wish | None
-    ) -> Iterator[tuple[LogFile, int, int]]:
-        """The parts of some spans that are wanted; where damage stands is wanted always."""
-        for file, low, high in spans:
-            if wish is None:
-                yield file, low, high
-                continue
-            if not wish.wants_file(file.name):
-                continue
-            facts = self._facts.of(file, since=low, until=high)
-            parts: list[list[int]] = []
-            for piece, start, stop in facts.cuts(low, high):
-                if not wish.wants_piece(file.name, facts, piece):
-                    continue
-                if parts and parts[-1][1] == start:
-                    parts[-1][1] = stop
-                else:
-                    parts.append([start, stop])
-            if facts.end < high and (facts.fault or facts.is_cut):
-                parts.append([facts.end, high])
-            if file.is_plain:
-                yield from ((file, start, stop) for start, stop in parts)
-            elif parts:
-                yield file, low, high
+    def _end_of(self, file: LogFile) -> int:
+        facts = self._facts.of(file)
+        return facts.end if file.is_live and not facts.fault else file_end(file, facts)
 
-    # Cutting -------------------------------------------------------------------------------------
 
-    def _cut(
-        self, spans: Sequence[tuple[LogFile, int, int]], size_bytes: int, cores: int
-    ) -> list[LogRange]:
-        total = sum(high - low for _, low, high in spans)
-        count = max(-(-total // size_bytes), min(cores, total // RANGE_BYTES_MIN), 1)
-        wanted = max(total / count, 1.0)
-        return [
-            piece for file, low, high in spans for piece in self._ranges_of(file, low, high, wanted)
-        ]
-
-    def _ranges_of(self, file: LogFile, low: int, high: int, wanted: float) -> Iterator[LogRange]:
-        facts = self._facts.of(file, since=low, until=high)
-        bounds = [stop for _, _, stop in facts.cuts(low, high)]
-        if not bounds:
-            bounds = [high]
-        if facts.end < high and (facts.fault or facts.is_cut):
-            # Whoever reads up to there raises what is wrong.
-            bounds[-1] = high
-        elif not any(piece.groups for piece, _, _ in facts.cuts(low, high)):
-            return
-        last = bounds[-1]
-        count = max(-(-(last - low) // int(wanted)), 1) if file.is_plain else 1
-        start = low
-        for number in range(1, count + 1):
-            want = low + (last - low) * number // count
-            found = min(bisect_right(bounds, want), len(bounds) - 1)
-            stop = last if number == count else bounds[max(found - 1, 0)]
-            if stop > start:
-                yield self._range(file, facts, start, stop)
-                start = stop
-
-    def _advance(
-        self, file: LogFile, low: int, high: int, limits: Limits
-    ) -> tuple[FileFacts, int, Limits]:
-        """How far limits reach in a part of a file, and what is left of them."""
-        until = high if limits.size_bytes is None else min(low + limits.size_bytes, high)
-        facts = self._facts.of(file, since=low, until=until)
-        if limits.size_bytes is None or low + limits.size_bytes >= high or not file.is_plain:
-            at = high
-        else:
-            at = self._cut_before(file, facts, low, low + limits.size_bytes)
-        groups = limits.groups
-        if groups is not None:
-            at, groups = self._after_groups(file, facts, low, at, groups)
-        rows = limits.rows
-        if rows is not None:
-            at, rows = self._after_rows(
-                self._range(file, facts, low, at), facts, rows, limits.scope
-            )
-        size_bytes = None if limits.size_bytes is None else limits.size_bytes - (at - low)
-        return facts, at, replace(limits, size_bytes=size_bytes, groups=groups, rows=rows)
-
-    def _cut_before(self, file: LogFile, facts: FileFacts, low: int, want: int) -> int:
-        """The last cut point or group's end up to a position, but behind at least one group."""
-        at = low
-        for piece, _, stop in facts.cuts(low, max(want, low + 1)):
-            if piece.stop <= want:
-                at = piece.stop
-                continue
-            if at - low >= (want - low) * 3 // 4 and at > low:
-                return at
-            ends = list(self._group_ends(file, facts, at, piece.stop))
-            before = bisect_right(ends, want)
-            if before:
-                return ends[before - 1]
-            return at if at > low else (ends[0] if ends else stop)
-        return at if at > low else facts.end
-
-    def _after_groups(
-        self, file: LogFile, facts: FileFacts, low: int, high: int, groups: int
-    ) -> tuple[int, int]:
-        """Where so many groups end, but not behind `high`; how many are left to take."""
-        for piece, start, stop in facts.cuts(low, high):
-            if (start, stop) == (piece.start, piece.stop) and piece.groups <= groups:
-                groups -= piece.groups
-            else:
-                at = start
-                for end in self._group_ends(file, facts, start, stop):
-                    if groups == 0:
-                        return at, 0
-                    groups -= 1
-                    at = end
-            if groups == 0:
-                return stop, 0
-        return high, groups
-
-    def _after_rows(
-        self, piece: LogRange, facts: FileFacts, rows: int, scope: Scope
-    ) -> tuple[int, int]:
-        """Where the group ends that has the last of so many row changes; how many are left."""
-        for group in read_groups_of(piece):
-            rows -= row_changes(group, facts.format, scope)
-            if rows <= 0:
-                return group.next_position, 0
-        assert piece.stop is not None, "it was given"
-        return piece.stop, rows
-
-    def _group_ends(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> Iterator[int]:
-        """Where the groups of a piece end."""
-        with closing(open_range(self._range(file, facts, start, stop))) as source:
-            items = raw_groups(
-                source, file=file.uri, name=file.name, position=start, format_=facts.format
-            )
-            for item in items:
-                if isinstance(item, RawRun):
-                    yield from item.groups[layout.GROUP_STOP].tolist()
-                elif isinstance(item, LargeGroup):
-                    # It fills the piece to its end.
-                    yield stop
-                    return
-                elif not item.is_control and item.is_complete:
-                    yield item.next_position
-
-    def _range(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> LogRange:
-        return LogRange(
-            uri=file.uri,
-            name=file.name,
-            number=file.number,
-            start=start,
-            stop=stop,
-            head=facts.head,
-            is_plain=file.is_plain,
-            keys=self._options.keys,
+def _logs(files: Sequence[LogFile]) -> Iterator[tuple[LogFile, ...]]:
+    """Files that are given in any order, by the logs that they are of."""
+    run: list[LogFile] = []
+    for file in files:
+        is_next = (
+            run
+            and log_name(file.name) is not None
+            and log_name(run[-1].name) == log_name(file.name)
+            and run[-1].number < file.number
         )
-
-
-def _file_end(file: LogFile, facts: FileFacts) -> int:
-    """The end of a file that is written no more, or behind which damage stands."""
-    if file.is_plain:
-        return file.size_bytes
-    return facts.end + (1 if facts.fault or facts.is_cut else 0)
-
-
-def _not_there(files: Sequence[LogFile], place: Offset) -> StoreError:
-    """The file in which an offset stands is gone."""
-    first, last = files[0], files[-1]
-    if log_name(place.file) != log_name(first.name):
-        what = f"its files are named {first.name} …: this is another log"
-        hint = f"name the log that holds {place.file}, or {_ANEW}"
-    elif place.number < first.number:
-        what = f"it begins with {first.name}: the file was purged"
-        hint = f"bring the file back from a backup, or {_ANEW}"
-    elif place.number > last.number:
-        what = f"it ends with {last.name}: its files were numbered anew"
-        hint = f"the log was reset (RESET MASTER), or is another server's: {_ANEW}"
-    else:
-        what = f"there are {first.name} to {last.name}: the file is missing between them"
-        hint = f"bring it back, or {_ANEW}"
-    return StoreError(
-        f"the log no longer holds {place}, where this reader stands; {what}",
-        path=first.uri,
-        hint=hint,
-    )
-
-
-def _another(file: LogFile, first: FileFacts, place: Offset) -> StoreError:
-    """The file in which an offset stands is another one by now."""
-    if place.server_id is not None and first.server_id != place.server_id:
-        why = (
-            f"server {first.server_id} wrote it, that one server {place.server_id}: "
-            "this is another server's log (a failover?)"
-        )
-        hint = "find the same place in the new log by GTID"
-        if place.gtids:
-            hint += f" ({place.gtids} was done here)"
-    else:
-        why = "it begins anew"
-        hint = "the log was reset (RESET MASTER)"
-    return StoreError(
-        f"{file.name} is not the file any more in which this reader stands at "
-        f"{place.position}: {why}",
-        path=file.uri,
-        hint=f"{hint}; {_ANEW}" if "reset" not in hint else f"{hint}: {_ANEW}",
-    )
+        if run and not is_next:
+            yield tuple(run)
+            run = []
+        run.append(file)
+    if run:
+        yield tuple(run)

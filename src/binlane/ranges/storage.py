@@ -6,7 +6,7 @@ encrypted they are counted behind decompression and decryption, which begin at t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
@@ -16,9 +16,20 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import MAGIC
 from binlane.errors import CodecError, TruncatedError
+from binlane.grouping.decryption import is_encrypted
 from binlane.grouping.walk import Walker
-from binlane.store.byte_source import FileBytes
+from binlane.ranges.filesystems import (
+    ObjectBytes,
+    is_remote,
+    local_path,
+    object_chunks,
+    shown,
+    size_of_file,
+)
+from binlane.ranges.servers import ServerPlace, is_server
+from binlane.store.byte_source import ChunkBytes, FileBytes
 from binlane.store.chunks import read_keys
+from binlane.store.log_chunks import behind, is_plain
 
 _HEAD_BYTES: Final = 4096
 
@@ -46,8 +57,7 @@ class LogBytes:
         is_plain: bool = True,
         keys: str | None = None,
     ) -> None:
-        ring = None if keys is None else read_keys(keys)
-        self._source = FileBytes(uri) if is_plain else FileBytes.of_log(uri, keys=ring)
+        self._source = _source(uri, is_plain=is_plain, keys=keys)
         self._stop = stop
         self.bytes_read = 0
         self.reread(position)
@@ -79,6 +89,45 @@ class LogBytes:
         self._source.close()
 
 
+class _Chunked:
+    """Bytes that come in pieces from any position on, such as those of a dump.
+
+    Args:
+        chunks_from: Gives them.
+    """
+
+    def __init__(self, chunks_from: Callable[[int], Iterator[bytes]]) -> None:
+        self._chunks_from = chunks_from
+        self._chunks: Iterator[bytes] = iter(())
+        self._bytes = ChunkBytes(())
+
+    def read_into(self, view: memoryview) -> int:
+        return self._bytes.read_into(view)
+
+    def reread(self, position: int) -> _Chunked:
+        self.close()
+        self._chunks = self._chunks_from(position)
+        self._bytes = ChunkBytes(self._chunks)
+        return self
+
+    def close(self) -> None:
+        if isinstance(self._chunks, Generator):
+            self._chunks.close()
+
+
+def _source(uri: str, *, is_plain: bool, keys: str | None) -> FileBytes | ObjectBytes | _Chunked:
+    """Whatever gives the bytes of a place."""
+    if is_server(uri):
+        return _Chunked(ServerPlace.parse(uri).chunks)
+    if is_remote(uri):
+        if is_plain:
+            return ObjectBytes(uri)
+        return _Chunked(lambda position: behind(object_chunks(uri, keys=keys), position))
+    ring = None if keys is None else read_keys(keys)
+    path = local_path(uri)
+    return FileBytes(path) if is_plain else FileBytes.of_log(path, keys=ring)
+
+
 def small_chunks(source: LogBytes) -> Iterator[bytes]:
     """Small pieces, for the first events of a file that may be large."""
     piece = bytearray(_HEAD_BYTES)
@@ -105,28 +154,56 @@ def head_event(uri: str, *, is_plain: bool, keys: str | None = None) -> Event:
         if len(chunk) <= len(MAGIC) and MAGIC.startswith(chunk):
             raise TruncatedError(
                 "no event is there yet", hint="the file was cut, or its server is making it"
-            ).at(uri, 0)
-        event = next(Walker(chain((chunk,), chunks), file=uri).events())
+            ).at(named(uri), 0)
+        event = next(Walker(chain((chunk,), chunks), file=named(uri)).events())
     if not isinstance(event.body, FormatDescriptionEvent):
         raise CodecError(
             f"FORMAT_DESCRIPTION is expected, {event.header.type_name} is there",
             hint="name a binlog file from its beginning",
-        ).at(uri, len(MAGIC))
+        ).at(named(uri), len(MAGIC))
     return event
 
 
 def bytes_before(uri: str, position: int, count: int) -> bytes:
-    """The last bytes of a plain file before a position; fewer if there are no more.
+    """The last bytes of a plain file before a position; fewer if there are no more, none of a server.
 
     Raises:
         StoreError: If the file cannot be read.
     """
+    if is_server(uri):
+        return b""  # a dump begins where an event does
     with closing(LogBytes(uri, position=max(position - count, 0), stop=position)) as source:
         return b"".join(small_chunks(source))
 
 
-def size_of(uri: str) -> int:
-    """Bytes of a file; 0 if it is gone."""
+def size_of(uri: str) -> int | None:
+    """Bytes of a file; None if it is gone, or a server's."""
+    if is_server(uri):
+        return None
+    if is_remote(uri):
+        return size_of_file(uri)
     with suppress(OSError):
-        return Path(uri).stat().st_size
-    return 0
+        return Path(local_path(uri)).stat().st_size
+    return None
+
+
+def named(uri: str) -> str:
+    """A place as messages name it, without accounts, passwords and options."""
+    return str(ServerPlace.parse(uri)) if is_server(uri) else shown(uri)
+
+
+def is_plain_file(uri: str) -> bool:
+    """Whether positions in a file are positions in the log: neither compressed nor encrypted.
+
+    Raises:
+        StoreError: If it cannot be read.
+    """
+    if is_server(uri):
+        return True
+    if not is_remote(uri):
+        path = Path(local_path(uri))
+        return path.stat().st_size < len(MAGIC) or is_plain(path)
+    with closing(ObjectBytes(uri)) as source:
+        buffer = bytearray(_HEAD_BYTES)
+        head = bytes(buffer[: source.read_into(memoryview(buffer))])
+    return MAGIC.startswith(head[: len(MAGIC)]) and not is_encrypted(head)

@@ -38,7 +38,7 @@ from binlane.positions import Gtid, MysqlGtid
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile, chunks_of
 from binlane.ranges.noting import GroupNotes, Notes
-from binlane.ranges.storage import LogBytes, bytes_before, head_event, small_chunks
+from binlane.ranges.storage import LogBytes, bytes_before, head_event, named, small_chunks
 from binlane.store.reading import fingerprint
 
 WINDOW_BYTES: Final = 4 << 20
@@ -75,7 +75,7 @@ def first_facts(file: LogFile, *, keys: str | None = None) -> FileFacts:
     source = LogBytes(file.uri, is_plain=file.is_plain, keys=keys)
     with closing(source):
         try:
-            for event in Walker(small_chunks(source), file=file.uri).events():
+            for event in Walker(small_chunks(source), file=named(file.uri)).events():
                 if event.header.type_code not in CONTROL_TYPES:
                     break
                 start = event.next_position
@@ -430,7 +430,7 @@ class _Surveyor:
         position = self._notes.end
         walker = Walker(
             chunks_of(self._source.reread(position)),
-            file=self._file.uri,
+            file=named(self._file.uri),
             position=position,
             format_=self._format,
         )
@@ -461,7 +461,7 @@ class _Surveyor:
         )
         if group.gtid is not None:
             notes.take_gtid(group.gtid)
-        events = expanded_all(group.events, file=self._file.uri, format_=self._format)
+        events = expanded_all(group.events, file=named(self._file.uri), format_=self._format)
         notes.add(
             stop=group.next_position,
             groups=1,

@@ -35,8 +35,6 @@ class Layout(Enum):
     """The row changes of one table, with its columns and types."""
     EVENTS = "events"
     """One row an event."""
-    BATCHES = "batches"
-    """One row a batch of row images (an Arrow stream) or a statement: for landing engines."""
 
 
 class Shape(Enum):

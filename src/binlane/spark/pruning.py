@@ -6,13 +6,13 @@ A part is left out only where none of its rows can be asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
-from binlane.columnar.selection import Bound, file_number
+from binlane.columnar.selection import file_number
 from binlane.names import TableName
 from binlane.positions import FilePosition
 from binlane.ranges.facts import FileFacts, Piece
+from binlane.ranges.wanted import lies_before, lies_behind
 from binlane.spark.filters import Condition
 from binlane.spark.options import Include, Layout, SourceOptions
 
@@ -59,7 +59,9 @@ class Pruning:
             piece: Of those facts.
         """
         selection = self._options.selection
-        if _lies_before(name, piece, selection.start) or _lies_behind(name, piece, selection.stop):
+        if lies_before(piece, facts, name, selection.start):
+            return False
+        if lies_behind(piece, facts, name, selection.stop):
             return False
         positions = self._by_column.get("pos", ())
         if not all(each.allows(piece.start, piece.stop) for each in positions):
@@ -84,15 +86,3 @@ class Pruning:
             and all(each.admits(table.database) for each in self._by_column.get("database", ()))
             and all(each.admits(table.table) for each in self._by_column.get("table", ()))
         )
-
-
-def _lies_before(name: str, piece: Piece, start: Bound | None) -> bool:
-    if isinstance(start, FilePosition):
-        return (file_number(name), piece.stop) <= (file_number(start.file), start.position)
-    return isinstance(start, datetime) and piece.last_timestamp < start.timestamp()
-
-
-def _lies_behind(name: str, piece: Piece, stop: Bound | None) -> bool:
-    if isinstance(stop, FilePosition):
-        return (file_number(name), piece.start) >= (file_number(stop.file), stop.position)
-    return isinstance(stop, datetime) and piece.first_timestamp >= stop.timestamp()

@@ -14,7 +14,6 @@ from pyspark.sql.types import StructType
 from binlane.ranges.facts import PIECE_BYTES
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.plan import Planner, PlanOptions
-from binlane.spark.change_batches import read_change_batches
 from binlane.spark.change_log import read_change_log
 from binlane.spark.events import read_events
 from binlane.spark.filters import Condition
@@ -60,8 +59,6 @@ def _batches(
             return read_change_log(piece, options, schema)
         case Layout.EVENTS:
             return read_events(piece, options, schema)
-        case Layout.BATCHES:
-            return read_change_batches(piece, options)
 
 
 def _kept(

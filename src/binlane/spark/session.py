@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,9 @@ JAVA_VERSION_MIN: Final = 17
 _STDERR: Final = 2
 _JAVA_FOLDERS: Final = ("/usr/lib/jvm", "/opt/java", "/Library/Java/JavaVirtualMachines")
 _VERSION: Final = re.compile(r'version "(\d+)')
+_DRIVER_MEMORY: Final = "spark.driver.memory"
+_PACKAGES: Final = "spark.jars.packages"
+_PYTHON: Final = "spark.pyspark.python"
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -27,7 +30,7 @@ _SETTINGS: Final = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.caseSensitive": "true",
     "spark.log.level": "ERROR",
-    "spark.driver.memory": "1g",
+    _DRIVER_MEMORY: "1g",
 }
 
 
@@ -40,8 +43,10 @@ def build_session(
 ) -> SparkSession:
     """A Spark session, the running one if there is one.
 
-    Sets JAVA_HOME and PYSPARK_PYTHON of this process: Spark's workers must run in the environment
-    that has binlane, and its launcher looks nowhere else for Java.
+    Sets JAVA_HOME and PYSPARK_PYTHON of this process: Spark's launcher looks nowhere else for
+    Java, and for the Python of the workers. That is this one where they are processes of this
+    machine. On a cluster it is what `spark.pyspark.python` names, or PYSPARK_PYTHON, else
+    `python3`; binlane need not be there (see `shipping.ship`).
 
     Args:
         master: Spark's master URL.
@@ -54,8 +59,8 @@ def build_session(
         ConfigError: If there is no Java that Spark can use.
     """
     os.environ["JAVA_HOME"] = str(find_java_home())
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    if master.startswith("local"):
+    os.environ["PYSPARK_PYTHON"] = _worker_python(master, settings or {})
+    if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in {**_SETTINGS, **(settings or {})}.items():
@@ -63,6 +68,50 @@ def build_session(
     with _standard_error(log_file) if log_file else nullcontext():
         session: SparkSession = builder.getOrCreate()
     return session
+
+
+def session_settings(
+    assignments: Sequence[str], *, driver_memory: str = "", packages: Sequence[str] = ()
+) -> dict[str, str]:
+    """What a command line says of a session, as settings.
+
+    Args:
+        assignments: `KEY=VALUE` each, as `--conf` takes them.
+        driver_memory: Such as `4g`; it must be known before the JVM starts.
+        packages: Maven coordinates that are needed beside those in `assignments`.
+
+    Raises:
+        ConfigError: If an assignment is none.
+    """
+    settings = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise ConfigError(
+                f"{assignment!r} is no setting of Spark",
+                key="conf",
+                hint="write --conf spark.KEY=VALUE",
+            )
+        settings[key.strip()] = value.strip()
+    if driver_memory:
+        settings[_DRIVER_MEMORY] = driver_memory
+    if packages:
+        given = [name for name in settings.get(_PACKAGES, "").split(",") if name]
+        settings[_PACKAGES] = ",".join(dict.fromkeys([*given, *packages]))
+    return settings
+
+
+def is_local(master: str | None) -> bool:
+    """Whether the workers of a master are processes of this machine, in this Python."""
+    return master is not None and (master == "local" or master.startswith("local["))
+
+
+def _worker_python(master: str, settings: Mapping[str, str]) -> str:
+    if _PYTHON in settings:
+        return settings[_PYTHON]
+    if is_local(master):
+        return sys.executable
+    return os.environ.get("PYSPARK_PYTHON", "python3")
 
 
 @contextmanager

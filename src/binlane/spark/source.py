@@ -21,7 +21,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from binlane.spark.change_batches import CHANGE_BATCHES
 from binlane.spark.change_log import change_log_schema
 from binlane.spark.events import EVENTS
 from binlane.spark.filters import Condition, conditions
@@ -60,8 +59,6 @@ class BinlogDataSource(DataSource):
                 schema = change_log_schema(self._options)
             case Layout.EVENTS:
                 schema = EVENTS
-            case Layout.BATCHES:
-                schema = CHANGE_BATCHES
         return from_arrow_schema(schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from binlane.ranges.limits import Limits
 from binlane.ranges.offset import Offset
-from binlane.ranges.plan import Limits
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SchemaChange, SourceOptions
 from binlane.spark.pruning import Pruning

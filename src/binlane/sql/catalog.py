@@ -7,7 +7,7 @@ not know for sure it does not say. How DDL changes the objects stands in `table_
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Self, TypedDict, Unpack
@@ -136,6 +136,14 @@ class SchemaCatalog(StoredObjects):
     _columns: dict[tuple[TableMapEvent, Flavor], tuple[Column, ...]] = field(default_factory=dict)
     _is_undone: bool = False
 
+    @classmethod
+    def of_tables(cls, tables: Iterable[Table]) -> Self:
+        """The catalog of a log of which some tables are known."""
+        found = cls()
+        for table in tables:
+            found._store.put(table)
+        return found
+
     def copy(self) -> Self:
         """Another catalog with the same objects, which changes by itself."""
         return type(self)(
@@ -145,6 +153,13 @@ class SchemaCatalog(StoredObjects):
             problems=self.problems.copy(),
             _store=self._store.copy(),
         )
+
+    def only(self, tables: Collection[TableName]) -> Self:
+        """A copy that knows none but some tables: small, so that it travels."""
+        store = self._store.copy()
+        store.tables = {name: store.tables[name] for name in store.tables if name in tables}
+        store.unknown.clear()
+        return type(self)(flavor=self.flavor, version=self.version, _store=store)
 
     @property
     def tables(self) -> tuple[TableName, ...]:

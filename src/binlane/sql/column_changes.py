@@ -96,9 +96,15 @@ class ModifyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRows:
-    """Rows come or go with their partition or tablespace."""
+    """Rows come or go with their partition or tablespace.
+
+    Attributes:
+        action: Its words.
+        is_all: All rows of the table go, and none comes.
+    """
 
     action: str
+    is_all: bool = False
 
 
 ColumnChange = AddColumn | DropColumn | RenameColumn | ModifyColumn | ChangeRows
@@ -158,6 +164,7 @@ _CHANGES_ROWS: Final = (
     ("DISCARD", "PARTITION"),
     ("IMPORT", "PARTITION"),
 )
+_EMPTIES: Final = ("TRUNCATE", "PARTITION")
 # Behind the opening parenthesis: then it is no list of columns.
 _NO_COLUMNS_FOLLOW: Final = frozenset({"LIKE", "SELECT", "WITH", "VALUES", "TABLE"})
 _CREATED_CACHED_MAX: Final = 64
@@ -318,7 +325,8 @@ def _skip_head(cursor: Cursor) -> None:
 def _read_action(cursor: Cursor) -> Sequence[ColumnChange]:
     for words in _CHANGES_ROWS:
         if cursor.accept(*words):
-            return (ChangeRows(action=" ".join(words)),)
+            is_all = words == _EMPTIES and cursor.word == "ALL"
+            return (ChangeRows(action=" ".join(words), is_all=is_all),)
     verb = cursor.accept_any(("ADD", "DROP", "CHANGE", "MODIFY", "RENAME"))
     if not verb:
         return ()

@@ -15,6 +15,7 @@ from binlane.codec.columns import Column
 from binlane.codec.logical_types import LENGTHS, LogicalType
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import ColumnType, Flavor
+from binlane.errors import UnsupportedError
 from binlane.sql.logged_types import LOGGED_TYPES
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 
@@ -29,6 +30,10 @@ _ROW_END: Final = replace(_ROW_START, name="row_end")
 _ROW_HASH: Final = TableColumn(name="DB_ROW_HASH_", type_name="BIGINT", is_generated=True)
 _DECIMAL_DEFAULT: Final = (10, 0)
 _ONE_BYTE_MEMBERS_MAX: Final = 255
+
+_FLOAT_DIGITS_MAX: Final = 24
+_OWN_CODES: Final = {"JSON": ColumnType.JSON, "VECTOR": ColumnType.VECTOR}
+"""Types that MySQL's log has a code for; MariaDB has columns of such types as text and bytes."""
 
 _SIGNED_OR_NOT: Final = frozenset(
     {
@@ -68,6 +73,35 @@ def fitted(
         if reason:
             return f"column {column.index + 1}, {own.name}: {reason}"
     return tuple(_merged(column, own, flavor) for column, own in zip(columns, defined, strict=True))
+
+
+def logged_form(own: TableColumn, index: int, *, is_mysql: bool) -> Column:
+    """The column that a definition makes in the log, with all that the definition tells.
+
+    Lengths of strings are left out; all else that decides its values and their types is there.
+
+    Raises:
+        UnsupportedError: If its type is not known.
+    """
+    types = LOGGED_TYPES.get(own.type_name)
+    if types is None:
+        raise UnsupportedError(f"column {own.name} is of type {own.type_name}, which is not known")
+    kind, numbers = types[0], tuple(map(_number, own.arguments[:2]))
+    if is_mysql and own.type_name in _OWN_CODES:
+        kind = _OWN_CODES[own.type_name]
+    elif kind is ColumnType.FLOAT and len(numbers) == 1 and numbers[0] > _FLOAT_DIGITS_MAX:
+        kind = ColumnType.DOUBLE
+    metadata = 0
+    if kind is ColumnType.NEWDECIMAL:
+        precision, scale = numbers + _DECIMAL_DEFAULT[len(numbers) :]
+        metadata = precision << 8 | scale
+    elif kind is ColumnType.BIT:
+        whole, rest = divmod(numbers[0] if numbers else 1, 8)
+        metadata = whole << 8 | rest
+    elif kind in _FRACTIONS:
+        metadata = numbers[0] if numbers else 0
+    bare = Column(index=index, type=kind, metadata=metadata, is_nullable=own.is_nullable)
+    return _merged(bare, own, Flavor.MYSQL if is_mysql else Flavor.MARIADB)
 
 
 def _logged(

@@ -135,7 +135,7 @@ def create_table(statement: str, *, charset: str | None, quoting: Quoting) -> Ta
     try:
         own = named_charset(options)
         default = charset if own is None else own
-        made = tuple(_column(each, default, statement) for each in columns)
+        made = tuple(defined_column(each, default, statement) for each in columns)
         return TableDefinition(
             columns=made,
             charset=default,
@@ -236,7 +236,16 @@ def _known(charset: str) -> str | None:
     return None if collation_id is None else charset_of(collation_id)
 
 
-def _column(change: AddColumn | ModifyColumn, default: str | None, statement: str) -> TableColumn:
+def defined_column(
+    change: AddColumn | ModifyColumn, default: str | None, statement: str
+) -> TableColumn:
+    """The column that a part of a statement defines.
+
+    Args:
+        change: The part.
+        default: Character set of the table; None if it is not known.
+        statement: The whole text.
+    """
     definition = change.definition
     words = [token.word for token in definition.attributes]
     found = column_attributes(definition, statement)
@@ -344,7 +353,7 @@ def _rearranged(
         if key in dropped or (change is not None and _moves(change)):
             continue
         if change is not None:
-            made.append(_column(change, charset, statement))
+            made.append(defined_column(change, charset, statement))
         else:
             made.append(replace(column, name=renamed.get(key, column.name)))
     known = {column.name.lower() for column in columns}
@@ -354,7 +363,7 @@ def _rearranged(
         if isinstance(each, ModifyColumn) and each.old_name.lower() not in known:
             continue
         if isinstance(each, AddColumn | ModifyColumn) and (is_new or is_moved):
-            _insert(made, _column(each, charset, statement), each)
+            _insert(made, defined_column(each, charset, statement), each)
     return tuple(made)
 
 

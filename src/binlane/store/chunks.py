@@ -54,13 +54,32 @@ def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
         StoreError: If the file cannot be read.
         CorruptStoreError: If its compression is damaged.
     """
+    with ExitStack() as stack:
+        try:
+            is_stdin = str(path) == STDIN
+            plain = sys.stdin.buffer if is_stdin else stack.enter_context(Path(path).open("rb"))
+        except OSError as error:
+            raise unreadable(path, error) from error
+        yield from stream_chunks(cast("BufferedReader", plain), str(path), position=position)
+
+
+def stream_chunks(plain: BufferedReader, path: str, *, position: int = 0) -> Iterator[bytes]:
+    """The bytes of a stream in pieces of at most 1 MiB.
+
+    Args:
+        plain: At its beginning; compressed or not.
+        path: Where it comes from, for errors.
+        position: Where to start, in bytes of what is uncompressed.
+
+    Raises:
+        StoreError: If it cannot be read.
+        CorruptStoreError: If its compression is damaged.
+    """
     damage: tuple[type[Exception], ...] = ()
     try:
         with ExitStack() as stack:
-            is_stdin = str(path) == STDIN
-            plain = sys.stdin.buffer if is_stdin else stack.enter_context(Path(path).open("rb"))
             stream: IO[bytes] = plain
-            if unpacked := decompressed(cast("BufferedReader", plain), path=str(path)):
+            if unpacked := decompressed(plain, path=path):
                 stream, damage = stack.enter_context(unpacked.stream), unpacked.damage
             if position:
                 stream.seek(position)
@@ -69,7 +88,7 @@ def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
     except damage as error:
         raise CorruptStoreError(
             f"the compressed file is damaged: {error}",
-            path=str(path),
+            path=path,
             hint="fetch it again from its source",
         ) from error
     except OSError as error:

@@ -34,7 +34,7 @@ def log_chunks(
     """
     if is_plain(path):
         return open_chunks(path, position=position)
-    return _behind(plain_chunks(open_chunks(path), file=file or str(path), keys=keys), position)
+    return behind(plain_chunks(open_chunks(path), file=file or str(path), keys=keys), position)
 
 
 def is_plain(path: str | Path) -> bool:
@@ -53,7 +53,7 @@ def is_plain(path: str | Path) -> bool:
     return head.startswith(MAGIC) and not is_encrypted(head)
 
 
-def _behind(chunks: Iterable[bytes], position: int) -> Iterator[bytes]:
+def behind(chunks: Iterable[bytes], position: int) -> Iterator[bytes]:
     """The bytes from a position on."""
     for chunk in chunks:
         if position < len(chunk):

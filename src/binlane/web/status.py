@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Final
 
 from aiohttp import web
 
-METRICS_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+from binlane.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
 
 
 class BinlogState(Enum):
@@ -129,44 +128,23 @@ def _as_json(status: BinlogStatus) -> dict[str, object]:
     return asdict(status) | {"state": status.state.value, "omissions": dict(status.omissions)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """One line of a metric."""
-
-    value: float
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-    def render(self, name: str) -> str:
-        labels = ",".join(f'{key}="{_escaped(text)}"' for key, text in self.labels.items())
-        return (
-            f"binlane_{name}{{{labels}}} {self.value}" if labels else f"binlane_{name} {self.value}"
-        )
-
-
 def render_metrics(status: Status) -> str:
-    """Prometheus' text format; a label's backslashes, quotes and line ends are escaped.
-
-    What is not known has no line.
-    """
-    lines: list[str] = []
-    for name, kind, text, samples in _metrics(status):
-        lines += [f"# HELP binlane_{name} {text}.", f"# TYPE binlane_{name} {kind}"]
-        lines += [sample.render(name) for sample in samples]
-    return "\n".join([*lines, ""])
+    """Prometheus' text format; what is not known has no line."""
+    return render(_metrics(status))
 
 
-def _metrics(status: Status) -> Iterator[tuple[str, str, str, Iterable[_Sample]]]:
+def _metrics(status: Status) -> Iterator[Metric]:
     """Name without prefix, type, help and samples of all metrics."""
 
-    def each(value: Callable[[BinlogStatus], float | None]) -> Iterator[_Sample]:
+    def each(value: Callable[[BinlogStatus], float | None]) -> Iterator[Sample]:
         for binlog in status.binlogs:
             if (known := value(binlog)) is not None:
-                yield _Sample(known, {"binlog": binlog.name})
+                yield Sample(known, {"binlog": binlog.name})
 
     yield (
         *("binlog_state", "gauge", "1 for the state that a binlog is in"),
         [
-            _Sample(int(binlog.state is state), {"binlog": binlog.name, "state": state.value})
+            Sample(int(binlog.state is state), {"binlog": binlog.name, "state": state.value})
             for binlog in status.binlogs
             for state in BinlogState
         ],
@@ -187,7 +165,7 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, str, Iterable[_Sample]]
     yield (
         *("omissions_total", "counter", "Parts left out that name outside objects"),
         [
-            _Sample(count, {"binlog": binlog.name, "kind": kind})
+            Sample(count, {"binlog": binlog.name, "kind": kind})
             for binlog in status.binlogs
             for kind, count in sorted(binlog.omissions.items())
         ],
@@ -197,14 +175,10 @@ def _metrics(status: Status) -> Iterator[tuple[str, str, str, Iterable[_Sample]]
         each(lambda binlog: binlog.incidents),
     )
     yield "dumps", "gauge", "Replicas and tools that read it", each(lambda binlog: binlog.dumps)
-    yield "sessions", "gauge", "Clients at the MySQL port", [_Sample(status.sessions)]
+    yield "sessions", "gauge", "Clients at the MySQL port", [Sample(status.sessions)]
     if status.heard_s is not None:
         yield (
             *("source_silent_seconds", "gauge", "Since the source last said something"),
-            [_Sample(round(status.heard_s, 3))],
+            [Sample(round(status.heard_s, 3))],
         )
-    yield "ready", "gauge", "Whether /healthz is 200", [_Sample(int(not status.problems))]
-
-
-def _escaped(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    yield "ready", "gauge", "Whether /healthz is 200", [Sample(int(not status.problems))]

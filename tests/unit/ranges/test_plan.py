@@ -16,9 +16,10 @@ from binlane.codec.event import decode_event, encode_event
 from binlane.codec.format import MAGIC
 from binlane.errors import StoreError
 from binlane.ranges.files import read_groups_of
+from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.plan import Limits, Planner, PlanOptions
+from binlane.ranges.plan import Planner, PlanOptions
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from binlane.errors import CodecError, ConfigError
-from binlane.land.progress import Mode
-from binlane.spark.landing import LandingSettings, land
+from binlane.land.landing import land
+from binlane.land.settings import LandingSettings
+from binlane.land.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, delta_rows, final_rows
 from tests.servers import ServerFactory, execute
@@ -62,9 +62,18 @@ STAGES = (
 )
 
 
-def test_tables_follow_a_server_through_restarts(
-    spark: SparkSession, servers: ServerFactory, tmp_path: Path
-) -> None:
+@pytest.fixture
+def fixture_logs(tmp_path: Path) -> Path:
+    """Directories with the binlog files of some fixtures, by name."""
+    folder = tmp_path / "logs"
+    for name in ("md1011_metadata_full", "md118_txn"):
+        (folder / name).mkdir(parents=True)
+        for file, data in fixture_set(name).binlogs:
+            (folder / name / file).write_bytes(data)
+    return folder
+
+
+def test_tables_follow_a_server_through_restarts(servers: ServerFactory, tmp_path: Path) -> None:
     server = servers.start("source")
     log, lake = tmp_path / "log", tmp_path / "lake"
     log.mkdir()
@@ -74,7 +83,7 @@ def test_tables_follow_a_server_through_restarts(
         execute(server, "FLUSH BINARY LOGS")
         for path in server.data_directory.glob("binlog.0*"):
             shutil.copy(path, log)
-        report = land(spark, str(log), str(lake), LandingSettings(batch_bytes=4000))
+        report = land(str(log), str(lake), LandingSettings(batch_bytes=4000))
         batches += report.batches
         tables = [name for name, table in report.tables.items() if table.is_current]
         shown = execute(server, "SHOW TABLES FROM shop")
@@ -85,7 +94,7 @@ def test_tables_follow_a_server_through_restarts(
             expected = execute(server, "SET time_zone = '+00:00'", f"SELECT * FROM shop.{table}")
             assert selected(lake / "current/shop" / table, columns) == Counter(expected), name
     assert batches > len(STAGES)
-    again = land(spark, str(log), str(lake))
+    again = land(str(log), str(lake))
     assert (again.batches, again.rows, again.last_gtid) == (0, 0, None)
 
 
@@ -100,49 +109,45 @@ def selected(path: Path, columns: list[str]) -> Counter[tuple[Any, ...]]:
     )
 
 
-def test_a_real_log_with_all_types(spark: SparkSession, fixture_logs: Path, tmp_path: Path) -> None:
-    report = land(spark, str(fixture_logs / "md1011_metadata_full"), str(tmp_path))
+def test_a_real_log_with_all_types(fixture_logs: Path, tmp_path: Path) -> None:
+    report = land(str(fixture_logs / "md1011_metadata_full"), str(tmp_path / "lake"))
     fixture = fixture_set("md1011_metadata_full")
     assert report.last_gtid == fixture.meta["gtid"]["gtid_binlog_pos"]
     assert report.rows == 17
     for name in fixture.final_tables():
-        path = tmp_path / "current" / name.replace(".", "/")
+        path = tmp_path / "lake/current" / name.replace(".", "/")
         assert current_rows(path) == final_rows(fixture.final(name), path), name
 
 
-def test_modes_and_tables(spark: SparkSession, fixture_logs: Path, tmp_path: Path) -> None:
+def test_modes_and_tables(fixture_logs: Path, tmp_path: Path) -> None:
     lists = "LOG(shop.m1, shop.m2), IGNORE(shop.m2)"
     settings = LandingSettings(modes=frozenset({Mode.CHANGES}), tables=lists)
-    report = land(spark, str(fixture_logs / "md1011_metadata_full"), str(tmp_path), settings)
+    report = land(str(fixture_logs / "md1011_metadata_full"), str(tmp_path / "lake"), settings)
     assert list(report.tables) == ["shop.m1"]
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("_")] == [
-        "changes"
-    ]
+    assert [
+        path.name for path in (tmp_path / "lake").iterdir() if not path.name.startswith("_")
+    ] == ["changes"]
 
 
-def test_a_damaged_log_says_where(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_damaged_log_says_where(tmp_path: Path) -> None:
     log = tmp_path / "binlog.000001"
     log.write_bytes(fixture_set("corrupt_mariadb1011").files["flip_body.bin"])
     with pytest.raises(CodecError, match=rf"checksum is .* \({log}:\d+\)") as caught:
-        land(spark, str(log), str(tmp_path / "lake"))
+        land(str(log), str(tmp_path / "lake"))
     assert caught.value.hint
 
 
-def test_another_checkpoint_is_refused(
-    spark: SparkSession, fixture_logs: Path, tmp_path: Path
-) -> None:
+def test_another_checkpoint_is_refused(fixture_logs: Path, tmp_path: Path) -> None:
     log = str(fixture_logs / "md118_txn")
-    land(spark, log, str(tmp_path / "lake"))
+    land(log, str(tmp_path / "lake"))
     with pytest.raises(ConfigError, match="do not belong together"):
-        land(
-            spark, log, str(tmp_path / "lake"), LandingSettings(checkpoint=str(tmp_path / "other"))
-        )
+        land(log, str(tmp_path / "lake"), LandingSettings(checkpoint=str(tmp_path / "other")))
 
 
 def test_the_command(fixture_logs: Path, tmp_path: Path) -> None:
     log, lake = str(fixture_logs / "md118_txn"), str(tmp_path / "lake")
     done = subprocess.run(
-        [sys.executable, "-m", "binlane", "land", log, "--into", lake, "--master", "local[1]"],
+        [sys.executable, "-m", "binlane", "land", log, "--into", lake],
         capture_output=True,
         text=True,
         check=False,

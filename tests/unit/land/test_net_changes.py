@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.land.net_changes import GONE, count_rows, last_images
+from binlane.land.net_changes import COUNT, GONE, added, counted, last_images
 
 IMAGES = st.lists(
     st.tuples(
@@ -36,18 +36,24 @@ def table(images: list[tuple[str, int, str | None]]) -> pa.Table:
 def test_the_last_image_of_each_key_counts(images: list[tuple[str, int, str | None]]) -> None:
     expected = {key: (op not in ADDS, value) for op, key, value in images}
     found = last_images(table(images), ["id"]).to_pylist()
+    assert [row["id"] for row in found] == sorted(expected)
     assert {row["id"]: (row[GONE], row["value"]) for row in found} == expected
+
+
+@given(IMAGES)
+def test_keys_of_several_columns(images: list[tuple[str, int, str | None]]) -> None:
+    expected = {(key, value): op not in ADDS for op, key, value in images}
+    found = last_images(table(images), ["value", "id"]).to_pylist()
+    assert {(row["id"], row["value"]): row[GONE] for row in found} == expected
     assert len(found) == len(expected)
 
 
-@given(IMAGES, IMAGES)
-def test_rows_are_counted(
-    before: list[tuple[str, int, str | None]], changes: list[tuple[str, int, str | None]]
-) -> None:
-    start = table([("insert", key, value) for _, key, value in before]).drop_columns(["_op"])
-    weights = Counter((key, value) for _, key, value in before)
-    for op, key, value in changes:
+@given(IMAGES, st.integers(0, 30))
+def test_rows_are_counted(images: list[tuple[str, int, str | None]], cut: int) -> None:
+    weights: Counter[tuple[int, str | None]] = Counter()
+    for op, key, value in images:
         weights[key, value] += 1 if op in ADDS else -1
-    found, missing = count_rows(start, table(changes), ["id", "value"])
-    assert Counter((row["id"], row["value"]) for row in found.to_pylist()) == +weights
-    assert missing == -sum(count for count in weights.values() if count < 0)
+    halves = [part for part in (images[:cut], images[cut:]) if part]
+    found = added([counted(table(part), ["id", "value"]) for part in halves], ["id", "value"])
+    rows = {(row["id"], row["value"]): row[COUNT] for row in found.to_pylist()}
+    assert rows == {row: count for row, count in weights.items() if count}

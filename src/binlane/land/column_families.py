@@ -1,0 +1,88 @@
+"""Families of column types, as the servers convert between them, and what a definition says of values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from binlane.sql.table_definitions import TableColumn
+
+_INTEGERS: Final = {
+    **dict.fromkeys(("TINYINT", "INT1", "BOOL", "BOOLEAN"), 8),
+    **dict.fromkeys(("SMALLINT", "INT2"), 16),
+    **dict.fromkeys(("MEDIUMINT", "INT3", "MIDDLEINT"), 24),
+    **dict.fromkeys(("INT", "INTEGER", "INT4"), 32),
+    **dict.fromkeys(("BIGINT", "INT8", "SERIAL"), 64),
+}
+FIXED_CHARS: Final = frozenset({"CHAR", "NCHAR"})
+CHARS: Final = frozenset({*FIXED_CHARS, "VARCHAR", "NVARCHAR", "VARCHAR2"})
+TEXTS_MAX: Final = {
+    "TINYTEXT": 255,
+    "TEXT": 65_535,
+    "MEDIUMTEXT": (1 << 24) - 1,
+    "LONGTEXT": (1 << 32) - 1,
+    "CLOB": (1 << 32) - 1,
+}
+BYTES_MAX: Final = {"TINYBLOB": 255, "BLOB": 65_535, "MEDIUMBLOB": (1 << 24) - 1}
+_BYTES: Final = frozenset({"BINARY", "VARBINARY", "RAW", "LONGBLOB", *BYTES_MAX})
+_FAMILIES: Final = {
+    **dict.fromkeys(_INTEGERS, "INTEGER"),
+    **dict.fromkeys(("DECIMAL", "NUMERIC", "DEC", "FIXED"), "DECIMAL"),
+    **dict.fromkeys(("FLOAT", "FLOAT4"), "FLOAT"),
+    **dict.fromkeys(("DOUBLE", "FLOAT8", "REAL"), "DOUBLE"),
+    **dict.fromkeys((*CHARS, *TEXTS_MAX), "TEXT"),
+    **dict.fromkeys(_BYTES, "BYTES"),
+}
+CHARACTERS: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
+"""Character sets that have all characters."""
+_FLOAT_DIGITS_MAX: Final = 24
+_DECIMAL_DEFAULT: Final = (10, 0)
+
+
+def family_of(column: TableColumn) -> str:
+    """Types between which values go alike; a type that has no others like it is its own."""
+    family = _FAMILIES.get(column.type_name, column.type_name)
+    if family == "FLOAT" and len(column.arguments) == 1:
+        return "DOUBLE" if (first_number(column) or 0) > _FLOAT_DIGITS_MAX else "FLOAT"
+    return family
+
+
+def integer_range(column: TableColumn) -> tuple[int, int]:
+    """The lowest and highest value of an integer column."""
+    bits = _INTEGERS[column.type_name]
+    if column.is_unsigned:
+        return 0, (1 << bits) - 1
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def is_alike(old: TableColumn, new: TableColumn) -> bool:
+    """Whether two definitions mean the same values."""
+    return (
+        (family_of(old), old.type_name in FIXED_CHARS, old.type_name == "BINARY")
+        == (family_of(new), new.type_name in FIXED_CHARS, new.type_name == "BINARY")
+        and old.is_unsigned == new.is_unsigned
+        and old.charset == new.charset
+        and (
+            old.arguments == new.arguments and old.type_name == new.type_name
+            if family_of(old) != "INTEGER"
+            else old.type_name == new.type_name
+        )
+    )
+
+
+def decimal_digits(column: TableColumn) -> tuple[int, int]:
+    """Precision and scale of a DECIMAL."""
+    numbers = [int(text) for text in column.arguments if text.isdigit()]
+    precision, scale = (*numbers, *_DECIMAL_DEFAULT[len(numbers) :])
+    return precision or _DECIMAL_DEFAULT[0], scale
+
+
+def first_number(column: TableColumn) -> int | None:
+    """The number in the parentheses behind its type."""
+    arguments = column.arguments
+    return int(arguments[0]) if arguments and arguments[0].isdigit() else None
+
+
+def type_text(column: TableColumn) -> str:
+    """Its type, such as `VARCHAR(50)`."""
+    arguments = f"({','.join(column.arguments)})" if column.arguments else ""
+    return f"{column.type_name}{arguments}"

@@ -1,0 +1,96 @@
+"""What a task of a landing does with its range: decode it, write files, say what stands in it.
+
+It runs anywhere: in this process, in a worker of the embedded engine, in Spark's. Memory is bounded
+whatever the range holds: what waits to be written is, and a table may get several files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from binlane.columnar.table_schema import table_of
+from binlane.land.definitions import Definitions
+from binlane.land.table_changes import steps
+from binlane.land.table_files import Shape, TableFiles
+from binlane.land.work import RangeItem, RangeResult, RangeWork, Rows
+from binlane.names import TableName
+from binlane.ranges.items import Trouble
+from binlane.ranges.read import read_range
+from binlane.ranges.statements import Statement
+from binlane.scope.scope import Scope
+
+TABLE_BYTES_MAX: Final = 64 << 20
+"""Bytes of images in memory behind which a table's files end."""
+WAITING_BYTES_MAX: Final = 160 << 20
+"""Of all tables; then the largest are written."""
+
+
+def land_range(work: RangeWork) -> RangeResult:
+    """Land one range: write the images of its tables, and tell all else that stands in it.
+
+    Raises:
+        CodecError: With file and position, if the log is damaged or a row cannot be decoded.
+        StoreError: If the log cannot be read or the target not be written.
+    """
+    return RangeResult(items=tuple(_items(work)), size_bytes=work.size_bytes or 0)
+
+
+def _items(work: RangeWork) -> Iterator[RangeItem]:
+    tables = _Tables(work)
+    scope = work.want.selection.scope
+    for item in read_range(work.piece, work.want):
+        if isinstance(item, pa.RecordBatch):
+            yield from tables.add(item)
+            continue
+        if isinstance(item, Trouble) or is_barrier(item, scope):
+            yield from tables.finish()
+        yield item
+    yield from tables.finish()
+
+
+def is_barrier(statement: Statement, scope: Scope) -> bool:
+    """Whether rows before a statement must be applied before it, as far as its text tells."""
+    return bool(steps(statement, scope, Definitions()))
+
+
+class _Tables:
+    """The tables of which images wait."""
+
+    def __init__(self, work: RangeWork) -> None:
+        self._work = work
+        self._open: dict[TableName, TableFiles] = {}
+        self._size_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[Rows]:
+        """Take a batch; give what is written now."""
+        table, shape = table_of(batch.schema), Shape.of(batch)
+        files = self._open.get(table)
+        if files is not None and files.shape != shape:
+            yield from self._end(files)
+            files = None
+        if files is None:
+            files = self._open[table] = TableFiles(self._work, table, shape)
+        before = files.size_bytes
+        files.add(batch)
+        self._size_bytes += files.size_bytes - before
+        if files.size_bytes >= TABLE_BYTES_MAX:
+            yield from self._end(files)
+        elif self._size_bytes >= WAITING_BYTES_MAX:
+            largest = sorted(self._open.values(), key=lambda each: -each.size_bytes)
+            while self._size_bytes >= WAITING_BYTES_MAX // 2:
+                yield from self._end(largest.pop(0))
+
+    def finish(self) -> Iterator[Rows]:
+        """All that waits."""
+        for files in list(self._open.values()):
+            yield from self._end(files)
+
+    def _end(self, files: TableFiles) -> Iterator[Rows]:
+        del self._open[files.table]
+        self._size_bytes -= files.size_bytes
+        rows = files.write()
+        if rows is not None:
+            yield rows

@@ -1,0 +1,152 @@
+"""What a landing hands to tasks and gets back: ranges of a log in, files, statements, troubles out.
+
+All of it can be pickled. No rows are in it: a task writes them where the tables are, and the files
+that it names are nobody's until a table's commit names them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import pyarrow as pa
+
+from binlane.names import TableName
+from binlane.ranges.items import Trouble, Want
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.statements import Statement
+
+FILE_BITS: Final = 40
+"""`_seq` is a file's number times 2^40, plus the position of an event in it."""
+
+
+class Mode(Enum):
+    """A kind of tables that landing keeps."""
+
+    CURRENT = "current"
+    CHANGES = "changes"
+    HISTORY = "history"
+
+
+class Format(Enum):
+    """What the tables are for those who read them."""
+
+    DELTA = "delta"
+    ICEBERG = "iceberg"
+    PARQUET = "parquet"
+
+
+def sequence(file_number: int, position: int) -> int:
+    """A place in a log as one number, which grows with the log."""
+    return (file_number << FILE_BITS) + position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A Parquet file that a task wrote.
+
+    Attributes:
+        path: Relative to the table's directory, or of a staged run its URI.
+        rows: In it.
+        size_bytes: Of it.
+        schema: Of its columns, without metadata.
+        stats: As Delta's JSON has them: `numRecords`, `minValues`, `maxValues`, `nullCount`; of
+            columns that are not named there nothing is known.
+    """
+
+    path: str
+    rows: int
+    size_bytes: int
+    schema: pa.Schema
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Row images of one table that follow each other in the log.
+
+    Attributes:
+        table: Theirs.
+        first_seq: `_seq` of the first image, of those that were not applied before.
+        last_seq: Of the last one.
+        last_gtid: Of the last one; None if it has none.
+        last_timestamp: When the last one was written, in seconds since 1970.
+        images: How many there are.
+        invalid_dates: Zero or partial dates in them that became NULL.
+        key: Names of the primary key's columns; empty if the log tells none.
+        is_full: Whether the images hold what current tables need.
+        columns: Names and types of the table's own columns.
+        changes: All images in log order, in the directory of the change table.
+        run: One row a key, the last one, sorted by key: the own columns, `_gtid`, `_seq`, `_gone`;
+            without a key one row for each distinct row, with `_count`, how often it comes more than
+            it goes. Staged.
+        versions: All images but those before an update that keeps its key, sorted by key and
+            `_seq`: the columns of a run and `_ts`. Staged; for history.
+    """
+
+    table: TableName
+    first_seq: int
+    last_seq: int
+    last_gtid: str | None
+    last_timestamp: int
+    images: int
+    invalid_dates: int
+    key: tuple[str, ...]
+    is_full: bool
+    columns: pa.Schema
+    changes: DataFile | None = None
+    run: DataFile | None = None
+    versions: DataFile | None = None
+
+
+RangeItem = Rows | Statement | Trouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeWork:
+    """A range of the log, to be landed by one task.
+
+    Attributes:
+        piece: The range.
+        want: What of it.
+        modes: For which kinds of tables.
+        into: URI or absolute path of the target.
+        format: Of the tables.
+        run_id: Names the landing in what it writes, so that what a dead one left can be told.
+        done: All rows up to this `_seq` are in all tables.
+        applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
+    """
+
+    piece: LogRange
+    want: Want
+    modes: frozenset[Mode]
+    into: str
+    format: Format
+    run_id: str
+    done: int = 0
+    applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Bytes of log in the range; None if that is not known."""
+        stop = self.piece.stop
+        return None if stop is None else stop - self.piece.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeResult:
+    """What became of a range.
+
+    Attributes:
+        items: In log order; rows of several tables between two statements in any order.
+        groups: Event groups read; 0 if nobody counted.
+        size_bytes: Bytes of log read.
+        by_reference: Row images that the kernels left to the reference decoder.
+    """
+
+    items: tuple[RangeItem, ...]
+    groups: int = 0
+    size_bytes: int = 0
+    by_reference: int = 0

@@ -1,0 +1,37 @@
+"""A landing that is killed at random times, with a busy source before it.
+
+`BINLANE_LAND_KILLS` says how often in the long form, 200 by default.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.land_kill import Story
+from tests.servers import ServerFactory
+
+pytestmark = pytest.mark.system
+
+KILLS_SAMPLE = 6
+KILLS_ALL = int(os.environ.get("BINLANE_LAND_KILLS", "200"))
+
+
+def test_tables_are_exact_after_a_sample_of_kills(servers: ServerFactory, tmp_path: Path) -> None:
+    with Story(servers, tmp_path, seed=7, pause_s=0.1, xa=False) as story:
+        while story.kills.total() < KILLS_SAMPLE:
+            story.kill()
+    story.finish()
+    story.check()
+
+
+@pytest.mark.slow
+def test_tables_are_exact_after_many_kills(servers: ServerFactory, tmp_path: Path) -> None:
+    with Story(servers, tmp_path, seed=KILLS_ALL, pause_s=0.2) as story:
+        while story.kills.total() < KILLS_ALL:
+            story.kill()
+    story.finish()
+    story.check()
+    print(story.kills, story.load.counts)  # noqa: T201 the figures of docs/reliability.md

@@ -1,0 +1,227 @@
+"""`land --snapshot`: rows taken from a real server without locks, and the log landed over them."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pymysql
+import pytest
+
+from binlane.land.engine import EmbeddedEngine
+from binlane.land.landing import land
+from binlane.land.settings import LandingSettings
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from tests.land.test_landing import selected
+from tests.landed import delta_rows
+from tests.servers import ServerFactory, connect, execute
+
+TABLES = (
+    "CREATE DATABASE shop",
+    """CREATE TABLE shop.orders (id INT PRIMARY KEY, n INT, note VARCHAR(40) CHARACTER SET latin1,
+        at DATETIME(3), f FLOAT, KEY (n)) ENGINE=InnoDB""",
+    """CREATE TABLE shop.lines (word VARCHAR(12) CHARACTER SET utf8mb4, kind ENUM('z', 'm', 'a'),
+        n DECIMAL(9,2), total DOUBLE, PRIMARY KEY (word, kind, n)) ENGINE=InnoDB""",
+    "CREATE TABLE shop.visits (page VARCHAR(20), n INT) ENGINE=InnoDB",
+    "CREATE TABLE shop.empty (id INT PRIMARY KEY) ENGINE=InnoDB",
+)
+KEYED = ("orders", "lines", "empty")
+_WRITING_S = 3.0
+WORDS = ("a", "ä", "B", "ß", "zz", "Zz", "öl", "", " ", "日本", "it's", "\\")
+
+
+def filled(server: PrivateServer, rows: int = 300) -> None:
+    """Make the tables, and begin a log that does not know their rows."""
+    execute(server, *TABLES)
+    with connect(server, autocommit=False, charset="utf8mb4") as connection:
+        cursor = connection.cursor()
+        for number in range(rows):
+            order(cursor, number)
+            line(cursor, number)
+        cursor.executemany(
+            "INSERT INTO shop.visits VALUES (%s, %s)", [(f"/{n % 7}", n % 3) for n in range(60)]
+        )
+        connection.commit()
+    execute(server, "FLUSH BINARY LOGS")
+
+
+def order(cursor: pymysql.cursors.Cursor, number: int) -> None:
+    cursor.execute(
+        "REPLACE INTO shop.orders VALUES (%s, %s, %s, '2026-01-01 00:00:00.125', %s)",
+        (number, number % 10, f"né {number}", number / 7),
+    )
+
+
+def line(cursor: pymysql.cursors.Cursor, number: int) -> None:
+    word = WORDS[number % len(WORDS)] + str(number // 40)
+    cursor.execute(
+        "REPLACE INTO shop.lines VALUES (%s, %s, %s, %s)",
+        (word, "zma"[number % 3], number % 13, number / 3),
+    )
+
+
+def copied(server: PrivateServer, live_log: Path, log: Path) -> None:
+    """The server's log without its first file, which has the rows, and without its last."""
+    log.mkdir(exist_ok=True)
+    execute(server, "FLUSH BINARY LOGS")
+    for path in sorted(live_log.glob("binlog.0*"))[1:-1]:
+        shutil.copy(path, log)
+
+
+def assert_equal(server: PrivateServer, lake: Path, *tables: str) -> None:
+    """The current tables hold what the server's SELECT gives, its floats exact."""
+    for table in tables:
+        shown = [
+            (name, kind) for name, kind, *_ in execute(server, f"SHOW COLUMNS FROM shop.{table}")
+        ]
+        asked = ", ".join(f"{name} * 1e0" if kind == "float" else name for name, kind in shown)
+        rows = execute(server, "SET time_zone = '+00:00'", f"SELECT {asked} FROM shop.{table}")
+        assert selected(lake / "current/shop" / table, [name for name, _ in shown]) == Counter(
+            rows
+        ), table
+
+
+def settings(server: PrivateServer, chunk_rows: int = 37, tables: str = "") -> LandingSettings:
+    return LandingSettings(snapshot=server.url, chunk_rows=chunk_rows, tables=tables)
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def source(request: pytest.FixtureRequest, servers: ServerFactory, tmp_path: Path) -> PrivateServer:
+    """A server of each flavor, whose log has a directory of its own."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    option = f"--log-bin={folder}/binlog"
+    if request.param == "mariadb":
+        return servers.start("source", (*SOURCE_OPTIONS, option))
+    return servers.start_mysql("source", option)
+
+
+@pytest.fixture
+def live_log(tmp_path: Path) -> Path:
+    """That directory."""
+    return tmp_path / "server"
+
+
+def test_a_log_that_begins_in_mid_life_is_made_up_for(
+    source: PrivateServer, live_log: Path, tmp_path: Path
+) -> None:
+    filled(source)
+    execute(
+        source, "INSERT INTO shop.visits VALUES ('/new', 1)", "DELETE FROM shop.orders WHERE id < 5"
+    )
+    lake, log = tmp_path / "lake", tmp_path / "log"
+    copied(source, live_log, log)
+    report = land(str(log), str(lake), settings(source))
+    assert report.tables["shop.orders"].snapshot_rows == 295
+    # The server's place lies in a file that is not there yet.
+    assert not report.tables["shop.orders"].is_current
+    execute(source, "UPDATE shop.orders SET note = 'later' WHERE id % 50 = 0")
+    copied(source, live_log, log)
+    report = land(str(log), str(lake))
+    assert all(table.is_current for table in report.tables.values()), report
+    assert_equal(source, lake, "orders", "lines", "visits", "empty")
+    changes = delta_rows(lake / "changes/shop/orders").to_pylist()
+    assert Counter(row["_op"] for row in changes) == {
+        "snapshot": 295,
+        "delete": 5,
+        "update_before": 5,
+        "update_after": 5,
+    }
+
+
+@contextmanager
+def writers(
+    server: PrivateServer, count: int = 3, tables: tuple[str, ...] = KEYED
+) -> Iterator[None]:
+    """Random DML in transactions of several sessions: also of keys, deleted and come again.
+
+    They end after some seconds, so that a landing can catch up.
+    """
+    ends = threading.Event()
+    failures: list[BaseException] = []
+
+    def write(seed: int) -> None:
+        chance = random.Random(seed)
+        try:
+            with connect(server, autocommit=False, charset="utf8mb4") as connection:
+                cursor = connection.cursor()
+                while not ends.is_set():
+                    try:
+                        for _ in range(chance.randrange(1, 4)):
+                            change(cursor, chance, tables)
+                        if chance.random() < 0.1:
+                            connection.rollback()
+                        connection.commit()
+                        ends.wait(0.02)
+                    except pymysql.Error as error:
+                        # A deadlock, a key that is taken, a table that is being altered.
+                        if error.args[0] not in {1213, 1205, 1062, 1054, 1136, 1146, 1412}:
+                            raise
+                        connection.rollback()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=write, args=(seed,)) for seed in range(count)]
+    timer = threading.Timer(_WRITING_S, ends.set)
+    for thread in (*threads, timer):
+        thread.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        ends.set()
+        for thread in threads:
+            thread.join()
+    assert not failures
+
+
+def change(cursor: pymysql.cursors.Cursor, chance: random.Random, tables: tuple[str, ...]) -> None:
+    number = chance.randrange(300)
+    kind = chance.randrange(6)
+    if "visits" in tables and chance.random() < 0.3:
+        cursor.execute("INSERT INTO shop.visits VALUES ('/live', %s)", (number,))
+    if kind == 0:
+        order(cursor, number)
+    elif kind == 1:
+        line(cursor, number)
+    elif kind == 2:
+        cursor.execute("DELETE FROM shop.orders WHERE id BETWEEN %s AND %s", (number, number + 3))
+    elif kind == 3:
+        cursor.execute(
+            "UPDATE shop.orders SET id = %s, n = n + 1 WHERE id = %s",
+            (chance.randrange(300), number),
+        )
+    elif kind == 4:
+        cursor.execute(
+            "UPDATE shop.lines SET total = -total, kind = 'm' WHERE n = %s", (number % 13,)
+        )
+    else:
+        cursor.execute("INSERT INTO shop.empty VALUES (%s)", (number,))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_rows_are_exact_under_load(
+    source: PrivateServer, live_log: Path, tmp_path: Path, processes: int
+) -> None:
+    filled(source)
+    last = max(live_log.glob("binlog.0*"))
+    execute(source, f"PURGE BINARY LOGS TO '{last.name}'")
+    lake = tmp_path / "lake"
+    with EmbeddedEngine(processes) as engine:
+        with writers(source):
+            first = land(str(live_log), str(lake), settings(source, 11), engine=engine)
+        with writers(source):
+            asked = settings(source, 50, tables="shop.orders, shop.empty")
+            again = land(str(live_log), str(lake), asked, engine=engine)
+    assert first.tables["shop.orders"].snapshot_rows > 50
+    assert again.tables["shop.orders"].snapshot_rows > 0
+    assert again.tables["shop.lines"].snapshot_rows == 0
+    report = land(str(live_log), str(lake))
+    assert all(table.is_current for table in report.tables.values()), report
+    assert_equal(source, lake, *KEYED)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from binlane.errors import ConfigError
+from binlane.land.journal import Journal
+
+
+def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:
+    first, second = str(tmp_path / "a"), str(tmp_path / "b")
+    Journal.open(first, f"{first}-checkpoint", {})
+    Journal.open(second, f"{second}-checkpoint", {})
+    Journal.open(second, f"{second}-checkpoint", {})
+    for into, checkpoint in (
+        (first, f"{second}-checkpoint"),
+        (first, str(tmp_path / "empty")),
+        (first, None),
+        (str(tmp_path / "empty"), f"{second}-checkpoint"),
+    ):
+        with pytest.raises(ConfigError, match="do not belong together"):
+            Journal.open(into, checkpoint, {})
+
+
+def test_a_target_is_landed_on_the_same_terms(tmp_path: Path) -> None:
+    Journal.open(str(tmp_path), None, {"mode": "changes", "tables": ""})
+    Journal.open(str(tmp_path), None, {"mode": "changes", "tables": ""})
+    for terms in ({"mode": "changes,current", "tables": ""}, {"mode": "changes", "tables": "shop"}):
+        with pytest.raises(ConfigError, match=r"was landed with (mode changes|tables not given)"):
+            Journal.open(str(tmp_path), None, terms)
+
+
+def test_what_an_earlier_version_landed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "_binlane").mkdir()
+    (tmp_path / "_binlane/journal.json").write_text("{}")
+    with pytest.raises(ConfigError, match="by an earlier version"):
+        Journal.open(str(tmp_path), None, {})
+
+
+def test_what_is_written_under_an_older_lease_is_not_read(tmp_path: Path) -> None:
+    old = Journal.open(str(tmp_path), None, {}, epoch=1)
+    new = Journal.open(str(tmp_path), None, {}, epoch=2)
+    new.state.done = 7
+    new.save()
+    old.state.done = 99
+    old.save()
+    again = Journal.open(str(tmp_path), None, {}, epoch=3)
+    assert again.state.done == 7
+    again.save()
+    assert len(list((tmp_path / "_binlane").glob("journal-*"))) == 1
