@@ -93,7 +93,7 @@ def _run(folder: Path, keys: np.ndarray[tuple[int], np.dtype[np.int64]], seq: in
             "name": texts,
             "amount": pa.array(keys * 37 % 1_000_000, pa.int64()).cast(pa.decimal128(19, 0)),
             "at": pa.array(keys * 1_000_003 + seq, pa.timestamp("us")),
-            "state": pa.array(["new", "paid", "sent"]).take(pa.array(keys % 3)),
+            "state": pa.array(["new", "paid", "sent"]).take(pa.array(keys % 3, pa.int64())),
             "_gtid": pa.array([f"0-1-{seq}"] * count),
             "_seq": pa.array(np.full(count, seq), pa.int64()),
             "_ts": pa.array(np.full(count, seq), pa.timestamp("us", tz="UTC")),

@@ -28,8 +28,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pymysqlreplication import BinLogStreamReader
-from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
+from pymysqlreplication import BinLogStreamReader  # type: ignore[import-untyped] # has no types
+from pymysqlreplication.row_event import (  # type: ignore[import-untyped] # as above
+    DeleteRowsEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+)
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.logs import DIRECTORY, Account, log, served

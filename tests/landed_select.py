@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pymysql.cursors import Cursor
+from pymysql.err import MySQLError
 
 from binlane.land.tables.store import OWN_COLUMNS
 from binlane.service.private_server import PrivateServer
@@ -39,12 +40,21 @@ class Source:
             f"USE `{database}`",
         )
         self._first = self._files()[-1]
+        self._given: set[str] = set()
 
     def run(self, *statements: str) -> None:
         """Run statements in the one session."""
         with self._connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
+
+    def try_run(self, statement: str) -> bool:
+        """Run a statement that the server may refuse; whether it did not."""
+        try:
+            self.run(statement)
+        except MySQLError:
+            return False
+        return True
 
     def close(self) -> None:
         """End the session, and drop the database."""
@@ -57,6 +67,12 @@ class Source:
         names = [name for name in self._files()[:-1] if name >= self._first]
         folder = self.server.directory / "data"
         return [(name, (folder / name).read_bytes()) for name in names]
+
+    def new_binlogs(self) -> list[tuple[str, bytes]]:
+        """Those that were not given yet."""
+        found = [file for file in self.binlogs() if file[0] not in self._given]
+        self._given |= {name for name, _ in found}
+        return found
 
     def tables(self) -> list[str]:
         """Names of the base tables there are."""

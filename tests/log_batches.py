@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from binlane.columnar.selection import Selection, file_number
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
-from binlane.land.lander import Lander
+from binlane.land.lander import BatchTerms, Lander
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.tables.delta import DeltaFormat
 from binlane.land.tables.formats import TableFormat
 from binlane.land.tables.store import StoreSettings, TableStore
@@ -28,40 +30,52 @@ NewTables = Callable[[str, Mode, str], TableFormat]
 class LogLander(Lander):
     """A lander that is given logs, each landed as one batch."""
 
-    def __init__(self, into: Path, scope: Scope, new_tables: NewTables) -> None:
+    def __init__(
+        self, into: Path, scope: Scope, new_tables: NewTables, modes: Collection[Mode]
+    ) -> None:
         self._into = into
         self.journal = Journal.open(str(into), None, {})
         self.kept = {
             mode: TableStore(
+                str(into),
                 mode,
                 new_tables(str(into), mode, self.journal.state.app_id),
                 StoreSettings(run_id=uuid.uuid4().hex),
             )
-            for mode in (Mode.CURRENT, Mode.CHANGES)
+            for mode in modes
         }
+        kept, journal = self.kept, self.journal
         super().__init__(
-            self.journal,
-            current=CurrentTables(self.kept[Mode.CURRENT], self.journal),
-            changes=ChangeTables(self.kept[Mode.CHANGES]),
+            journal,
+            current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
+            changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
+            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
             scope=scope,
         )
 
     def land(self, binlogs: Binlogs) -> None:
         """Land some files as one batch."""
         with tempfile.TemporaryDirectory() as folder:
-            self.apply(self._results(Path(folder), binlogs))
+            terms = self.begin()
+            while True:
+                try:
+                    self.apply(self._results(Path(folder), binlogs, terms))
+                    break
+                except StaleBatchError:
+                    terms = self.begin(is_again=True)
 
-    def _results(self, folder: Path, binlogs: Binlogs) -> Iterable[RangeResult]:
+    def _results(self, folder: Path, binlogs: Binlogs, terms: BatchTerms) -> Iterable[RangeResult]:
+        scope = self._scope.with_tables(terms.links)
         earlier: tuple[str, ...] = ()
-        for name, data in binlogs:
+        for number, (name, data) in enumerate(binlogs):
             path = folder / name
             path.write_bytes(data)
             piece = LogRange(uri=str(path), name=name, number=file_number(name), earlier=earlier)
             earlier = (str(path), *earlier)
             yield land_range(
                 RangeWork(
-                    piece=piece,
-                    want=Want(selection=Selection(scope=self._scope), has_statements=True),
+                    piece=terms.of(piece, number),
+                    want=Want(selection=Selection(scope=scope), has_statements=True),
                     modes=frozenset(self.kept),
                     into=str(self._into),
                     format=Format.DELTA,
@@ -71,15 +85,20 @@ class LogLander(Lander):
                         mode: {table: tables.applied(table) for table in tables.names()}
                         for mode, tables in self.kept.items()
                     },
+                    links=terms.links,
                 )
             )
 
 
 def new_lander(
-    into: Path, *, scope: Scope | None = None, new_tables: NewTables = DeltaFormat
+    into: Path,
+    *,
+    scope: Scope | None = None,
+    new_tables: NewTables = DeltaFormat,
+    modes: Collection[Mode] = (Mode.CURRENT, Mode.CHANGES),
 ) -> LogLander:
     """A lander as a new process makes it."""
-    return LogLander(into, scope or Scope.everything(), new_tables)
+    return LogLander(into, scope or Scope.everything(), new_tables, modes)
 
 
 def land_all(into: Path, batches: Iterable[Binlogs]) -> LogLander:

@@ -75,7 +75,7 @@ class Cluster:
     def logs(self) -> str:
         """What executors said, for a message."""
         return "\n".join(
-            f"{path}:\n{path.read_text(errors='replace')[-3000:]}"
+            f"{path}:\n{path.read_text(errors='replace')[-1000:]}"
             for path in sorted(self.directory.glob("worker-*/*/*/stderr"))
         )
 

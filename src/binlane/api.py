@@ -1,12 +1,12 @@
-"""Reading binlogs from Python: `binlane.read` and `binlane.scan`."""
+"""From Python: `binlane.read` and `binlane.scan` read binlogs, `binlane.api.land` lands them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -25,6 +25,8 @@ from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
+    from binlane.land.engine import Engine
+    from binlane.land.progress import LandingReport, Progress
     from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]
@@ -103,6 +105,55 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         rows_max=rows_max,
     )
     return _scan_files(_paths(path), want, key_file, None if schema is None else _catalog(schema))
+
+
+def land(  # noqa: PLR0913 - each argument is a setting
+    source: Path | Iterable[Path],
+    into: Path,
+    *,
+    mode: str | Iterable[str] = ("current", "changes"),
+    table_format: str = "delta",
+    tables: str | Iterable[str] = "",
+    engine: Engine | None = None,
+    observer: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> LandingReport:
+    """Land the changes of a log in tables; what is landed already is not landed again.
+
+    Args:
+        source: Binlog files, a directory of them, or `DATA#name`.
+        into: URI or path of the target: gets `current/<database>/<table>`, `changes/…` and so on.
+        mode: Which kinds of tables: `current`, `changes`, `history`.
+        table_format: `delta`, `iceberg` or `parquet`.
+        tables: Which of the log's tables: `shop.orders`, or the lists of CREATE BINLOG; all if
+            empty.
+        engine: Who runs the tasks: by default processes of this machine;
+            `binlane.spark.engine.SparkEngine(spark)` for a cluster.
+        observer: Called with the progress, often.
+        settings: Others of `binlane.land.settings.LandingSettings`, such as `follow_s=1.0`.
+
+    Raises:
+        CodecError: With file and position, if the log is damaged.
+        ConfigError: If an argument cannot be used, or does not fit the target.
+        StoreLockedError: If another driver lands there.
+        StoreError: If the log or the target cannot be used.
+    """
+    from binlane.land.landing import land as land_log  # noqa: PLC0415 - for this function only
+    from binlane.land.settings import LandingSettings  # noqa: PLC0415 - likewise
+    from binlane.land.work import Format, Mode  # noqa: PLC0415 - likewise
+
+    try:
+        chosen = LandingSettings(
+            modes=frozenset(map(Mode, mode.split(",") if isinstance(mode, str) else mode)),
+            format=Format(table_format),
+            tables=tables if isinstance(tables, str) else ", ".join(tables),
+            **settings,
+        )
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            str(error), key="land", hint="see binlane.land.settings.LandingSettings"
+        ) from None
+    return land_log(_paths(source), fspath(into), chosen, engine=engine, observer=observer)
 
 
 def _is_for_kernels(path: str) -> bool:

@@ -20,7 +20,7 @@ KILLS_ALL = int(os.environ.get("BINLANE_LAND_KILLS", "200"))
 
 
 def test_tables_are_exact_after_a_sample_of_kills(servers: ServerFactory, tmp_path: Path) -> None:
-    with Story(servers, tmp_path, seed=7, pause_s=0.1, xa=False) as story:
+    with Story(servers, tmp_path, seed=7, pause_s=0.1) as story:
         while story.kills.total() < KILLS_SAMPLE:
             story.kill()
     story.finish()

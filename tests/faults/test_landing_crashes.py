@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tests.log_batches import Binlogs, LogLander, new_lander
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
+SEEN = (Mode.CURRENT, Mode.CHANGES)
 WIDER = Table("orders", ("id", "state", "note"))
 
 
@@ -55,8 +56,10 @@ class FusedTables(DeltaFormat):
         return lambda *arguments: self._fuse.run(lambda: found(*arguments))
 
 
-def fused_lander(into: Path, fuse: Fuse) -> LogLander:
-    return new_lander(into, new_tables=lambda into, mode, app: FusedTables(into, mode, app, fuse))
+def fused_lander(into: Path, fuse: Fuse, modes: Collection[Mode] = SEEN) -> LogLander:
+    return new_lander(
+        into, new_tables=lambda into, mode, app: FusedTables(into, mode, app, fuse), modes=modes
+    )
 
 
 def eventful_batch() -> Binlogs:
@@ -110,3 +113,18 @@ def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_pat
         assert contents(into) == expected, f"write {at} of {whole.count}"
         new_lander(into).land(batch)
         assert contents(into) == expected, f"once more behind write {at}"
+
+
+def test_a_crash_at_any_write_of_histories(tmp_path: Path) -> None:
+    batch, modes = eventful_batch(), (Mode.HISTORY,)
+    whole = Fuse(None, is_done=False)
+    fused_lander(tmp_path / "whole", whole, modes).land(batch)
+    expected = contents(tmp_path / "whole")
+    assert "history/shop/gone" in expected
+    assert whole.count > 8
+    for at in range(1, whole.count + 1):
+        into = tmp_path / str(at)
+        with pytest.raises(Crash):
+            fused_lander(into, Fuse(at, is_done=True), modes).land(batch)
+        new_lander(into, modes=modes).land(batch)
+        assert contents(into) == expected, f"write {at} of {whole.count}"

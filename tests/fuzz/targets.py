@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-import pyarrow as pa
-
 from binlane.cat.json_lines import JsonLines
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import TextOptions
@@ -30,7 +28,6 @@ from binlane.codec.registry import OpaqueEvent
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.table_metadata import primary_key, table_columns
 from binlane.codec.types import Flavor
-from binlane.columnar.batches import batches
 from binlane.errors import BinlaneError
 from binlane.grouping.event_group import group_events
 from binlane.grouping.inner import expanded, expanded_all
@@ -41,6 +38,7 @@ from binlane.sql.analysis import analyse
 from binlane.sql.catalog import SchemaCatalog
 from tests.build import FORMAT, PLAIN_FORMAT, event, rows, table_map
 from tests.fixture_sets import fixture_names, fixture_set
+from tests.kernel_reading import rows_of
 
 _SMALL_BYTES: Final = 12_000
 
@@ -96,8 +94,7 @@ def _printed(data: bytes) -> None:
 def _batches(data: bytes) -> None:
     """A whole file to Arrow."""
     with suppress(BinlaneError):
-        for batch in batches(group_events(walk([data], file="f"), file="f")):
-            assert isinstance(batch, pa.RecordBatch), "nothing else is asked for"
+        for batch in rows_of(group_events(walk([data], file="f"), file="f")):
             batch.validate(full=True)
 
 

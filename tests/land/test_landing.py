@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from binlane import api
 from binlane.errors import CodecError, ConfigError
 from binlane.land.landing import land
 from binlane.land.settings import LandingSettings
@@ -157,3 +158,23 @@ def test_the_command(fixture_logs: Path, tmp_path: Path) -> None:
     assert done.stdout.startswith("138 row images, 1 batches, ")
     assert "up to GTID 0-1-15\n  shop.a: 12 row images; current\n" in done.stdout
     assert (tmp_path / "lake/current/shop/b/_delta_log").is_dir()
+
+
+def test_the_same_from_python(fixture_logs: Path, tmp_path: Path) -> None:
+    log, lake = fixture_logs / "md1011_metadata_full", tmp_path / "lake"
+    seen: list[int] = []
+    report = api.land(
+        log,
+        lake,
+        mode=["changes", "history"],
+        tables=["shop.m1", "shop.m2"],
+        observer=lambda progress: seen.append(progress.rows),
+    )
+    assert sorted(report.tables) == ["shop.m1", "shop.m2"]
+    assert seen[-1] == report.rows > 0
+    assert sorted(path.name for path in lake.glob("*/shop")) == ["shop", "shop"]
+    with pytest.raises(ConfigError, match="was landed with mode changes,history, not with changes"):
+        api.land(log, lake, mode="changes", tables=["shop.m1", "shop.m2"])
+    for wrong in ({"mode": "latest"}, {"table_format": "csv"}, {"batch_size": 4}):
+        with pytest.raises(ConfigError):
+            api.land(log, lake, **wrong)

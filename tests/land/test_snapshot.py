@@ -6,16 +6,20 @@ import random
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
 
-from binlane.land.engine import EmbeddedEngine
+from binlane.errors import ConfigError, PeerError
+from binlane.land.engine import EmbeddedEngine, InProcess
+from binlane.land.journal import Journal
 from binlane.land.landing import land
 from binlane.land.settings import LandingSettings
+from binlane.land.snapshot.work import snapshot_chunk
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.land.test_landing import selected
 from tests.landed import delta_rows
@@ -99,6 +103,14 @@ def source(request: pytest.FixtureRequest, servers: ServerFactory, tmp_path: Pat
     if request.param == "mariadb":
         return servers.start("source", (*SOURCE_OPTIONS, option))
     return servers.start_mysql("source", option)
+
+
+@pytest.fixture
+def mariadb_source(servers: ServerFactory, tmp_path: Path) -> PrivateServer:
+    """A MariaDB whose log has a directory of its own."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    return servers.start("source", (*SOURCE_OPTIONS, f"--log-bin={folder}/binlog"))
 
 
 @pytest.fixture
@@ -225,3 +237,159 @@ def test_rows_are_exact_under_load(
     report = land(str(live_log), str(lake))
     assert all(table.is_current for table in report.tables.values()), report
     assert_equal(source, lake, *KEYED)
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nobody catches it."""
+
+
+def test_what_was_read_is_not_read_again(
+    source: PrivateServer, live_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(source)
+    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    lake = tmp_path / "lake"
+    asked = settings(source, 7)
+    done = 0
+    for doomed in (3, 20, None):
+        engine = DoomedEngine(doomed)
+        if doomed is None:
+            report = land(str(live_log), str(lake), asked, engine=engine)
+        else:
+            with pytest.raises(Killed):
+                land(str(live_log), str(lake), asked, engine=engine)
+        done += engine.done
+        execute(source, "UPDATE shop.orders SET id = id + 1000 WHERE id % 40 = 7")
+    # 43 of orders and as many of lines, each of which ends with an empty one if it fits exactly.
+    assert done == len(range(0, 300, 7)) * 2 + 2
+    report = land(str(live_log), str(lake))
+    assert all(table.is_current for table in report.tables.values())
+    assert_equal(source, lake, "orders", "lines", "visits", "empty")
+
+
+class DoomedEngine(InProcess):
+    """Dies before the work of a number."""
+
+    def __init__(self, number: int | None) -> None:
+        self.left = number
+        self.done = 0
+
+    def run(self, function: Callable[[Any], Any], works: Sequence[Any]) -> Iterator[Any]:
+        for work in works:
+            if function is snapshot_chunk:
+                if self.done == self.left:
+                    raise Killed
+                self.done += 1
+            yield function(work)
+
+
+def test_landing_dies_anywhere_between_rows_and_log(
+    source: PrivateServer, live_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each write of the journal, while snapshots are spliced in."""
+    filled(source, 40)
+    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    asked = settings(source)
+    save = Journal.save
+    writes = 0
+
+    def counted(journal: Journal) -> None:
+        nonlocal writes
+        if writes == 0:
+            raise Killed
+        writes -= 1
+        save(journal)
+
+    lake = tmp_path / "lake"
+    monkeypatch.setattr(Journal, "save", counted)
+    for number in range(1, 60):
+        execute(source, "UPDATE shop.visits SET n = n + 1 WHERE n = 1 LIMIT 1")
+        writes = number % 9
+        try:
+            land(str(live_log), str(lake), asked)
+        except Killed:
+            continue
+        break
+    monkeypatch.setattr(Journal, "save", save)
+    land(str(live_log), str(lake))
+    assert_equal(source, lake, "orders", "lines", "visits", "empty")
+
+
+def test_a_definition_that_changes_meanwhile_starts_over(
+    source: PrivateServer, live_log: Path, tmp_path: Path
+) -> None:
+    filled(source, 60)
+    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+
+    class Altering(DoomedEngine):
+        """Alters tables between two ranges."""
+
+        def run(self, function: Callable[[Any], Any], works: Sequence[Any]) -> Iterator[Any]:
+            for result in super().run(function, works):
+                if function is snapshot_chunk and self.done == 4:
+                    execute(
+                        source,
+                        "ALTER TABLE shop.orders ADD COLUMN more INT DEFAULT 7 AFTER n, DROP at",
+                        "ALTER TABLE shop.lines MODIFY total INT",
+                        "TRUNCATE TABLE shop.visits",
+                        "INSERT INTO shop.visits VALUES ('/one', 1)",
+                        "DROP TABLE shop.empty",
+                    )
+                yield result
+
+    lake = tmp_path / "lake"
+    engine = Altering(None)
+    report = land(str(live_log), str(lake), settings(source, 10), engine=engine)
+    assert all(table.is_current for name, table in report.tables.items() if name != "shop.empty")
+    assert_equal(source, lake, "orders", "lines", "visits")
+    assert not (lake / "current/shop/empty").exists()
+
+
+def test_tables_that_are_asked_for_are_taken_again(
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path
+) -> None:
+    """What the log cannot tell gives tables up; a snapshot of them is the way back."""
+    source, lake = mariadb_source, tmp_path / "lake"
+    filled(source, 40)
+    land(str(live_log), str(lake))
+    execute(source, "SET SESSION binlog_format = STATEMENT", "UPDATE shop.orders SET n = 3")
+    execute(source, "INSERT INTO shop.visits VALUES ('/x', 1)")
+    report = land(str(live_log), str(lake))
+    assert not report.tables["shop.orders"].is_current
+    report = land(str(live_log), str(lake), settings(source, tables="shop.orders"))
+    assert report.tables["shop.orders"].snapshot_rows == 40
+    assert report.tables["shop.visits"].snapshot_rows == 0
+    assert_equal(source, lake, "orders", "visits")
+    execute(source, "INSERT INTO shop.visits VALUES ('/y', 1)")
+    land(str(live_log), str(lake))
+    assert_equal(source, lake, "orders", "visits")
+
+
+def test_another_server_is_refused(
+    mariadb_source: PrivateServer, servers: ServerFactory, live_log: Path, tmp_path: Path
+) -> None:
+    filled(mariadb_source, 10)
+    lake = str(tmp_path / "lake")
+    other = servers.start("other", (*SOURCE_OPTIONS, "--server-id=7"))
+    with pytest.raises(ConfigError, match="written by server id 1, not 7"):
+        land(str(live_log), lake, settings(other))
+    twin = servers.start("twin")
+    with pytest.raises(ConfigError, match="is not the server whose log is landed"):
+        land(str(live_log), lake, settings(twin))
+
+
+def test_privileges_that_are_missing_are_named(
+    source: PrivateServer, live_log: Path, tmp_path: Path
+) -> None:
+    filled(source, 10)
+    execute(source, "CREATE USER reader@'%'", "GRANT SELECT ON shop.* TO reader@'%'")
+    url = source.url.replace("root@", "reader@")
+    lake = str(tmp_path / "lake")
+    with pytest.raises(PeerError) as refused:
+        land(str(live_log), lake, LandingSettings(snapshot=url))
+    assert refused.value.hint == "GRANT REPLICATION CLIENT ON *.* TO the account"
+    execute(source, "GRANT REPLICATION CLIENT ON *.* TO reader@'%'")
+    asked = LandingSettings(snapshot=url, tables="shop.orders, other.gone")
+    report = land(str(live_log), lake, asked)
+    assert report.tables["shop.orders"].snapshot_rows == 10
+    assert "GRANT SELECT ON `other`.`gone`" in " ".join(report.notes)

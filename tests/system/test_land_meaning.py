@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from binlane.service.server_programs import MysqlProgram
 from tests.landed_select import Source, current_schema, current_values
-from tests.log_batches import LogLander, land_all
+from tests.log_batches import LogLander, land_all, new_lander
 
 
 @pytest.fixture(params=["mariadb", "mysql"])
@@ -179,6 +180,212 @@ def test_values_that_modify_converts_are_those_of_the_server(
 
 def _at(values: list[str], row: int) -> str:
     return values[min(row, len(values) - 1)]
+
+
+# What happens to tables on both servers, in two batches.
+STORIES = {
+    "renamed": """
+CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20));
+INSERT INTO a VALUES (1, 'a');
+CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(20));
+INSERT INTO b VALUES (2, 'b');
+--
+RENAME TABLE a TO tmp, b TO a, tmp TO b;
+INSERT INTO a VALUES (3, 'was b');
+ALTER TABLE b RENAME TO c;
+UPDATE c SET v = 'x';
+CREATE TABLE b LIKE c;
+INSERT INTO b VALUES (9, 'new');
+""",
+    "like and select": """
+CREATE TABLE l (id INT PRIMARY KEY, e ENUM('x','y') DEFAULT 'y');
+INSERT INTO l VALUES (1, 'x');
+CREATE TABLE l2 LIKE l;
+INSERT INTO l2 SELECT * FROM l;
+CREATE TABLE l3 AS SELECT id, e, 1.5 AS n FROM l;
+--
+INSERT INTO l2 VALUES (2, 'y');
+INSERT INTO l3 VALUES (5, 'y', 2.5);
+UPDATE l3 SET n = n + 1 WHERE id = 1;
+""",
+    "columns": """
+CREATE TABLE m (id INT PRIMARY KEY, a INT, b VARCHAR(10));
+INSERT INTO m VALUES (1, 2, 'z');
+--
+ALTER TABLE m RENAME COLUMN a TO b, RENAME COLUMN b TO a;
+ALTER TABLE m ADD x INT NOT NULL DEFAULT 7 FIRST, ADD y DATE AFTER x, MODIFY a VARCHAR(30)
+  FIRST;
+INSERT INTO m (id, a, b) VALUES (2, 'q', 5);
+ALTER TABLE m DROP COLUMN y, CHANGE b c BIGINT;
+UPDATE m SET c = 8 WHERE id = 1;
+ALTER TABLE m ADD e ENUM('u','v') NOT NULL, ADD t TIMESTAMP(3) NULL;
+""",
+    "types": """
+CREATE TABLE y (id INT UNSIGNED PRIMARY KEY, e ENUM('x','y','z'), s SET('p','q','r'), u
+  BIGINT UNSIGNED, t TEXT, j JSON, b BLOB, d DATETIME(3), n DECIMAL(40,5));
+INSERT INTO y VALUES (4000000000, 'z', 'p,r', 18446744073709551615, 'ä', '[1, 2]', x'00ff',
+  '2020-02-03 04:05:06.789', 12345678901234567890.5);
+--
+INSERT INTO y (id, e, s) VALUES (1, 'x', 'q');
+ALTER TABLE y MODIFY e ENUM('w','z','y','x');
+INSERT INTO y (id, e) VALUES (2, 'w');
+UPDATE y SET s = '' WHERE id = 1;
+""",
+    "emptied": """
+CREATE TABLE p (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN
+  (10), PARTITION p1 VALUES LESS THAN MAXVALUE);
+INSERT INTO p VALUES (1), (20);
+CREATE TABLE o (id INT PRIMARY KEY, v INT);
+INSERT INTO o VALUES (1, 1);
+--
+ALTER TABLE p TRUNCATE PARTITION ALL;
+INSERT INTO p VALUES (2), (30);
+DROP TABLE o;
+CREATE TABLE o (id INT PRIMARY KEY, w VARCHAR(5));
+INSERT INTO o VALUES (1, 'x');
+ALTER TABLE p REORGANIZE PARTITION p0 INTO (PARTITION q0 VALUES LESS THAN (5), PARTITION q1
+  VALUES LESS THAN (10));
+""",
+    "temporary": """
+CREATE TABLE r (id INT PRIMARY KEY, v INT);
+INSERT INTO r VALUES (1, 1);
+--
+CREATE TEMPORARY TABLE r (x INT);
+INSERT INTO r VALUES (5), (6);
+DROP TEMPORARY TABLE r;
+INSERT INTO r VALUES (2, 2);
+CREATE TEMPORARY TABLE tt AS SELECT * FROM r;
+""",
+    "computed": """
+CREATE TABLE g (id INT PRIMARY KEY, a INT, b INT AS (a + 1) STORED, c INT AS (a * 2));
+INSERT INTO g (id, a) VALUES (1, 5);
+--
+UPDATE g SET a = 6;
+INSERT INTO g (id, a) VALUES (2, 7);
+DELETE FROM g WHERE id = 1;
+""",
+    "without a key": """
+CREATE TABLE w (a INT, b VARCHAR(5));
+INSERT INTO w VALUES (1, 'x'), (1, 'x'), (2, NULL);
+--
+DELETE FROM w LIMIT 1;
+UPDATE w SET b = 'y' WHERE a = 2;
+ALTER TABLE w ADD c INT DEFAULT 3;
+""",
+}
+MARIADB_STORIES = {
+    "replaced": """
+CREATE TABLE rr (id INT PRIMARY KEY);
+INSERT INTO rr VALUES (1);
+--
+CREATE OR REPLACE TABLE rr (id INT PRIMARY KEY, v INT);
+INSERT INTO rr VALUES (2, 2);
+CREATE TABLE IF NOT EXISTS rr (x INT);
+""",
+    "own types": """
+CREATE TABLE ot (id UUID PRIMARY KEY, a INET6, b INET4);
+INSERT INTO ot VALUES ('123e4567-e89b-12d3-a456-426655440000', '::1', '1.2.3.4');
+--
+INSERT INTO ot VALUES ('123e4567-e89b-12d3-a456-426655440001', NULL, '255.2.3.4');
+UPDATE ot SET a = '1::2' WHERE b = '1.2.3.4';
+""",
+}
+
+
+@pytest.mark.parametrize("metadata", ["FULL", "MINIMAL"])
+def test_tables_follow_what_statements_do(metadata: str, source: Source, tmp_path: Path) -> None:
+    source.run(f"SET GLOBAL binlog_row_metadata = {metadata}")
+    stories = dict(STORIES)
+    if not isinstance(source.server.program, MysqlProgram):
+        stories |= MARIADB_STORIES
+    lander = new_lander(tmp_path)
+    try:
+        for part in (0, 1):
+            for story in stories.values():
+                statements = story.split("--\n")[part].split(";")
+                source.run(*(each for each in statements if each.strip()))
+            lander.land(source.new_binlogs())
+            assert lander.look().given_up == []
+            assert differences(source, tmp_path, set()) == []
+    finally:
+        source.run("SET GLOBAL binlog_row_metadata = FULL")
+    kept = {path.name for path in (tmp_path / "current" / source.database).iterdir()}
+    assert kept == set(source.tables())
+
+
+LINKED = """
+CREATE TABLE p (id INT PRIMARY KEY, code VARCHAR(20) UNIQUE, v INT);
+CREATE TABLE c (id INT PRIMARY KEY, pid INT, v INT,
+  FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE g (id INT PRIMARY KEY, cid INT, v INT,
+  FOREIGN KEY (cid) REFERENCES c (id) ON DELETE CASCADE ON UPDATE SET NULL);
+CREATE TABLE n (id INT PRIMARY KEY, pid INT, v INT,
+  FOREIGN KEY (pid) REFERENCES p (id) ON DELETE SET NULL ON UPDATE SET NULL);
+CREATE TABLE k (pid INT, x INT, v INT, PRIMARY KEY (pid, x),
+  FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE kk (id INT PRIMARY KEY, pid INT, x INT,
+  FOREIGN KEY (pid, x) REFERENCES k (pid, x) ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE s (id INT PRIMARY KEY, code VARCHAR(20),
+  FOREIGN KEY (code) REFERENCES p (code) ON DELETE SET NULL ON UPDATE CASCADE);
+CREATE TABLE t (id INT PRIMARY KEY, above INT, v INT,
+  FOREIGN KEY (above) REFERENCES t (id) ON DELETE CASCADE)
+"""
+
+
+def _random_change(random: Random) -> str:
+    """A statement about the tables of LINKED; the server may refuse it."""
+    ids = range(1, 13)
+    one, other = random.choice(ids), random.choice(ids)
+    code = random.choice(["a", "A", "b", "c ", "d", "e"])
+    return random.choice(
+        [
+            f"INSERT INTO p VALUES ({one}, '{code}{one}', 1)",
+            f"DELETE FROM p WHERE id = {one}",
+            f"DELETE FROM p WHERE id IN ({one}, {other})",
+            f"UPDATE p SET id = {other} WHERE id = {one}",
+            "UPDATE p SET id = id + 1 ORDER BY id DESC",
+            f"UPDATE p SET code = '{code}{other}' WHERE id = {one}",
+            f"REPLACE INTO p VALUES ({one}, '{code}{one}', 2)",
+            f"UPDATE p SET v = v + 1 WHERE id > {one}",
+            *(f"INSERT INTO c VALUES ({n}, {one}, {other})" for n in random.sample(ids, 3)),
+            f"UPDATE c SET pid = {other}, v = v + 1 WHERE id = {one}",
+            f"UPDATE c SET id = {other} WHERE id = {one}",
+            f"DELETE FROM c WHERE id = {one}",
+            *(f"INSERT INTO g VALUES ({n}, {one}, {other})" for n in random.sample(ids, 3)),
+            f"UPDATE g SET cid = {other} WHERE id = {one}",
+            *(f"INSERT INTO n VALUES ({n}, {one}, {other})" for n in random.sample(ids, 2)),
+            f"UPDATE n SET v = v + 1, pid = {other} WHERE id = {one}",
+            *(f"INSERT INTO k VALUES ({one}, {n}, 0)" for n in random.sample(ids, 2)),
+            f"UPDATE k SET x = {other} WHERE pid = {one}",
+            *(f"INSERT INTO kk VALUES ({n}, {one}, {other})" for n in random.sample(ids, 2)),
+            f"INSERT INTO s SELECT {one}, code FROM p WHERE id = {other}",
+            f"INSERT INTO s VALUES ({one}, '{code.upper()}{other}')",
+            f"INSERT INTO t VALUES ({one}, NULL, 0)",
+            *(f"INSERT INTO t VALUES ({n}, {one}, 0)" for n in random.sample(ids, 3)),
+            f"DELETE FROM t WHERE id = {one}",
+            f"UPDATE t SET above = {other} WHERE id = {one}",
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_foreign_keys_do_is_in_the_tables_of_children(
+    seed: int, source: Source, tmp_path: Path
+) -> None:
+    random = Random(seed)
+    source.run(*LINKED.strip().split(";\n"))
+    lander = new_lander(tmp_path)
+    done = 0
+    for _ in range(4):
+        for _ in range(12):
+            source.run(f"SET foreign_key_checks = {int(random.random() > 0.05)}", "BEGIN")
+            for _ in range(random.randrange(1, 6)):
+                done += source.try_run(_random_change(random))
+            source.run("COMMIT")
+        lander.land(source.new_binlogs())
+        assert lander.look().given_up == []
+        assert differences(source, tmp_path, set()) == []
+    assert done > 50
 
 
 def _split(values: str) -> list[str]:

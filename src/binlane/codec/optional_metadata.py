@@ -79,7 +79,7 @@ _CHARACTER: Final = frozenset(
 )
 _CHARACTER_OF_FLAVOR: Final[Mapping[Flavor, frozenset[ColumnType]]] = MappingProxyType(
     {
-        Flavor.MYSQL: _CHARACTER,
+        Flavor.MYSQL: _CHARACTER | {ColumnType.VECTOR},
         Flavor.MARIADB: _CHARACTER
         | {ColumnType.GEOMETRY, ColumnType.BLOB_COMPRESSED, ColumnType.VARCHAR_COMPRESSED},
     }
@@ -116,12 +116,15 @@ class OptionalMetadata:
 
     def collations(self) -> dict[int, int]:
         """Collation ids of strings, ENUMs and SETs."""
+        strings = self._charsets(
+            self._columns(self._character),
+            MetadataType.DEFAULT_CHARSET,
+            MetadataType.COLUMN_CHARSET,
+        )
+        for index in self._columns({ColumnType.VECTOR}):
+            strings.pop(index, None)  # MySQL counts vectors in, and they are no strings
         return {
-            **self._charsets(
-                self._columns(self._character),
-                MetadataType.DEFAULT_CHARSET,
-                MetadataType.COLUMN_CHARSET,
-            ),
+            **strings,
             **self._charsets(
                 self._columns(_ENUM_AND_SET),
                 MetadataType.ENUM_AND_SET_DEFAULT_CHARSET,

@@ -39,7 +39,7 @@ from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import Walker
 from binlane.grouping.window import PIECE_BYTES, Window
-from binlane.grouping.xa import finished_by, prepared_by
+from binlane.grouping.xa import finished_by, prepared_in
 from binlane.names import TableName
 
 if TYPE_CHECKING:
@@ -125,11 +125,10 @@ class ChangeBatcher:
             if self.tells and is_wanted:
                 yield from self._undecided(group.events, place)
             return
-        xid = prepared_by(group.events[-1])
-        if xid is None:
+        xid = None if self._format is None else prepared_in(group.events[-1], self._format)
+        if xid is None or self._format is None:
             yield from self.add_group(group, place, is_wanted=is_wanted)
         else:
-            assert self._format is not None, "every file begins with a FORMAT_DESCRIPTION"
             self.prepared.prepare_group(xid, group, self._format)
 
     def add_group(
@@ -336,6 +335,7 @@ class ChangeBatcher:
                 change_names=self.change_names,
                 as_json=self._as_json,
                 may_clash=self._may_clash,
+                leaves_out_clashes=self.tells,
             )
         return self._schemas[key]
 

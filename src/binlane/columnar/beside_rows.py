@@ -31,7 +31,7 @@ from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.scanner import KnownTable, Scanner
 from binlane.grouping.window import Bytes, Window
-from binlane.grouping.xa import finished_by, prepared_by
+from binlane.grouping.xa import finished_by, prepared_by, prepared_in
 from binlane.kernels import layout
 from binlane.names import TableName
 
@@ -129,10 +129,9 @@ class BesideRows:
         event, reference = noted.event(index), self._reference
         place = noted.source(index, event)
         tells = reference.tells and is_wanted
-        xid = prepared_by(event)
+        xid = None if self._is_prepared else prepared_in(event, noted.format_)
         if xid is not None:
-            end = event.next_position
-            reference.prepared.prepare(xid, place.group, end, noted.format_)
+            self.hold(noted, index, xid)
         elif isinstance(event.body, IncidentEvent):
             if tells:
                 yield from self._tell(ToldKind.INCIDENT, event, place)
@@ -153,6 +152,13 @@ class BesideRows:
                 yield from self._tell(ToldKind.STATEMENT, event, place)
         return None
 
+    def hold(self, noted: NotedEvents, index: int, xid: str) -> None:
+        """Remember where a group stands that prepares a transaction, and ends with an event."""
+        start, end = noted.events[[layout.EVENT_OFFSET, layout.EVENT_END], index].tolist()
+        stop = int(noted.positions[index]) + end - start + noted.format_.checksum_length
+        begin = int(noted.starts[noted.groups[index]])
+        self._reference.prepared.prepare(xid, begin, stop, noted.format_)
+
     def note(self, large: LargeGroup, scanner: Scanner, window: Window) -> None:
         """Look at the events of a large group that were noted since the last time."""
         is_open = scanner.is_in(large.position)
@@ -164,7 +170,7 @@ class BesideRows:
             number = int(scanner.events[layout.EVENT_MAP, index])
             if number >= 0:
                 large.tables[number] = scanner.tables[number]
-            elif scanner.events[layout.EVENT_TYPE, index] != EventType.TRANSACTION_PAYLOAD:
+            else:
                 start = int(scanner.events[layout.EVENT_OFFSET, index])
                 end = int(scanner.events[layout.EVENT_END, index])
                 data = window.bytes(start, end + scanner.format.checksum_length)
@@ -187,7 +193,7 @@ class BesideRows:
             Whether its rows are to be given now.
         """
         reference = self._reference
-        xid = prepared_by(large.events[-1]) if large.events else None
+        xid = prepared_in(large.events[-1], format_) if large.events else None
         if xid is not None and not self._is_prepared:
             reference.prepared.prepare(xid, large.position, end, format_)
             return False

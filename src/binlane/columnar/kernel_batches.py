@@ -34,6 +34,7 @@ from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
 from binlane.grouping.window import Bytes, ByteSource, Window
+from binlane.grouping.xa import prepared_in
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
 
@@ -383,6 +384,10 @@ class _FileReader:
         classes = np.where(maps >= 0, _ROWS, _BESIDE)
         types = noted.events[layout.EVENT_TYPE, :count]
         classes[types == EventType.TRANSACTION_PAYLOAD] = _PAYLOAD
+        # What is prepared before the selection may be committed within it.
+        for index in np.flatnonzero((classes == _PAYLOAD) & (wanted[noted.groups] == 0)).tolist():
+            if prepared_in(noted.event(index), noted.format_) is not None:
+                classes[index] = _BESIDE
         if (classes == _BESIDE).any():
             picked = self._beside.pick(noted, wanted, classes == _BESIDE)
         cuts = np.flatnonzero(np.diff(classes[picked])) + 1
@@ -434,7 +439,10 @@ class _FileReader:
             from binlane.columnar.payload_rows import PayloadRows  # noqa: PLC0415 - as it says
 
             tell = partial(self._tell, is_inner=True)
-            self._payloads = PayloadRows(self._rows, tell, file=self._file, told=self._beside.told)
+            hold = self._beside.hold if self._place is None else None
+            self._payloads = PayloadRows(
+                self._rows, tell, hold, file=self._file, told=self._beside.told
+            )
             self._payloads.take_format(self._scanner.format)
         return self._payloads
 

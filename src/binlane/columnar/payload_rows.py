@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 import zstandard
 
-from binlane.codec.event import Event, EventHeader
+from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
 from binlane.codec.rows import RowsEvent
-from binlane.codec.types import ChecksumAlgorithm
+from binlane.codec.types import ChecksumAlgorithm, EventType
 from binlane.columnar.batches import STATEMENT_TYPES
 from binlane.columnar.compressed import ARENA_BYTES
 from binlane.columnar.noted_events import NotedEvents, Small
@@ -25,6 +25,7 @@ from binlane.grouping.scanner import KnownTable, Scanner
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import padded
+from binlane.grouping.xa import prepared_by, prepared_in
 from binlane.kernels import layout
 
 _WHOLE_BYTES_MAX: Final = 32 << 20
@@ -36,20 +37,23 @@ class PayloadRows:
     Args:
         rows: Takes the rows events inside.
         tell: Takes those inside that are no rows.
+        hold: Takes a carrier whose XA transaction is only prepared; None if such are read as well.
         file: The file's name, as messages shall give it.
-        told: Which events these are, as `Scanner` takes it.
+        told: Which events inside are noted beside rows, as `Scanner` takes it.
     """
 
     def __init__(
         self,
         rows: NotedRows,
         tell: Callable[[NotedEvents, int], Iterator[RowItem]],
+        hold: Callable[[NotedEvents, int, str], None] | None,
         *,
         file: str,
         told: int,
     ) -> None:
         self._rows = rows
         self._tell = tell
+        self._hold = hold
         self._told = told
         self._file = file
         self._scanner: Scanner | None = None
@@ -76,13 +80,13 @@ class PayloadRows:
             if self._used and self._used + event.body.uncompressed_size > ARENA_BYTES:
                 yield from self._flush(noted)
             try:
-                self._add(event.body, index)
+                self._add(noted, event.body, index)
             except UnexpectedError:
                 yield from self._flush(noted)
                 yield from self._by_reference(noted, index, event)
         yield from self._flush(noted)
 
-    def _add(self, body: TransactionPayloadEvent, index: int) -> None:
+    def _add(self, noted: NotedEvents, body: TransactionPayloadEvent, index: int) -> None:
         """Put the events inside behind those of other payloads, and note them.
 
         Raises:
@@ -103,9 +107,22 @@ class PayloadRows:
         except UnexpectedError:
             scanner.state[layout.EVENTS] = before
             raise
+        xid = None if self._hold is None else self._prepared(scanner, before)
+        if self._hold is not None and xid is not None:
+            scanner.state[layout.EVENTS] = before
+            self._hold(noted, index, xid)
+            return
         self._used = end
         self._carriers.append(index)
         self._counts.append(int(scanner.state[layout.EVENTS]) - before)
+
+    def _prepared(self, scanner: Scanner, before: int) -> str | None:
+        """The XA transaction that the events of a payload prepare."""
+        last = int(scanner.state[layout.EVENTS]) - 1
+        if last < before or scanner.events[layout.EVENT_TYPE, last] != EventType.XA_PREPARE_LOG:
+            return None
+        start, end = scanner.events[[layout.EVENT_OFFSET, layout.EVENT_END], last]
+        return prepared_by(decode_event(self._arena[start:end].tobytes(), scanner.format))
 
     def _plain(self, body: TransactionPayloadEvent) -> bytes:
         size = body.uncompressed_size
@@ -181,6 +198,10 @@ class PayloadRows:
                     yield from self._tell(noted, index)
 
     def _by_reference(self, noted: NotedEvents, index: int, carrier: Event) -> Iterator[RowItem]:
+        xid = None if self._hold is None else prepared_in(carrier, noted.format_)
+        if self._hold is not None and xid is not None:
+            self._hold(noted, index, xid)
+            return
         maps = TableMaps()
         self._rows.count_by_reference(carrier)
         for event in expanded(carrier, noted.format_, file=noted.file):

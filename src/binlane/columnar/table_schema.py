@@ -70,6 +70,7 @@ DATABASE: Final = b"database"
 PRIMARY_KEY: Final = b"primary_key"
 IMAGE: Final = b"image"
 INVALID_DATES: Final = b"invalid_dates"
+CLASH: Final = b"clash"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,7 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     change_names: tuple[str, ...] = CHANGE_NAMES,
     as_json: bool = False,
     may_clash: bool = False,
+    leaves_out_clashes: bool = False,
 ) -> TableSchema:
     """The schema that a table map tells.
 
@@ -136,6 +138,8 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         as_json: Whether images are to be JSON objects.
         may_clash: Whether a column may have the name of a change column: whoever reads the batches
             tells them by their places.
+        leaves_out_clashes: Whether columns with the name of a change column are left out and named
+            in the metadata (`clash`), which is an error else.
 
     Raises:
         CodecError: If the table map is malformed.
@@ -149,16 +153,23 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         for index, column in enumerate(columns)
         if wanted is None or column_name(column) in wanted
     )
+    reserved = {*change_names, SEQUENCE_COLUMN}
+    names = [column_name(columns[index]) for index in chosen]
+    clashes = [column for column in names if column in reserved]
+    if leaves_out_clashes:
+        chosen = tuple(index for index in chosen if column_name(columns[index]) not in reserved)
     own = arrow_schema([columns[index] for index in chosen])
     if as_json:
         own = pa.schema([pa.field(JSON_COLUMN, pa.string())])
-    for clash in () if may_clash else set(own.names) & {*change_names, SEQUENCE_COLUMN}:
+    for clash in () if leaves_out_clashes or may_clash or as_json else clashes:
         raise ConfigError(
             f"{name} has a column {clash}, which is the name of one that binlane adds",
             key="columns",
             hint=f"choose the columns of {name.plain} without it",
         )
     metadata = {TABLE: _text(name.plain).encode(), DATABASE: _text(name.database).encode()}
+    if clashes:
+        metadata[CLASH] = clashes[0].encode()
     key = [column_name(columns[part.index]) for part in primary_key(table_map)]
     if key:
         metadata[PRIMARY_KEY] = json.dumps(key, ensure_ascii=False).encode()
@@ -170,6 +181,12 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         as_json=as_json,
         arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
+
+
+def clash_of(schema: pa.Schema) -> str | None:
+    """The column that was left out since it has the name of a change column; None if none was."""
+    found = schema.metadata.get(CLASH)
+    return None if found is None else found.decode()
 
 
 def table_of(schema: pa.Schema) -> TableName:

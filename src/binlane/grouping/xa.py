@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
+from itertools import islice
 from typing import Final
 
 from binlane.codec.event import Event
+from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.transaction import XaPrepareEvent
+from binlane.codec.types import EventType
+from binlane.errors import CodecError
+from binlane.grouping.inner import expanded
 
 _FINISHES: Final = (b"XA COMMIT ", b"XA ROLLBACK ")
 
@@ -15,6 +22,28 @@ def prepared_by(event: Event) -> str | None:
     """The XA transaction that an event prepares, as statements name it; None if it prepares none."""
     body = event.body
     return str(body.xid) if isinstance(body, XaPrepareEvent) and not body.one_phase else None
+
+
+def prepared_in(event: Event, format_: Format) -> str | None:
+    """The XA transaction that an event prepares, also inside of a TRANSACTION_PAYLOAD.
+
+    What is broken prepares nothing; whoever reads it will tell.
+
+    Args:
+        event: Of a log, not from inside of another.
+        format_: Of the FORMAT_DESCRIPTION before it.
+    """
+    if event.header.type_code != EventType.TRANSACTION_PAYLOAD:
+        return prepared_by(event)
+    with suppress(CodecError):
+        inner = islice(expanded(event, format_), 1, None)
+        first = next(inner, None)
+        if first is not None and isinstance(first.body, QueryEvent):
+            if not first.body.query.startswith(b"XA START"):
+                return None
+            (last,) = deque(inner, maxlen=1) or (first,)
+            return prepared_by(last)
+    return None
 
 
 def finished_by(event: Event) -> str | None:

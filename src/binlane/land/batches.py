@@ -18,11 +18,13 @@ class Batch:
         pieces: Ranges of the log, in order; there may be none with whole event groups.
         end: The place behind them.
         bytes_behind: Bytes of log that are there, those of the batch included.
+        is_last: Whether nothing more was there.
     """
 
     pieces: tuple[LogRange, ...]
     end: Offset
     bytes_behind: int
+    is_last: bool
 
 
 def next_batch(
@@ -57,6 +59,7 @@ def next_batch(
         pieces=tuple(planner.ranges(start, end, size_bytes=task_bytes, cores=cores)),
         end=end,
         bytes_behind=_distance(planner, start, there),
+        is_last=end.place == there.place,
     )
 
 

@@ -2,7 +2,7 @@
 
 InnoDB deletes and changes the children's rows below the log. Here it is done again: from all images
 of parents and children in a stretch of the log, in its order, and from the children's rows before
-it. What the log does tell (MySQL since 9.6 logs such rows) comes out the same.
+it.
 
 Source: MariaDB 10.11 storage/innobase/row/row0ins.cc, row_ins_foreign_check_on_constraint.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -24,9 +25,11 @@ from binlane.names import TableName
 from binlane.sql.table_links import ACTING
 
 UNCHECKED: Final = "_unchecked"
-"""Column of images: the session had foreign_key_checks=0, so that nothing cascades."""
-IMAGE_COLUMNS: Final = ("_op", "_gtid", SEQUENCE_COLUMN, "_order", UNCHECKED)
-"""What stands before a table's own columns in its images; `_order` counts within a `_seq`."""
+"""Column of images: nothing cascades that is not logged; see `ranges.unchecked`."""
+ORDER: Final = "_order"
+"""Column of images: the order of those of one `_seq`."""
+IMAGE_COLUMNS: Final = ("_op", "_gtid", "_ts", SEQUENCE_COLUMN, ORDER, UNCHECKED)
+"""What stands before a table's own columns in its images."""
 
 Values = tuple[Any, ...]
 
@@ -118,19 +121,20 @@ def cascades(
     return found
 
 
-def holding(rows: pa.Table, link: Link, values: set[Values]) -> list[int]:
+def holding(rows: pa.Table, link: Link, values: set[Values]) -> pa.Int64Array:
     """Where rows of a child have one of some keys of its parent."""
     column = rows.column(link.columns[0])
     if len(link.columns) == 1 and pa.types.is_integer(column.type):
         wanted = pa.array([each[0] for each in values if _fits(each[0], column.type)], column.type)
         mask: Any = pc.is_in(column, value_set=wanted)
-        return [int(place) for place in np.flatnonzero(mask.to_numpy(zero_copy_only=False))]
+        return pa.array(np.flatnonzero(mask.to_numpy(zero_copy_only=False)), pa.int64())
     folded = {_folded(each, link) for each in values}
-    return [
+    places = [
         place
         for place, each in enumerate(_tuples(rows, link.columns))
         if None not in each and _folded(each, link) in folded
     ]
+    return pa.array(places, pa.int64())
 
 
 def _fits(value: object, data_type: pa.DataType) -> bool:
@@ -172,7 +176,7 @@ def _leaving(images: pa.Table, links: Sequence[Link]) -> dict[Link, set[Values]]
 
 def _changed(before: pa.Table, after: pa.Table, names: Sequence[str]) -> Any:
     """Where any of some columns differs."""
-    found: Any = pa.array([False] * before.num_rows)
+    found: Any = pa.array([False] * before.num_rows, pa.bool_())
     for name in names:
         old, new = before.column(name).combine_chunks(), after.column(name).combine_chunks()
         same: Any = pc.fill_null(pc.equal(old, new), pa.scalar(value=False))
@@ -299,6 +303,7 @@ class _Event:
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     gtid: str | None
+    time: datetime
     is_checked: bool
 
 
@@ -344,9 +349,9 @@ class _Replay:
                     before = row
                     continue
                 is_gone = row["_op"] == "delete"
-                place = (row[SEQUENCE_COLUMN], row["_order"])
+                place = (row[SEQUENCE_COLUMN], row[ORDER])
                 old, new = (row, None) if is_gone else (before, row)
-                yield _Event(place, table, old, new, row["_gtid"], not row[UNCHECKED])
+                yield _Event(place, table, old, new, row["_gtid"], row["_ts"], not row[UNCHECKED])
                 before = None
 
     def _leave(
@@ -371,7 +376,7 @@ class _Replay:
     def _act(self, event: _Event, link: Link, key: Values, action: str, now: Values | None) -> None:
         child = link.child
         row = self._take(child, key)
-        made = {"_gtid": event.gtid, SEQUENCE_COLUMN: event.place[0]}
+        made = {"_gtid": event.gtid, "_ts": event.time, SEQUENCE_COLUMN: event.place[0]}
         if action == "CASCADE" and now is None:
             self._effects[child][key] = {**row, **made, GONE: True}
             self._leave(event, child, row, None)
@@ -423,7 +428,13 @@ def _deciding(known: LinkedTable, wanted: set[Values], *, is_parent: bool) -> pa
 
 def _run(effects: Effects, known: LinkedTable) -> pa.Table:
     """What links made of rows, in the form of a run: sorted by key."""
-    added = [("_gtid", pa.string()), (SEQUENCE_COLUMN, pa.int64()), (GONE, pa.bool_())]
-    schema = pa.schema([*known.columns, *(pa.field(*each) for each in added)])
+    moment = pa.timestamp("us", tz="UTC")
+    added = [
+        pa.field("_gtid", pa.string()),
+        pa.field(SEQUENCE_COLUMN, pa.int64()),
+        pa.field("_ts", moment),
+        pa.field(GONE, pa.bool_()),
+    ]
+    schema = pa.schema([*known.columns, *added])
     rows = pa.Table.from_pylist(list(effects.values()), schema)
     return rows.sort_by([(name, "ascending") for name in known.key])

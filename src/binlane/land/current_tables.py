@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.land.journal import Journal
+from binlane.land.linked_tables import LinkedTables
 from binlane.land.reshaping import reshaped
 from binlane.land.steps import (
     Abandon,
@@ -22,6 +23,7 @@ from binlane.land.steps import (
     CreateLike,
     Drop,
     DropDatabase,
+    Relink,
     Rename,
     Reshape,
     Step,
@@ -31,8 +33,11 @@ from binlane.land.steps import (
 from binlane.land.tables.store import TableStore
 from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
+from binlane.scope.scope import Scope
 
-_LACKS: Final = "rows from before the log's beginning are not in it"
+_LACKS: Final = (
+    "rows from before the log's beginning are not in it, nor is what foreign keys did to its rows"
+)
 
 
 class CurrentTables:
@@ -60,6 +65,10 @@ class CurrentTables:
         """The tables there are."""
         return list(self._tables.names())
 
+    def linked(self, scope: Scope) -> LinkedTables:
+        """Those whose rows change with others'."""
+        return LinkedTables(self._tables, scope)
+
     def given_up_now(self) -> list[str]:
         """Names of the tables that this landing gave up, and that did not come back since."""
         return sorted({table.plain for table in self._given_up} & self.abandoned.keys())
@@ -68,7 +77,7 @@ class CurrentTables:
 
     def concerns(self, step: Step) -> bool:
         """Whether a step is about a table that is kept or was given up."""
-        if isinstance(step, Abandon | AbandonAll | Create | CreateLike):
+        if isinstance(step, Abandon | AbandonAll | Create | CreateLike | Relink):
             return True
         if isinstance(step, DropDatabase):
             return any(table.database == step.database for table in self.names())
@@ -93,7 +102,7 @@ class CurrentTables:
             self.give_up(step.table, step.reason)
         elif isinstance(step, Rename):
             self._rename(step)
-        else:
+        elif not isinstance(step, Relink):
             self._do_to_table(step, seq)
 
     def _do_to_table(self, step: Drop | Truncate | Create | CreateLike | Reshape, seq: int) -> None:
@@ -170,7 +179,8 @@ class CurrentTables:
         Raises:
             StoreError: If the table cannot be written.
         """
-        if self.abandoned.pop(table.plain, None) is not None:
+        state = self._journal.state
+        if {self.abandoned.pop(table.plain, None), state.partial.pop(table.plain, None)} != {None}:
             # Else its files would be gone after a crash behind this.
             self._journal.save()
         if self._tables.applied(table) < applied:
@@ -189,7 +199,7 @@ class CurrentTables:
         Raises:
             StoreError: If the table cannot be written.
         """
-        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
+        for _, alike in groupby(pieces, key=_shape):
             if table.plain in self.abandoned or self._awaits_rows(table):
                 return
             self._merge(table, list(alike), is_told=is_told)
@@ -262,3 +272,8 @@ class CurrentTables:
         if why_not:
             self.give_up(table, f"its values do not fit its new column types: {why_not}")
         return not why_not
+
+
+def _shape(rows: Rows) -> tuple[object, ...]:
+    """What rows have in common that are merged at once."""
+    return rows.columns, rows.key, rows.is_full

@@ -6,7 +6,7 @@ the definitions of its beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Self
 
@@ -38,6 +38,11 @@ class Definitions:
         """Another value after every change."""
         return self._catalog.version, len(self._triggered)
 
+    @property
+    def catalog(self) -> SchemaCatalog:
+        """What a reader of the log behind this place needs to know; not to be changed."""
+        return self._catalog
+
     def table(self, name: TableName) -> Table | None:
         """A table; None if the log never told it well enough."""
         return self._catalog.base_table(name)
@@ -48,10 +53,6 @@ class Definitions:
         if definition is None:
             return {}
         return {column.name.lower(): column for column in definition.columns}
-
-    def children(self, parent: TableName) -> Sequence[ForeignKey]:
-        """The foreign keys that refer to a table."""
-        return self._catalog.children(parent)
 
     def is_told(self, name: TableName) -> bool:
         """Whether the log has a table's CREATE TABLE, understood or not."""
@@ -65,11 +66,26 @@ class Definitions:
         """Whether a statement can only mean a temporary table."""
         return self.table(name) is None and self._catalog.table(name) is not None
 
+    def acting_keys(self) -> list[ForeignKey]:
+        """The foreign keys that change their tables' rows."""
+        tables = (self.table(name) for name in self._catalog.tables)
+        return [key for table in tables if table for key in acting(table.foreign_keys)]
+
+    def acting_children(self, parent: TableName) -> list[ForeignKey]:
+        """Those of them that refer to a table."""
+        return list(acting(self._catalog.children(parent)))
+
+    def primary_key(self, name: TableName) -> tuple[str, ...]:
+        """Names of the columns of a table's primary key; empty if it is not known."""
+        table = self.table(name)
+        keys = () if table is None else table.keys
+        return next((key.columns for key in keys if key.is_primary), ())
+
     def with_children(self, tables: Iterable[TableName]) -> list[TableName]:
         """Some tables, and all whose rows foreign keys may change with theirs."""
         found = list(dict.fromkeys(tables))
         for parent in found:  # it grows
-            found += [key.table for key in acting(self.children(parent)) if key.table not in found]
+            found += [key.table for key in self.acting_children(parent) if key.table not in found]
         return found
 
     def follow(self, statement: Statement) -> None:
@@ -82,9 +98,13 @@ class Definitions:
             self._triggered |= {*effects.writes, *effects.reads}
         self._triggered |= {new for old, new in effects.renames if old in self._triggered}
 
+    def copy(self) -> Definitions:
+        """Others that change by themselves."""
+        return Definitions(self._catalog.copy(), self._triggered)
+
     def after(self, statement: Statement) -> Definitions:
         """The definitions behind a statement; these stay as they are."""
-        found = Definitions(self._catalog.copy(), self._triggered)
+        found = self.copy()
         found.follow(statement)
         return found
 

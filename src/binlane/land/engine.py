@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar
 
 from binlane.errors import BinlaneError
+from binlane.land.tables.mergers import Merger
 
 Work = TypeVar("Work")
 Result = TypeVar("Result")
@@ -46,9 +47,15 @@ class Engine(Protocol):
     def cores(self) -> int:
         """How many works run at the same time."""
 
+    @property
+    def merger(self) -> Merger | None:
+        """What merges runs into current tables by a statement of its own, if something does."""
+
 
 class InProcess:
     """Runs works here, one after the other."""
+
+    merger: Final = None
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
         """The results."""
@@ -72,10 +79,13 @@ class EmbeddedEngine:
         notes: Of workers that died and were replaced.
     """
 
+    merger: Final = None
+
     def __init__(self, processes: int | None = None) -> None:
         self._processes = processes or len(os.sched_getaffinity(0))
         self._idle: list[_Worker] = []
-        self._busy: dict[Connection, _Worker] = {}
+        # Of each run that is under way: whoever takes results may run other works in between.
+        self._busy: list[dict[Connection, _Worker]] = []
         self.notes: list[str] = []
 
     def __enter__(self) -> Self:
@@ -110,17 +120,17 @@ class EmbeddedEngine:
         attempts = [0] * len(works)
         done: dict[int, tuple[bool, Any]] = {}
         following = 0
+        busy: dict[Connection, _Worker] = {}
+        self._busy.append(busy)
         try:
             while following < len(works):
-                while (
-                    todo and len(self._busy) < self._processes and self._is_ahead(todo, following)
-                ):
+                while todo and len(busy) < self._processes and self._is_ahead(todo, following):
                     number, work = todo.popleft()
                     attempts[number] += 1
-                    self._start(number, function, work)
-                for ready in wait(list(self._busy)):
+                    self._start(busy, number, function, work)
+                for ready in wait(list(busy)):
                     assert isinstance(ready, Connection), "nothing else is waited for"
-                    worker = self._busy.pop(ready)
+                    worker = busy.pop(ready)
                     number = worker.number
                     answer = worker.answer()
                     if answer is None:
@@ -137,18 +147,24 @@ class EmbeddedEngine:
                     following += 1
         finally:
             # Whoever is still at work here works for nobody.
-            for worker in self._busy.values():
+            for worker in busy.values():
                 worker.close()
-            self._busy.clear()
+            self._busy = [each for each in self._busy if each is not busy]
 
     def _is_ahead(self, todo: deque[tuple[int, Any]], following: int) -> bool:
         """Whether the next work is near enough to what is waited for: results are held."""
         return todo[0][0] < following + 4 * self._processes
 
-    def _start(self, number: int, function: Callable[[Any], Any], work: Any) -> None:
+    def _start(
+        self,
+        busy: dict[Connection, _Worker],
+        number: int,
+        function: Callable[[Any], Any],
+        work: Any,
+    ) -> None:
         worker = self._idle.pop() if self._idle else _Worker()
         worker.send(number, function, work)
-        self._busy[worker.connection] = worker
+        busy[worker.connection] = worker
 
     def _note_death(self, worker: _Worker, attempts: int) -> None:
         how = worker.close()
@@ -161,7 +177,8 @@ class EmbeddedEngine:
 
     def close(self) -> None:
         """End the processes."""
-        for worker in [*self._idle, *self._busy.values()]:
+        busy = [worker for each in self._busy for worker in each.values()]
+        for worker in [*self._idle, *busy]:
             worker.close()
         self._idle.clear()
         self._busy.clear()

@@ -40,6 +40,7 @@ class JournalState:
         doing: `_seq` of the statement whose steps are being done, 0 for none.
         step: The step of it that may have been begun.
         abandoned: Tables that `current` no longer keeps, and why.
+        ended_histories: Tables of which `history` is not gone on with, and why.
         partial: Current tables that may lack rows, and why.
         skipped: GTIDs of event groups that were passed over, and the tables of their rows.
         definitions: Name of the file of the tables' definitions at `position`; empty for none.
@@ -55,6 +56,7 @@ class JournalState:
     doing: int = 0
     step: int = 0
     abandoned: dict[str, str] = field(default_factory=dict)
+    ended_histories: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     definitions: str = ""
@@ -128,7 +130,7 @@ class Journal:
             )
         state = JournalState(**known)
         for name, value in terms.items():
-            if state.terms.get(name) != value and name not in kept:
+            if state.terms.get(name, "") != value and name not in kept:
                 raise ConfigError(
                     f"{into} was landed with {name} {state.terms.get(name) or 'not given'}, "
                     f"not with {value or 'none'}",

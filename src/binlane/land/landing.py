@@ -11,8 +11,9 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,10 +24,12 @@ from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.engine import EmbeddedEngine, Engine
+from binlane.land.history_tables import HistoryTables
 from binlane.land.journal import Journal
-from binlane.land.lander import Lander
+from binlane.land.lander import BatchTerms, Lander
 from binlane.land.lease import Lease
 from binlane.land.leftovers import forget_batch, sweep
+from binlane.land.linked_tables import StaleBatchError
 from binlane.land.progress import LandingReport, Progress
 from binlane.land.settings import LandingSettings
 from binlane.land.snapshot.reading import SnapshotReader, SnapshotTarget
@@ -159,7 +162,16 @@ class Landing:
     def _new_lander(self, scope: Scope) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
-        keeping = StoreSettings(run_id=self._run_id, run=self._engine.run, fence=self._lease.check)
+        keeping = StoreSettings(
+            run_id=self._run_id,
+            run=self._engine.run,
+            fence=self._lease.check,
+            soft_deletes=self._settings.soft_deletes,
+            keep_hours=self._settings.keep_hours,
+            catalog=self._settings.catalog,
+            merger=self._engine.merger,
+            app_id=app_id,
+        )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
@@ -173,6 +185,7 @@ class Landing:
             journal,
             current=current,
             changes=changes,
+            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
             scope=scope,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -186,9 +199,10 @@ class Landing:
         """
         settings = self._settings
         if settings.snapshot:
-            self._take_snapshots(self._is_wanted)
+            self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
         while not self._stopped.is_set():
-            self._snapshots.reached(self._place)
+            self._place = self._place or self._planner.begin()
+            self._snapshots.reached(self._place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
             began = time.monotonic()
@@ -199,6 +213,7 @@ class Landing:
                 break
             else:
                 self._lease.check()
+            if settings.follow_s is not None and (batch is None or batch.is_last):
                 self._stopped.wait(max(0.0, began + settings.follow_s - time.monotonic()))
         if self._journal.state.run_id:
             self._journal.state.run_id = ""
@@ -228,12 +243,13 @@ class Landing:
             last_gtid=progress.last_gtid,
             by_reference=progress.by_reference,
             notes=tuple(progress.notes),
+            given_up=tuple(progress.given_up),
             error=error,
         )
 
     def _next(self) -> Batch | None:
         settings = self._settings
-        self._place = self._place or self._planner.begin()
+        assert self._place is not None, "it begins somewhere"
         batch = next_batch(
             self._planner,
             self._place,
@@ -247,7 +263,9 @@ class Landing:
         self._observe(self.progress)
         return batch
 
-    def _take_snapshots(self, is_wanted: Callable[[TableName], bool]) -> None:
+    def _take_snapshots(
+        self, is_wanted: Callable[[TableName], bool], named: Collection[TableName] = ()
+    ) -> None:
         settings = self._settings
         place = self._place = self._place or self._planner.begin()
         files = self._planner.files()
@@ -267,7 +285,7 @@ class Landing:
         ) as reader:
             check_same_server(reader.session, files, self._planner.end(place).server_id)
             landed = landed_up_to(place)
-            reader.begin(is_wanted, lambda place: check_place(place, files, landed))
+            reader.begin(is_wanted, lambda place: check_place(place, files, landed), named)
             reader.read()
 
     def _is_wanted(self, table: TableName) -> bool:
@@ -278,21 +296,29 @@ class Landing:
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
         kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
-        return table.plain in state.abandoned or not kept.exists(table)
+        is_lacking = table.plain in state.abandoned or table.plain in state.partial
+        return is_lacking or not kept.exists(table)
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
         if not state.run_id:
             state.run_id = self._run_id
             self._journal.save()
-        works = self._works(batch)
-        self._lander.apply(self._observed(self._engine.run(land_range, works)))
+        terms = self._lander.begin()
+        while True:
+            works = self._works(batch, terms)
+            try:
+                self._lander.apply(self._observed(self._engine.run(land_range, works)))
+                break
+            except StaleBatchError:
+                self._is_first = True  # the tables know what is done
+                terms = self._lander.begin(is_again=True)
         self._place = batch.end
         self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
-    def _works(self, batch: Batch) -> list[RangeWork]:
+    def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
         applied = {
@@ -300,18 +326,23 @@ class Landing:
             for mode, tables in self._kept.items()
             if self._is_first
         }
+        selection = self._want.selection
+        scope = selection.scope.with_tables(terms.links)
+        want = replace(self._want, selection=replace(selection, scope=scope))
         return [
             RangeWork(
-                piece=piece,
-                want=self._want,
+                piece=terms.of(piece, number),
+                want=want,
                 modes=self._settings.modes,
                 into=self._into,
                 format=self._settings.format,
                 run_id=self._run_id,
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
+                skip=self._settings.skip,
+                links=terms.links,
             )
-            for piece in batch.pieces
+            for number, piece in enumerate(batch.pieces)
         ]
 
     def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:

@@ -99,6 +99,7 @@ class LandingReport:
         last_gtid: Of the last change or statement applied; None if there was nothing to do.
         by_reference: Row images that the kernels left to the reference decoder.
         notes: What the reader of the tables must know.
+        given_up: Names of current tables that were given up.
         error: What ended it; empty if it ended well.
     """
 
@@ -113,6 +114,7 @@ class LandingReport:
     last_gtid: str | None = None
     by_reference: int = 0
     notes: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
     error: str = ""
 
     @property

@@ -97,7 +97,7 @@ def report_as(report: LandingReport, file: str) -> str:
 def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
     if table.is_current:
-        return "current"
+        return f"current, but {table.lacks}" if table.lacks else "current"
     return table.why_not or "not current: dropped, renamed or not landed so"
 
 
@@ -120,5 +120,11 @@ def _dates(table: TableReport) -> str:
 
 def _notes(report: LandingReport) -> Iterator[str]:
     yield from report.notes
+    lost = [name for name, table in report.tables.items() if table.why_not or table.lacks]
+    if lost:
+        yield (
+            f"whole again by --snapshot SERVER --tables '{', '.join(lost)}', or when the log "
+            "empties them (TRUNCATE, or DROP and CREATE)"
+        )
     if report.by_reference:
         yield f"{report.by_reference} row images were decoded by the reference, not by kernels"

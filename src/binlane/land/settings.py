@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,6 +12,10 @@ from binlane.land.work import Format, Mode
 
 BATCH_BYTES_DEFAULT: Final = 256 << 20
 TASK_BYTES_DEFAULT: Final = 32 << 20
+KEEP_HOURS_DEFAULT: Final = 168.0
+
+# MariaDB's domain, server and number; MySQL's UUID, tag and number.
+_GTID: Final = re.compile(r"\d+-\d+-\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:\w+)?:\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +31,13 @@ class LandingSettings:
         follow_s: How often to look for more, in seconds; None ends with what there is now.
         batch_bytes: Bytes of log of a batch, about.
         task_bytes: Bytes of log that one task takes, about.
+        soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
+        keep_hours: How long files of earlier versions of tables are kept, for their readers.
+        catalog: Of Iceberg tables, as pyiceberg takes it, with `name`; empty for one in the target.
         snapshot: URL of the server whose rows are to be taken first; empty for none.
         password: Of the account there.
         chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
-        skip: GTID of one event group that is passed over; empty for none.
+        skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         server_options: What a source that is a server needs: see the planner.
     """
@@ -41,10 +49,13 @@ class LandingSettings:
     follow_s: float | None = None
     batch_bytes: int = BATCH_BYTES_DEFAULT
     task_bytes: int = TASK_BYTES_DEFAULT
+    soft_deletes: bool = False
+    keep_hours: float = KEEP_HOURS_DEFAULT
+    catalog: Mapping[str, str] = field(default_factory=dict)
     snapshot: str = ""
     password: str = field(default="", repr=False)
     chunk_rows: int | None = None
-    skip: str = ""
+    skip: frozenset[str] = frozenset()
     is_taking_over: bool = False
     server_options: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,6 +66,7 @@ class LandingSettings:
             "mode": ",".join(sorted(mode.value for mode in self.modes)),
             "tables": self.tables,
             "format": self.format.value,
+            "soft-deletes": "yes" if self.soft_deletes else "",
         }
 
     def __post_init__(self) -> None:
@@ -69,13 +81,14 @@ class LandingSettings:
             )
         if self.batch_bytes < 1 or self.task_bytes < 1:
             raise ConfigError("a batch has at least one byte", key="batch_bytes")
-        if self.format is not Format.DELTA:
-            raise _not_built("format", self.format.value, "delta")
-        if Mode.HISTORY in self.modes:
-            raise _not_built("mode", "history", "current,changes")
-        if self.skip:
-            raise _not_built("skip", "passing over a group", "--tables without those it concerns")
-
-
-def _not_built(key: str, what: str, instead: str) -> ConfigError:
-    return ConfigError(f"{what} is not built yet", key=key, hint=f"use {instead}")
+        if self.keep_hours < 1:
+            raise ConfigError(
+                "files must be kept longer than a batch takes",
+                key="keep",
+                hint="give one hour or more",
+            )
+        for gtid in self.skip:
+            if _GTID.fullmatch(gtid) is None:
+                raise ConfigError(
+                    f"{gtid!r} is no GTID", key="skip", hint="write 0-1-5, or UUID:5 of a MySQL"
+                )

@@ -116,6 +116,13 @@ class Abandon:
 
 
 @dataclass(frozen=True, slots=True)
+class Relink:
+    """A table gets or loses a foreign key; rows before that are not to be seen by it."""
+
+    table: TableName
+
+
+@dataclass(frozen=True, slots=True)
 class AbandonAll:
     """Rows of any table changed in a way that the log does not tell: of a database, or of all."""
 
@@ -124,7 +131,16 @@ class AbandonAll:
 
 
 Step = (
-    Drop | DropDatabase | Create | CreateLike | Truncate | Rename | Reshape | Abandon | AbandonAll
+    Drop
+    | DropDatabase
+    | Create
+    | CreateLike
+    | Truncate
+    | Rename
+    | Reshape
+    | Abandon
+    | AbandonAll
+    | Relink
 )
 
 

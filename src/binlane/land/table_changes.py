@@ -31,6 +31,7 @@ from binlane.land.steps import (
     Drop,
     DropDatabase,
     Modify,
+    Relink,
     Remove,
     Rename,
     RenameTo,
@@ -98,6 +99,7 @@ _NOW: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAM
 _MAY_REMOVE_DUPLICATES: Final = frozenset(
     {"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT", "KEY"}
 )
+_LINKS: Final = frozenset({"FOREIGN", "REFERENCES", "CONSTRAINT"})
 _STRICT: Final = 1 << 21 | 1 << 22
 _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
@@ -223,6 +225,8 @@ def _alter_steps(
     except NotToldError as error:
         yield Abandon(table, str(error))
         return
+    if _may_link(statement):
+        yield Relink(table)
     lost = [change for change in changes if isinstance(change, ChangeRows)]
     if lost and all(change.is_all for change in lost):
         yield Truncate(table)
@@ -231,6 +235,12 @@ def _alter_steps(
         yield from (Abandon(each, reason) for each in effects.writes)
     elif reshape is not None:
         yield reshape
+
+
+def _may_link(statement: Statement) -> bool:
+    """Whether a statement may be about a foreign key."""
+    actions = alter_actions(statement.text, **statement.quoting)
+    return any(token.word in _LINKS for action in actions for token in action)
 
 
 def _may_remove_duplicates(statement: Statement) -> bool:

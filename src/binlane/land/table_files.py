@@ -5,8 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,13 +20,15 @@ from binlane.columnar.table_schema import (
     primary_key_of,
 )
 from binlane.errors import StoreError
-from binlane.land.net_changes import GONE, counted, is_gone, last_images
+from binlane.land.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
+from binlane.land.net_changes import COUNT, GONE, counted, is_gone, last_images
 from binlane.land.parquet_options import parquet_options
 from binlane.land.places import file_name, resolve, staging_uri, table_uri
 from binlane.land.statistics import statistics
 from binlane.land.tables.keys import sorted_by_key
 from binlane.land.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.names import TableName
+from binlane.ranges.unchecked import unchecked_positions
 
 # What readers call them, and what tables do.
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
@@ -34,6 +37,10 @@ CHANGE_COLUMNS: Final = (
     SEQUENCE_COLUMN,
 )
 """What a change table begins with, as far as the log tells it."""
+ADDED: Final = frozenset(
+    {*CHANGE_COLUMNS, *IMAGE_COLUMNS, GONE, COUNT, "_deleted_at", "valid_from", "valid_to"}
+)
+"""Names that no column of a source can have, in small letters."""
 
 
 @dataclass(slots=True)
@@ -82,13 +89,14 @@ class TableFiles:
         """Write what there is; None if all of it was applied before."""
         work, shape = self._work, self.shape
         images = with_sequence(pa.Table.from_batches(self._batches), work.piece.number)
-        images = _behind(images, work.done)
+        images = behind(images, work.done)
         if not images.num_rows:
             return None
         own = [name for name in images.column_names if name not in CHANGE_COLUMNS]
         fresh = {
-            mode: _behind(images, work.applied.get(mode, {}).get(self.table, 0))
+            mode: behind(images, work.applied.get(mode, {}).get(self.table, 0))
             for mode in work.modes
+            if work.links.get(self.table) is None
         }
         last = images.slice(images.num_rows - 1).select(["_gtid", "_ts", SEQUENCE_COLUMN])
         return Rows(
@@ -105,6 +113,7 @@ class TableFiles:
             changes=self._changes(fresh.get(Mode.CHANGES)),
             run=self._run(fresh.get(Mode.CURRENT), own),
             versions=self._versions(fresh.get(Mode.HISTORY), own),
+            links=self._links(images, own),
         )
 
     def _changes(self, images: pa.Table | None) -> DataFile | None:
@@ -128,6 +137,22 @@ class TableFiles:
             return None
         needed = images.select([*own, "_gtid", SEQUENCE_COLUMN, "_ts"])
         return self._staged(sorted_by_key(needed.append_column(GONE, is_gone(images)), key))
+
+    def _links(self, images: pa.Table, own: list[str]) -> DataFile | None:
+        if self.table not in self._work.links:
+            return None
+        columns = self._work.links[self.table]
+        if columns is not None and not own[0].startswith("@"):
+            own = [name for name in own if name.lower() in columns]
+        unchecked: Any = pa.array([False] * images.num_rows, pa.bool_())
+        if pc.any(is_gone(images)).as_py():
+            places = pa.array(unchecked_positions(self._work.piece), pa.int64())
+            unchecked = pc.is_in(images.column("_pos"), value_set=places)
+        order: Any = pa.array(np.arange(images.num_rows))
+        if "_txn_order" in images.column_names:
+            order = images.column("_txn_order")
+        needed = images.append_column(ORDER, order).append_column(UNCHECKED, unchecked)
+        return self._staged(needed.select([*IMAGE_COLUMNS, *own]))
 
     def _staged(self, rows: pa.Table) -> DataFile:
         folder = staging_uri(self._work.into, self._work.run_id)
@@ -154,7 +179,7 @@ def with_sequence(images: pa.Table, file_number: int) -> pa.Table:
     return images.select([*first, *(name for name in names if name not in CHANGE_COLUMNS)])
 
 
-def _behind(images: pa.Table, applied: int) -> pa.Table:
+def behind(images: pa.Table, applied: int) -> pa.Table:
     """The images that come behind a `_seq`."""
     if not applied:
         return images
@@ -200,13 +225,18 @@ def write_file(
     )
 
 
-def move_file(file: DataFile, folder: str) -> DataFile:
+def move_file(file: DataFile, folder: str, prefix: str = "") -> DataFile:
     """Move a file to a folder, by its URI; one that is there already stays.
+
+    Args:
+        file: With its URI.
+        folder: URI or path.
+        prefix: To be put before its name.
 
     Raises:
         StoreError: If it can be neither moved nor found there.
     """
-    name = file.path.rpartition("/")[2]
+    name = prefix + file.path.rpartition("/")[2]
     filesystem, source = resolve(file.path)
     _, path = resolve(folder)
     target = f"{path}/{name}"

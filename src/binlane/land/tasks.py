@@ -6,18 +6,20 @@ whatever the range holds: what waits to be written is, and a table may get sever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from binlane.columnar.table_schema import table_of
+from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.land.definitions import Definitions
 from binlane.land.table_changes import steps
-from binlane.land.table_files import Shape, TableFiles
-from binlane.land.work import RangeItem, RangeResult, RangeWork, Rows
+from binlane.land.table_files import ADDED, CHANGE_COLUMNS, Shape, TableFiles
+from binlane.land.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
 from binlane.names import TableName
-from binlane.ranges.items import Trouble
+from binlane.ranges.items import RangeItem as Read
+from binlane.ranges.items import Trouble, TroubleKind
 from binlane.ranges.read import read_range
 from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
@@ -41,14 +43,61 @@ def land_range(work: RangeWork) -> RangeResult:
 def _items(work: RangeWork) -> Iterator[RangeItem]:
     tables = _Tables(work)
     scope = work.want.selection.scope
-    for item in read_range(work.piece, work.want):
+    clashing: set[TableName] = set()
+    for item in _without_skipped(read_range(work.piece, work.want), work.skip):
         if isinstance(item, pa.RecordBatch):
-            yield from tables.add(item)
+            clash = _clash(item)
+            if clash is None:
+                yield from tables.add(item)
+            elif table_of(item.schema) not in clashing:
+                clashing.add(table_of(item.schema))
+                yield _clashing(item, clash)
             continue
-        if isinstance(item, Trouble) or is_barrier(item, scope):
+        if isinstance(item, Trouble | Statement) and (
+            isinstance(item, Trouble) or is_barrier(item, scope)
+        ):
             yield from tables.finish()
         yield item
     yield from tables.finish()
+
+
+def _without_skipped(items: Iterable[Read], skip: frozenset[str]) -> Iterator[Read | Skipped]:
+    """What was read, without the event groups that are to be passed over."""
+    for item in items:
+        if not skip:
+            yield item
+        elif isinstance(item, pa.RecordBatch):
+            gtids = item.column("_gtid")
+            mask: Any = pc.is_in(gtids, value_set=pa.array(sorted(skip)))
+            found: Any = pc.unique(gtids.filter(mask))
+            for gtid in found.to_pylist():
+                yield Skipped(gtid=gtid, tables=frozenset({table_of(item.schema)}))
+            yield item.filter(pc.invert(mask))
+        elif item.gtid is not None and item.gtid in skip:
+            statement = item if isinstance(item, Statement) else None
+            yield Skipped(gtid=item.gtid, statement=statement)
+        else:
+            yield item
+
+
+def _clash(batch: pa.RecordBatch) -> str | None:
+    """A column of a table with the name of one that landing adds; None if there is none."""
+    first = len(CHANGE_NAMES)
+    own = (name for name in batch.schema.names[first:] if name not in CHANGE_COLUMNS)
+    return clash_of(batch.schema) or next((name for name in own if name.lower() in ADDED), None)
+
+
+def _clashing(batch: pa.RecordBatch, column: str) -> Trouble:
+    table = table_of(batch.schema)
+    return Trouble(
+        kind=TroubleKind.COLUMN,
+        what=f"its column {column} has the name of one that binlane adds; none of its rows are landed",
+        hint="rename the column at the source, and land the table anew",
+        tables=(table,),
+        gtid=batch.column("_gtid")[0].as_py(),
+        file=batch.column("_file")[0].as_py(),
+        position=batch.column("_position")[0].as_py(),
+    )
 
 
 def is_barrier(statement: Statement, scope: Scope) -> bool:

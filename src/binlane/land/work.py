@@ -84,6 +84,8 @@ class Rows:
             it goes. Staged.
         versions: All images but those before an update that keeps its key, sorted by key and
             `_seq`: the columns of a run and `_ts`. Staged; for history.
+        links: All images in log order, with `cascades.IMAGE_COLUMNS`, of a table whose rows change
+            with those of others, or others' with its. Staged.
     """
 
     table: TableName
@@ -99,9 +101,25 @@ class Rows:
     changes: DataFile | None = None
     run: DataFile | None = None
     versions: DataFile | None = None
+    links: DataFile | None = None
 
 
-RangeItem = Rows | Statement | Trouble
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """What of an event group was passed over, as the user asked.
+
+    Attributes:
+        gtid: Of the group.
+        tables: Whose rows were.
+        statement: That was not followed; None for rows.
+    """
+
+    gtid: str
+    tables: frozenset[TableName] = frozenset()
+    statement: Statement | None = None
+
+
+RangeItem = Rows | Statement | Trouble | Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +135,9 @@ class RangeWork:
         run_id: Names the landing in what it writes, so that what a dead one left can be told.
         done: All rows up to this `_seq` are in all tables.
         applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
+        skip: GTIDs of event groups to pass over.
+        links: Tables of which all images are needed, for what foreign keys do: the columns of those
+            that are read for that alone, None for all columns of a table that is landed.
     """
 
     piece: LogRange
@@ -127,6 +148,8 @@ class RangeWork:
     run_id: str
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
+    skip: frozenset[str] = frozenset()
+    links: Mapping[TableName, frozenset[str] | None] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int | None:

@@ -24,7 +24,10 @@ def main() -> None:
             answer = pickle.dumps((True, function(work)))
         except Exception as error:  # noqa: BLE001 - it is raised where the work came from
             answer = pickle.dumps((False, error))
-        connection.send_bytes(answer)
+        try:
+            connection.send_bytes(answer)
+        except (BrokenPipeError, ConnectionResetError):  # whoever gave the work is gone
+            return
 
 
 def _end_with_parent() -> None:

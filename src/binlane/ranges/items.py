@@ -24,6 +24,8 @@ class TroubleKind(Enum):
     """A transaction with rows was rolled back in part, and the log does not tell which rows stay."""
     XA_UNKNOWN = "xa_unknown"
     """An XA transaction is committed here that was prepared before the log's beginning."""
+    COLUMN = "column"
+    """A table has a column that cannot stand beside those that a reader adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class Want:
         columns: Names of the tables' columns to keep, all if None.
         rows_max: Row images of a batch at most; None for as many as serve well.
         has_statements: Whether statements and troubles come too, in log order: a batch ends before
-            each. Of statements only those that may concern tables.
+            each. Of statements only those that may concern tables. Columns with the names of change
+            columns are then left out, see `table_schema`, which are an error else.
         change_columns: The change columns that batches begin with, of `CHANGE_TYPES`.
         as_json: Whether images are JSON objects, in the one column `JSON_COLUMN`.
         may_clash: Whether tables may have columns of those names: the reader goes by their places.

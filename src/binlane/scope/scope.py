@@ -73,6 +73,13 @@ class Scope:
             return False
         return table in self.log_tables or self.log_all or self._is_logged(table.database)
 
+    def with_tables(self, tables: Iterable[TableName]) -> Self:
+        """The scope with some tables more; those of a database that is ignored stay so."""
+        new = {table.folded if self.ignores_case else table for table in tables}
+        return replace(
+            self, log_tables=self.log_tables | new, ignore_tables=self.ignore_tables - new
+        )
+
     def includes_database(self, database: str) -> bool:
         """Whether changes of a database as such are logged: its views, routines, options.
 

@@ -25,6 +25,7 @@ from pyspark.sql.types import BinaryType
 from binlane.errors import BinlaneError, PeerError, StoreError
 from binlane.land.engine import SMALL_BYTES
 from binlane.spark.failures import readable
+from binlane.spark.merger import SparkMerger, merge_settings
 from binlane.spark.session import build_session, is_local
 from binlane.spark.shipping import ship
 
@@ -41,6 +42,9 @@ class SparkEngine:
 
     Args:
         spark: A session; binlane is brought to its workers, see `shipping.ship`.
+
+    Attributes:
+        merger: Spark's own MERGE, if the session is to merge.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -51,6 +55,7 @@ class SparkEngine:
         default = _ATTEMPTS_LOCAL if is_local(context.master) else _ATTEMPTS_DEFAULT
         settings = context.getConf()
         self._attempts = int(settings.get("spark.task.maxFailures") or default)
+        self.merger = SparkMerger.of(spark)
         self._small_bytes = int(settings.get(_SMALL_BYTES_SETTING) or SMALL_BYTES)
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
@@ -99,7 +104,7 @@ class SparkEngine:
 
     @property
     def cores(self) -> int:
-        """How many works run at the same time, as far as Spark tells."""
+        """How many tasks run at the same time, as far as Spark tells; it may grow."""
         return int(self._spark.sparkContext.defaultParallelism)
 
 
@@ -118,7 +123,7 @@ def spark_engine(master: str, settings: Mapping[str, str]) -> Iterator[SparkEngi
     log_file = Path(tempfile.mkstemp(prefix="binlane-spark-", suffix=".log")[1])
     try:
         try:
-            spark = build_session(master, settings=settings, log_file=log_file)
+            spark = build_session(master, settings=merge_settings(settings), log_file=log_file)
         except (PySparkException, Py4JError) as error:
             raise readable(error) from None
         try:

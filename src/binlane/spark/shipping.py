@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Final
 
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
+from binlane.kernels.load import Target, compiled_name, folders, kernel_modules
 from binlane.spark.session import is_local
 
 ARCHIVE_NAME: Final = "binlane.zip"
@@ -32,6 +34,8 @@ def write_archive(path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for file in _files(root):
             archive.write(file, file.relative_to(root).as_posix())
+        for file in _compiled():
+            archive.write(file, f"binlane/kernels/{file.name}")
 
 
 def ship(spark: SparkSession) -> None:
@@ -64,5 +68,17 @@ def _root() -> Path:
 def _files(root: Path) -> Iterator[Path]:
     for package in _PACKAGES:
         for file in sorted((root / package).rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
+            is_compiled = file.suffix in {".pyc", ".so"}
+            if file.is_file() and not is_compiled and "__pycache__" not in file.parts:
                 yield file
+
+
+def _compiled() -> Iterator[Path]:
+    """The kernels of these sources, for any processor that they were compiled for."""
+    for module in kernel_modules():
+        for target in Target:
+            name = compiled_name(module, target) + EXTENSION_SUFFIXES[0]
+            for path in (folder / name for folder in folders()):
+                if path.exists():
+                    yield path
+                    break

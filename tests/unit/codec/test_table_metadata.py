@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.codec.buffer import encode_packed_int
+from binlane.codec.charsets import charset_of
 from binlane.codec.columns import Column
 from binlane.codec.optional_metadata import MetadataType, PrimaryKeyPart
 from binlane.codec.rows import TableMapEvent
@@ -180,3 +181,46 @@ def test_metadata_that_contradicts_the_columns_is_damage(
     described = table_map(T.LONG, T.VARCHAR, metadata=b"\x14\0", optional_metadata=tlv(*entries))
     with pytest.raises(CodecError, match=message):
         columns(described)
+
+
+# As MySQL 9.7.4 wrote them: column types, their metadata, the optional metadata; and the character
+# sets that its mysqlbinlog tells of the columns.
+VECTORS = {
+    "one charset a column": (
+        "030ff2fcfe",
+        "14000402f701",
+        (
+            "0101000305083ffcff000d0103040e026964046e6f74650176017401650a03fcff000605020161016208"
+            "01000c01f8"
+        ),
+        [None, "latin1", None, "utf8mb4", "utf8mb4"],
+    ),
+    "a default of bytes": (
+        "f2fefcf2ff",
+        "04fe0c020404",
+        "02053f01fcff000701000d020205040a017601630162017701670c01f8",
+        [None, "utf8mb4", "binary", None, None],
+    ),
+    "the vector first": (
+        "f2fefefe",
+        "04fe03fe0cfe03",
+        "03063f08fcff000b0d0102040801760163016401650c01f0",
+        [None, "latin1", "utf8mb4", "ascii"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_mysql_counts_vectors_among_the_character_columns(name: str) -> None:
+    types, metadata, optional, charsets = VECTORS[name]
+    found = table_columns(
+        table_map(
+            *bytes.fromhex(types),
+            metadata=bytes.fromhex(metadata),
+            optional_metadata=bytes.fromhex(optional),
+        ),
+        flavor=Flavor.MYSQL,
+    )
+    assert [
+        None if column.collation_id is None else charset_of(column.collation_id) for column in found
+    ] == charsets

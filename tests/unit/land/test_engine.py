@@ -26,6 +26,11 @@ def slow_first(number: int) -> tuple[int, int]:
     return number, os.getpid()
 
 
+def slow(number: int) -> int:
+    time.sleep(0.1)
+    return number
+
+
 def fail_at_two(number: int) -> int:
     if number >= 2:
         raise StoreError(f"work {number} fails", path="somewhere", hint="do something")
@@ -52,6 +57,14 @@ def test_results_come_in_the_order_of_works_from_processes_that_stay(
     assert len(processes) == 2
     assert os.getpid() not in processes
     assert {process for _, process in engine.run(slow_first, range(4))} <= processes
+
+
+def test_works_may_be_run_while_results_of_others_are_taken(engine: EmbeddedEngine) -> None:
+    taken = []
+    for number in engine.run(slow, range(6)):
+        assert list(engine.run(slow, range(100, 103))) == [100, 101, 102]
+        taken.append(number)
+    assert taken == list(range(6))
 
 
 def test_small_works_are_done_in_this_process(engine: EmbeddedEngine) -> None:

@@ -334,7 +334,7 @@ def test_a_table_whose_beginning_the_log_lacks_says_so(tmp_path: Path) -> None:
     log.update(ORDERS, ((1, "a"), (1, "b")))
     tables = landed(tmp_path, log).look().tables
     assert not tables["shop.items"].lacks
-    assert tables["shop.orders"].lacks == "rows from before the log's beginning are not in it"
+    assert tables["shop.orders"].lacks.startswith("rows from before the log's beginning")
     # It goes on to, until the table is empty once.
     log.statement("RENAME TABLE orders TO sold")
     tables = landed(tmp_path, log).look().tables

@@ -26,7 +26,7 @@ _PAUSE_S: Final = 0.002
 _OWNED_S: Final = 600.0
 _QUIET_S: Final = 30.0
 _ACCESS_DENIED: Final = 1227
-_CLIENT_HINT: Final = "GRANT REPLICATION CLIENT ON *.* to the account"
+_CLIENT_HINT: Final = "GRANT REPLICATION CLIENT ON *.* TO the account"
 
 SESSION: Final = (
     "SET SESSION sql_mode = '', time_zone = '+00:00', sql_quote_show_create = 1",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -42,6 +42,7 @@ _CHUNK_ROWS_MAX: Final = 500_000
 _ROW_BYTES_GUESS: Final = 200
 _ROUND: Final = 16
 _GONE: Final = frozenset({1146, 1049, 1054, 1412})
+_DENIED: Final = frozenset({1142, 1143, 1044})
 _TABLES: Final = (
     "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, TABLE_ROWS, AVG_ROW_LENGTH"
     " FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN"
@@ -134,11 +135,17 @@ class SnapshotReader:
         """Let go of the server."""
         self.session.close()
 
-    def begin(self, is_wanted: Callable[[TableName], bool], check: Callable[[Place], None]) -> None:
+    def begin(
+        self,
+        is_wanted: Callable[[TableName], bool],
+        check: Callable[[Place], None],
+        named: Collection[TableName] = (),
+    ) -> None:
         """Begin the snapshots of tables, and see to those that were begun before.
 
         Args:
             is_wanted: Which of the server's tables; one whose snapshot is under way goes on.
+            named: Tables that the server is to have.
             check: Raises where the log does not come to a place.
 
         Raises:
@@ -147,9 +154,10 @@ class SnapshotReader:
         # Before any definition is looked at, so that none changes behind it unseen.
         place = settled_place(self.session)
         check(place)
-        fresh = []
+        fresh, missing = [], set(named)
         for database, name, _, rows, _ in self.session.ask(_TABLES):
             table = TableName(database or "", name or "")
+            missing.discard(table)
             known = self._records.of(table)
             if known is not None and known.stage != Stage.AGAIN.value:
                 continue
@@ -159,6 +167,12 @@ class SnapshotReader:
             if record is not None:
                 fresh.append(record)
         self._records.put(*fresh)
+        for table in sorted(missing, key=str):
+            self._tell(
+                table,
+                "the server has none of that name, or the account may not see it "
+                f"(GRANT SELECT ON {table} TO the account)",
+            )
 
     def read(self) -> None:
         """Read all tables whose snapshots are begun, to their ends.
@@ -228,6 +242,10 @@ class SnapshotReader:
         except PeerError as error:
             if error.errno in _GONE:
                 raise TableChangedError(error.message) from None
+            if error.errno in _DENIED:
+                raise UnsupportedError(
+                    f"the account may not read it (GRANT SELECT ON {name} TO the account)"
+                ) from None
             raise
         except ValueError:
             raise TableChangedError("it is gone") from None

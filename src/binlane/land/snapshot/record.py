@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from binlane.codec.types import Flavor
+from binlane.land.definitions import Definitions
 from binlane.land.journal import Journal, write_file_whole
 from binlane.land.places import resolve, snapshot_uri
 from binlane.land.snapshot.places import Place
@@ -24,6 +25,8 @@ from binlane.land.snapshot.table import SnapshotTable, snapshot_table
 from binlane.land.snapshot.work import ChunkResult
 from binlane.land.work import Mode
 from binlane.names import TableName
+from binlane.ranges.offset import Offset
+from binlane.ranges.statements import Statement
 
 _SUFFIX: Final = ".jsonl"
 
@@ -92,6 +95,23 @@ class SnapshotRecord:
         """The table as it was defined."""
         return snapshot_table(self.name, self.create, flavor=Flavor(self.flavor))
 
+    def statements(self) -> tuple[Statement, Statement]:
+        """What makes the table in place of any of its name, as if it stood in the log."""
+        drop = f"DROP TABLE IF EXISTS {self.name}"
+        first, second = (
+            Statement(
+                text=text,
+                database=self.database,
+                sql_mode=0,
+                timestamp=self.taken,
+                gtid=None,
+                file=self.file,
+                position=self.position,
+            )
+            for text in (drop, self.create)
+        )
+        return first, second
+
     @property
     def why_not(self) -> str:
         """Why the table is not current yet."""
@@ -131,6 +151,15 @@ class SnapshotRecords:
         for record in records:
             self._journal.state.snapshots[record.name.plain] = asdict(record)
         self._journal.save()
+
+    def landed(self, record: SnapshotRecord, place: Offset, definitions: Definitions) -> None:
+        """Note that a snapshot's rows are in the tables, and with it the tables' definitions."""
+        record.stage = Stage.LANDED.value
+        state = self._journal.state
+        state.snapshots[record.name.plain] = asdict(record)
+        state.partial.pop(record.name.plain, None)
+        self._journal.reach(place.json(), definitions)
+        self.clear(record)
 
     def remove(self, record: SnapshotRecord) -> None:
         """Forget a snapshot, and delete what waits of it."""

@@ -47,7 +47,7 @@ def check_same_server(
             peer=str(session.url),
             phase="snapshot",
             errno=error.errno,
-            hint="GRANT REPLICATION CLIENT ON *.* to the account",
+            hint="GRANT REPLICATION CLIENT ON *.* TO the account",
         ) from None
     sizes = {row[0]: int(row[1] or 0) for row in shown}
     last = shown[-1][0] or ""

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
+from binlane.land.definitions import Definitions
 from binlane.land.places import snapshot_uri
 from binlane.land.progress import Progress
 from binlane.land.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
 from binlane.land.snapshot.work import file_schemas
 from binlane.land.steps import (
-    Abandon,
+    AbandonAll,
     Create,
     CreateLike,
     Drop,
@@ -63,16 +64,21 @@ class Snapshots:
         first = min(places, key=lambda place: place.seq)
         return Offset(file=first.file, position=first.position)
 
-    def reached(self, position: Offset | None) -> None:
-        """The log is landed up to a position: land what waits for it, end what it completes.
+    def reached(self, place: Offset, definitions: Definitions) -> None:
+        """The log is landed up to a place: land what waits for it, end what it completes.
+
+        Args:
+            place: In the log.
+            definitions: Of the tables there; gets those of the tables that are landed.
 
         Raises:
             StoreError: If a table cannot be written.
         """
-        landed = landed_up_to(position)
+        landed = landed_up_to(place)
         for record in self._records:
             if record.stage == Stage.READ.value and record.place.seq <= landed:
-                self._land(record)
+                self._land(record, definitions)
+                self._records.landed(record, place, definitions)
             if record.stage == Stage.LANDED.value and record.high <= landed:
                 self._records.remove(record)
             elif record.stage == Stage.READING.value and record.place.seq < landed:
@@ -85,17 +91,17 @@ class Snapshots:
         for record in self._records:
             if record.stage != Stage.LANDED.value or seq > record.high:
                 continue
-            if isinstance(step, DropDatabase):
-                if step.database == record.database:
-                    self._records.remove(record)
+            if isinstance(step, DropDatabase | AbandonAll):
+                if step.database not in {None, record.database}:
+                    continue
             elif record.name not in tables_of(step) or isinstance(step, Truncate):
                 continue
-            elif isinstance(step, Drop | Create | CreateLike):
+            if isinstance(step, Drop | DropDatabase | Create | CreateLike):
                 self._records.remove(record)  # what follows is all in the log
-            else:
-                if self._current is not None:
-                    self._current.do(Abandon(table=record.name, reason=_MADE_OVER), seq)
-                self._records.put(replace(record, stage=Stage.AGAIN.value))
+                continue
+            if self._current is not None:
+                self._current.give_up(record.name, _MADE_OVER)
+            self._records.put(replace(record, stage=Stage.AGAIN.value))
 
     def starts_over(self) -> bool:
         """Whether tables wait for the server."""
@@ -107,7 +113,7 @@ class Snapshots:
             table = progress.of(record.name)
             table.is_current, table.why_not = False, record.why_not
 
-    def _land(self, record: SnapshotRecord) -> None:
+    def _land(self, record: SnapshotRecord, definitions: Definitions) -> None:
         modes = frozenset(
             mode
             for mode, tables in ((Mode.CURRENT, self._current), (Mode.CHANGES, self._changes))
@@ -131,9 +137,8 @@ class Snapshots:
         if self._current is not None:
             rows = files(Mode.CURRENT)
             self._current.seed(record.name, rows, table.key_names, table.schema, place)
-        record.stage = Stage.LANDED.value
-        self._records.put(record)
-        self._records.clear(record)
+        for statement in record.statements():
+            definitions.follow(statement)
 
 
 def landed_up_to(place: Offset | None) -> int:

@@ -17,12 +17,14 @@ from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
+from binlane.land.net_changes import GONE
 from binlane.land.places import file_name, snapshot_uri
 from binlane.land.snapshot.cells import cell_converter
 from binlane.land.snapshot.keys import Bound, between
 from binlane.land.snapshot.places import NeverQuietError, Place, open_snapshot, set_up
 from binlane.land.snapshot.table import SnapshotTable, without_counter
 from binlane.land.table_files import write_file
+from binlane.land.tables.keys import sorted_by_key
 from binlane.land.work import DataFile, Format, Mode
 
 FILE_BYTES_MAX: Final = 64 << 20
@@ -135,8 +137,10 @@ def file_schemas(table: SnapshotTable, modes: frozenset[Mode]) -> dict[Mode, pa.
     found = {
         Mode.CURRENT: pa.schema([*own, *_CURRENT]),
         Mode.CHANGES: pa.schema([*_CHANGES, *own]),
-        Mode.HISTORY: pa.schema([*own, *_CURRENT, _MOMENT]),
+        Mode.HISTORY: pa.schema([*own, *_CURRENT, _MOMENT, pa.field(GONE, pa.bool_())]),
     }
+    if not table.key:
+        del found[Mode.HISTORY]  # versions cannot be told from each other
     return {mode: schema for mode, schema in found.items() if mode in modes}
 
 
@@ -266,8 +270,7 @@ class _ChunkFiles:
         rows = pa.concat_tables(self._parts)
         self._parts, self._size_bytes = [], 0
         key = self._work.table.key_names
-        if key:
-            rows = rows.sort_by([(name, "ascending") for name in key])
+        rows = sorted_by_key(rows, key)
         work = self._work
         first, self._rows = self._rows, self._rows + rows.num_rows
         added = self._added(rows.num_rows, first)
@@ -293,6 +296,7 @@ class _ChunkFiles:
             "_file": _same(self._place.file, pa.string(), rows),
             "_pos": _same(self._place.position, pa.int64(), rows),
             "_row": pa.array(np.arange(first, first + rows, dtype=np.int32)),
+            GONE: _same(False, pa.bool_(), rows),
             "_seq": _same(self._place.seq, pa.int64(), rows),
         }
 

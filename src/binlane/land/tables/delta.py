@@ -25,6 +25,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from binlane.errors import StoreError
+from binlane.land.settings import KEEP_HOURS_DEFAULT
 from binlane.land.tables.bounds import LiveFile
 from binlane.land.tables.directories import Directories
 from binlane.land.tables.formats import Change, Snapshot, after
@@ -34,7 +35,6 @@ from binlane.names import TableName
 # delta-rs keeps the order of columns where only that would change; one column more makes it write.
 _REORDERING: Final = "_reordering"
 _OPEN_MAX: Final = 512
-_CONFIGURATION: Final = {"delta.checkpointInterval": "20"}
 
 
 class DeltaFormat:
@@ -44,14 +44,23 @@ class DeltaFormat:
         into: URI or path of the target.
         mode: Which kind of tables.
         app_id: Names the landing in the tables' transactions.
+        keep_hours: How long files and commits of earlier versions are kept.
     """
 
     format = Format.DELTA
     may_lack_columns = True
 
-    def __init__(self, into: str, mode: Mode, app_id: str) -> None:
+    def __init__(
+        self, into: str, mode: Mode, app_id: str, keep_hours: float = KEEP_HOURS_DEFAULT
+    ) -> None:
         self._directories = Directories(into, mode, "_delta_log")
         self._app_id = app_id
+        kept = f"interval {max(1, round(keep_hours))} hours"
+        self._configuration = {
+            "delta.checkpointInterval": "20",
+            "delta.logRetentionDuration": kept,
+            "delta.deletedFileRetentionDuration": kept,
+        }
         self._open: OrderedDict[str, DeltaTable] = OrderedDict()
 
     def uri(self, table: TableName) -> str:
@@ -67,10 +76,12 @@ class DeltaFormat:
         if not self._directories.exists(table):
             return None
         found = self._table(table)
+        found.update_incremental()  # an engine that merges by itself commits, too
         return Snapshot(
             schema=_schema(found),
             applied=found.transaction_version(self._app_id) or 0,
             files={file.path: file for file in _files(found)},
+            version=found.version(),
         )
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
@@ -78,7 +89,7 @@ class DeltaFormat:
         uri = self._directories.uri(table)
         self._forget(uri)
         try:
-            DeltaTable.create(uri, schema=schema, mode="ignore", configuration=_CONFIGURATION)
+            DeltaTable.create(uri, schema=schema, mode="ignore", configuration=self._configuration)
         except (DeltaError, OSError) as error:
             raise _unwritable(table, uri, error) from error
 

@@ -21,11 +21,13 @@ class Snapshot:
         schema: Names and types of its columns.
         applied: Up to which `_seq` the log is in it.
         files: By path.
+        version: Grows with each commit.
     """
 
     schema: pa.Schema
     applied: int = 0
     files: Mapping[str, LiveFile] = field(default_factory=dict)
+    version: int = 0
 
     @property
     def rows(self) -> int:
@@ -119,4 +121,5 @@ def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snaps
         schema=now.schema if change.schema is None else change.schema,
         applied=now.applied if change.applied is None else change.applied,
         files={**kept, **added},
+        version=now.version + 1,
     )

@@ -141,6 +141,7 @@ class IcebergFormat:
             schema=_arrow(found.schema()),
             applied=int(found.properties.get(self._applied, 0)),
             files={file.path: file for file in live},
+            version=getattr(found.metadata, "last_sequence_number", 0),
         )
 
     def create(self, table: TableName, schema: pa.Schema) -> None:

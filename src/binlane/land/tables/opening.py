@@ -25,14 +25,15 @@ def open_store(
     Raises:
         ConfigError: If the format cannot be used here.
     """
-    return TableStore(mode, _tables(into, mode, table_format, app_id, settings), settings)
+    tables = _tables(into, mode, table_format, app_id, settings)
+    return TableStore(into, mode, tables, settings)
 
 
 def _tables(
     into: str, mode: Mode, table_format: Format, app_id: str, settings: StoreSettings
 ) -> TableFormat:
     if table_format is Format.DELTA:
-        return DeltaFormat(into, mode, app_id)
+        return DeltaFormat(into, mode, app_id, settings.keep_hours)
     if table_format is Format.PARQUET:
         return PlainFormat(into, mode, app_id)
     try:

@@ -79,6 +79,7 @@ class PlainFormat:
             schema=schema,
             applied=manifest["applied"].get(self._app_id, 0),
             files={file["path"]: _live(file, schema) for file in manifest["files"]},
+            version=manifest["commits"],
         )
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
@@ -154,6 +155,7 @@ class PlainFormat:
         hide += [path for path in self._markers(table) if f"_{path}" not in show]
         manifest = {
             "version": _VERSION,
+            "commits": now.version,
             "applied": {self._app_id: now.applied},
             "schema": base64.b64encode(now.schema.serialize()).decode(),
             "files": [known[path] for path in now.files],

@@ -12,27 +12,30 @@ from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.columnar.unify import unify_schemas
-from binlane.errors import StoreError
-from binlane.land.net_changes import COUNT
 from binlane.land.places import file_name
 from binlane.land.table_files import move_file, write_file
 from binlane.land.tables import merge_work
-from binlane.land.tables.bounds import LiveFile, SortedKeys
+from binlane.land.tables.bounds import LiveFile
 from binlane.land.tables.formats import Change, Snapshot, TableFormat
-from binlane.land.tables.merge_work import How, MergeResult, MergeWork, RunSlice
+from binlane.land.tables.known import KnownTables
+from binlane.land.tables.merge_work import How, MergeResult, MergeWork
+from binlane.land.tables.mergers import MergeOrder, Merger
 from binlane.land.tables.merging import DELETED_AT, MOMENT, conformed, known_columns, merge_file
-from binlane.land.tables.parquet_files import footer_bounds, read_columns, read_rows
-from binlane.land.tables.planning import crowded, parts, target_bytes
+from binlane.land.tables.parquet_files import read_rows
+from binlane.land.tables.planning import crowded, target_bytes
 from binlane.land.tables.versions import VALID_TO, VERSION_COLUMNS, ended
-from binlane.land.work import DataFile, Mode
+from binlane.land.tables.works import Works
+from binlane.land.work import DataFile, Format, Mode
 from binlane.names import TableName
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
+
+_VACUUM_VERSIONS: Final = 100
+"""After so many commits to a table its directory is looked through."""
 
 _OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("_gtid", pa.string()),
@@ -50,14 +53,20 @@ class StoreSettings:
         run_id: Names this landing in the files that it writes.
         run: Runs works; here, one after the other, if nothing else is given.
         fence: Raises if the target is not ours any more; asked before each change of a table.
+        keep_hours: How long files of earlier versions are kept.
         catalog: Of Iceberg tables, see `iceberg.open_catalog`.
+        merger: Merges into current tables that have a key instead of tasks, where it can.
+        app_id: Names the landing in the merger's commits, as it does in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
     """
 
     run_id: str
     run: Run = map
     fence: Callable[[], None] = lambda: None
+    merger: Merger | None = None
+    app_id: str = ""
     soft_deletes: bool = False
+    keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -65,17 +74,22 @@ class TableStore:
     """The tables of one kind.
 
     Args:
+        into: URI or path of the target.
         mode: The kind.
         tables: In their format.
         settings: How to keep them.
     """
 
-    def __init__(self, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+        self._into = into
         self._mode = mode
         self._tables = tables
         self._settings = settings
-        self._known: dict[TableName, Snapshot] = {}
+        self._known = KnownTables(tables, settings.fence)
         self._keys: dict[TableName, tuple[str, ...]] = {}
+        self._vacuumed: dict[TableName, int] = {}
+        run_id, soft_deletes = settings.run_id, settings.soft_deletes
+        self._works = Works(tables, run_id, soft_deletes=soft_deletes)
 
     # What there is --------------------------------------------------------------------------------
 
@@ -98,11 +112,11 @@ class TableStore:
 
     def schema(self, table: TableName) -> pa.Schema:
         """Names and types of a table's columns, those that landing adds included."""
-        return self._there(table).schema
+        return self._known.there(table).schema
 
     def has_rows(self, table: TableName) -> bool:
         """Whether a table, which exists, has any row."""
-        return self._there(table).rows > 0
+        return self._known.there(table).rows > 0
 
     def applied(self, table: TableName) -> int:
         """Up to which `_seq` the log is applied to a table; 0 if there is no such table."""
@@ -111,16 +125,11 @@ class TableStore:
 
     def snapshot(self, table: TableName) -> Snapshot | None:
         """A table's columns and files; None if there is no such table."""
-        found = self._known.get(table)
-        if found is None:
-            found = self._tables.load(table)
-            if found is not None:
-                self._known[table] = found
-        return found
+        return self._known.find(table)
 
     def read(self, table: TableName) -> pa.Table:
         """All rows of a table."""
-        found = self._there(table)
+        found = self._known.there(table)
         folder = self.uri(table)
         rows = [conformed(read_rows(f"{folder}/{path}"), found.schema) for path in found.files]
         return pa.concat_tables(rows) if rows else found.schema.empty_table()
@@ -146,15 +155,13 @@ class TableStore:
         schemas = [self._tables.storable(file.schema) for file in files]
         now = self.snapshot(table)
         if now is None:
-            now = self._create(table, unify_schemas(schemas))
+            now = self._known.create(table, unify_schemas(schemas))
         wider = _in_front(now.schema, unify_schemas([*schemas, now.schema]))
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
-        fitting = [file for file in files if self._fits(file.schema, wider)]
-        others = [file for file in files if not self._fits(file.schema, wider)]
-        works = [self._rewriting(table, [LiveFile.of(each)], wider) for each in others]
-        fitting += [each for result in self._run(works) for each in result.add]
-        self._commit(table, now, Change(add=fitting, applied=applied))
+        add = self._fitted(table, files, wider)
+        self._known.commit(table, now, Change(add=add, applied=applied))
+        self._tidy(table)
 
     def plan_merge(
         self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
@@ -176,33 +183,12 @@ class TableStore:
         now = self.snapshot(table) or Snapshot(schema=self.whole(schema))
         self._keys[table] = tuple(key)
         if not key:
-            return [self._counting(table, runs, now, schema)]
-        live = self._bounded(table, self._holding(now), key)
-        keys = [SortedKeys(read_columns(run.path, key), key) for run in runs]
-        total = now.size_bytes + sum(run.size_bytes for run in runs)
+            return [self._works.counting(table, now, runs, tuple(schema.names))]
         how = How.VERSIONS if self._mode is Mode.HISTORY else How.MERGE
-        works = []
-        for part in parts(live, keys, key, target_bytes(total)):
-            slices = [
-                (run, RunSlice(uri=run.path, drop=drop, add=add))
-                for run, drop, add in zip(runs, part.drop, part.add, strict=True)
-                if drop[0] < drop[1] or add[0] < add[1]
-            ]
-            work = self._rewriting(table, part.files, now.schema, key=tuple(key))
-            work = replace(work, how=how, names=tuple(schema.names))
-            works.append(_merging(work, slices, target_bytes(total)))
-        return works
-
-    def _counting(
-        self, table: TableName, runs: Sequence[DataFile], now: Snapshot, schema: pa.Schema
-    ) -> MergeWork:
-        lowest = [pc.min(read_columns(run.path, [COUNT]).column(COUNT)).as_py() for run in runs]
-        base = list(now.files.values()) if min(lowest) < 0 else []
-        slices = [(run, RunSlice(uri=run.path, drop=(0, 0), add=(0, run.rows))) for run in runs]
-        total = now.size_bytes + sum(run.size_bytes for run in runs)
-        work = self._rewriting(table, base, now.schema)
-        work = replace(work, how=How.COUNT, names=tuple(schema.names))
-        return _merging(work, slices, target_bytes(total))
+        like = self._works.rewriting(table, [], now.schema, key=tuple(key))
+        like = replace(like, how=how, names=tuple(schema.names))
+        live = self._known.bounded(table, self._holding(now), key)
+        return self._works.merging(table, now, live, runs, like)
 
     def commit_merge(
         self, table: TableName, results: Sequence[MergeResult], applied: int | None
@@ -222,10 +208,10 @@ class TableStore:
         """
         now = self.snapshot(table)
         if now is None:
-            now = self._create(table, results[0].schema)
+            now = self._known.create(table, results[0].schema)
         add = [file for result in results for file in result.add]
         remove = [path for result in results for path in result.remove]
-        self._commit(table, now, Change(add=add, remove=remove, applied=applied))
+        self._known.commit(table, now, Change(add=add, remove=remove, applied=applied))
         return sum(result.missing for result in results)
 
     def merge(
@@ -237,8 +223,31 @@ class TableStore:
         applied: int,
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
+        merger = self._settings.merger
+        if key and merger is not None and self._leaves_to(merger):
+            if not self.exists(table):
+                self._known.create(table, self.whole(schema))
+            self._settings.fence()
+            order = MergeOrder(
+                uri=self.uri(table),
+                format=self._tables.format,
+                runs=runs,
+                names=schema.names,
+                key=key,
+                app_id=self._settings.app_id,
+                applied=applied,
+            )
+            merger.merge(order)
+            self._known.forget(table)
+            return 0
         works = self.plan_merge(table, runs, key, schema)
-        return self.commit_merge(table, list(self._run(works)), applied)
+        missing = self.commit_merge(table, list(self._run(works)), applied)
+        self._tidy(table)
+        return missing
+
+    def _leaves_to(self, merger: Merger) -> bool:
+        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
+        return is_plain and merger.takes(self._tables.format)
 
     # Snapshots ------------------------------------------------------------------------------------
 
@@ -249,8 +258,11 @@ class TableStore:
         key: Sequence[str],
         schema: pa.Schema,
         applied: int,
+        change: merge_work.Change | None = None,
     ) -> None:
         """Let a table have the rows of some files and no others; made if there is none.
+
+        Of a history table the versions that there are stay.
 
         Args:
             table: Its name.
@@ -258,21 +270,47 @@ class TableStore:
             key: Names of the key's columns.
             schema: The source's columns, which the files have, and behind them what landing adds.
             applied: Up to which `_seq` the table is complete then.
+            change: What makes rows of the table of theirs, if they are none.
 
         Raises:
             StoreError: If the table cannot be written.
         """
         whole = self.whole(schema)
-        now = self.snapshot(table) or self._create(table, whole)
-        add = self.adopt(table, files)
+        now = self.snapshot(table) or self._known.create(table, whole)
+        add = self._fitted(table, self.adopt(table, files), whole, change)
         self._keys[table] = tuple(key)
-        change = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
-        self._commit(table, now, change)
+        if self._mode is Mode.HISTORY:  # what was before stays
+            self._known.commit(table, now, Change(add=add, applied=applied))
+            return
+        seeded = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        self._known.commit(table, now, seeded)
 
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
         """Move files that lie elsewhere to a table, which does not know them yet."""
         folder = self.uri(table)
-        return [move_file(file, folder) for file in files]
+        is_hidden = self._tables.format is Format.PARQUET
+        moved = []
+        for file in files:
+            name = file.path.rpartition("/")[2]
+            moved.append(move_file(file, folder, "_" if is_hidden and name[0] != "_" else ""))
+        return moved
+
+    def _fitted(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        schema: pa.Schema,
+        change: merge_work.Change | None = None,
+    ) -> list[DataFile]:
+        """Files in a table's directory, those written anew that do not have its columns."""
+        is_fit = [change is None and self._fits(file.schema, schema) for file in files]
+        works = [
+            self._works.rewriting(table, [LiveFile.of(file)], schema, change)
+            for file, fits in zip(files, is_fit, strict=True)
+            if not fits
+        ]
+        fitting = [file for file, fits in zip(files, is_fit, strict=True) if fits]
+        return fitting + [file for result in self._run(works) for file in result.add]
 
     # Statements -----------------------------------------------------------------------------------
 
@@ -283,26 +321,24 @@ class TableStore:
             table: Not there; if it is, it stays.
             schema: The source's columns.
         """
-        self._create(table, self.whole(schema))
+        self._known.create(table, self.whole(schema))
 
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""
-        self._forget(table)
-        self._settings.fence()
-        self._tables.drop(table)
+        self._keys.pop(table, None)
+        self._known.drop(table)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name; if it has it already, nothing happens."""
-        self._forget(old)
-        self._forget(new)
-        self._settings.fence()
-        self._tables.rename(old, new)
+        self._keys.pop(old, None)
+        self._keys.pop(new, None)
+        self._known.rename(old, new)
 
     def truncate(self, table: TableName) -> None:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
         if now is not None and now.files:
-            self._commit(table, now, Change(remove=list(now.files)))
+            self._known.commit(table, now, Change(remove=list(now.files)))
 
     def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
         """Let all versions of a history table's rows end: its source has none any more."""
@@ -310,9 +346,13 @@ class TableStore:
         if now is None:
             return
         change = partial(ended, moment=moment)
-        works = [self._rewriting(table, [file], now.schema, change) for file in self._holding(now)]
-        if works:
-            self.commit_merge(table, list(self._run(works)), None)
+        works = [
+            self._works.rewriting(table, [file], now.schema, change) for file in self._holding(now)
+        ]
+        results = list(self._run(works))
+        assert not any(result.error for result in results), "moments fit"
+        if results:
+            self.commit_merge(table, results, None)
 
     def rewrite(
         self, table: TableName, change: merge_work.Change, applied: int | None = None
@@ -330,12 +370,14 @@ class TableStore:
         Raises:
             StoreError: If the table cannot be read or written.
         """
-        now = self._there(table)
+        now = self._known.there(table)
         try:
             schema = self._tables.storable(change(now.schema.empty_table()).schema)
         except (ValueError, NotImplementedError) as error:
             return str(error)
-        works = [self._rewriting(table, [file], schema, change) for file in now.files.values()]
+        works = [
+            self._works.rewriting(table, [file], schema, change) for file in now.files.values()
+        ]
         results = list(self._run(works))
         for result in results:
             if result.error:
@@ -343,7 +385,7 @@ class TableStore:
         add = [file for result in results for file in result.add]
         if add or applied is not None or not schema.equals(now.schema):
             rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
-            self._commit(table, now, rewritten)
+            self._known.commit(table, now, rewritten)
         return ""
 
     def conform(self, table: TableName, schema: pa.Schema) -> str:
@@ -359,14 +401,14 @@ class TableStore:
 
     def replace(self, table: TableName, rows: pa.Table) -> None:
         """Replace all rows and columns by others; up to where it is complete stays."""
-        now = self._there(table)
+        now = self._known.there(table)
         schema = self._tables.storable(rows.schema)
         add = []
         if rows.num_rows:
             name = file_name(self._tables.format, self._settings.run_id)
             known = known_columns(schema, self._keys.get(table, ()))
             add = [write_file(conformed(rows, schema), self.uri(table), name, known)]
-        self._commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
 
     def whole(self, schema: pa.Schema) -> pa.Schema:
         """The columns of a table of which the source's are known.
@@ -395,9 +437,20 @@ class TableStore:
         over = [file for path, file in now.files.items() if path not in paths]
         works = []
         for files, order in ((holding, key), (over, (SEQUENCE_COLUMN,))):
-            groups = crowded(self._bounded(table, files, order), order, target)
-            works += [self._rewriting(table, group, now.schema, key=order) for group in groups]
+            groups = crowded(self._known.bounded(table, files, order), order, target)
+            works += [
+                self._works.rewriting(table, group, now.schema, key=order) for group in groups
+            ]
         return works
+
+    def _tidy(self, table: TableName) -> None:
+        """Keep a table's files few, and its directory small."""
+        self.compact(table)
+        version = self._known.there(table).version
+        vacuumed = self._vacuumed.setdefault(table, (version - 1) // _VACUUM_VERSIONS)
+        if version // _VACUUM_VERSIONS != vacuumed:
+            self._vacuumed[table] = version // _VACUUM_VERSIONS
+            self.vacuum(table, self._settings.keep_hours)
 
     def compact(self, table: TableName) -> int:
         """Join small files where there are many; how many there were."""
@@ -408,7 +461,7 @@ class TableStore:
 
     def vacuum(self, table: TableName, keep_hours: float) -> int:
         """Delete files that no version of the last hours needs; how many there were."""
-        self._known.pop(table, None)
+        self._known.forget(table)
         return self._tables.vacuum(table, keep_hours)
 
     # ----------------------------------------------------------------------------------------------
@@ -416,36 +469,15 @@ class TableStore:
     def _run(self, works: Sequence[MergeWork]) -> Iterable[MergeResult]:
         return self._settings.run(merge_file, works)
 
-    def _there(self, table: TableName) -> Snapshot:
-        found = self.snapshot(table)
-        if found is None:
-            raise StoreError(f"there is no table {table.plain}", path=self.uri(table))
-        return found
-
-    def _forget(self, table: TableName) -> None:
-        self._known.pop(table, None)
-        self._keys.pop(table, None)
-
-    def _create(self, table: TableName, schema: pa.Schema) -> Snapshot:
-        self._forget(table)
-        self._settings.fence()
-        self._tables.create(table, schema)
-        return self._there(table)
-
-    def _commit(self, table: TableName, now: Snapshot, change: Change) -> None:
-        self._known.pop(table, None)
-        self._settings.fence()
-        self._known[table] = self._tables.commit(table, now, change)
-
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
         if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
-            self._commit(table, now, Change(schema=schema))
+            self._known.commit(table, now, Change(schema=schema))
         else:
-            works = [self._rewriting(table, [file], schema) for file in now.files.values()]
+            works = [self._works.rewriting(table, [file], schema) for file in now.files.values()]
             add = [each for result in self._run(works) for each in result.add]
-            self._commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
-        return self._there(table)
+            self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        return self._known.there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
         """Whether a file can be the table's as it is."""
@@ -459,56 +491,6 @@ class TableStore:
         if self._mode is not Mode.HISTORY:
             return files
         return [file for file in files if file.nulls.get(VALID_TO, file.rows) > 0]
-
-    def _rewriting(
-        self,
-        table: TableName,
-        base: Sequence[LiveFile],
-        schema: pa.Schema,
-        change: merge_work.Change | None = None,
-        key: tuple[str, ...] = (),
-    ) -> MergeWork:
-        size_bytes = sum(file.size_bytes for file in base)
-        return MergeWork(
-            how=How.REWRITE,
-            directory=self.uri(table),
-            format=self._tables.format,
-            run_id=self._settings.run_id,
-            base=tuple(file.path for file in base),
-            key=key,
-            schema=schema,
-            change=change,
-            target_bytes=max(size_bytes, 1),
-            size_bytes=size_bytes,
-            rows=sum(file.rows for file in base),
-            soft_deletes=self._settings.soft_deletes,
-        )
-
-    def _bounded(
-        self, table: TableName, files: Sequence[LiveFile], key: Sequence[str]
-    ) -> list[LiveFile]:
-        """Files with the bounds of their keys, from their footers where the log has none."""
-        found = {
-            file.path: footer_bounds(self.uri(table), file)
-            for file in files
-            if not all(name in file.low or file.nulls.get(name) == file.rows for name in key)
-        }
-        if found:
-            now = self._there(table)
-            self._known[table] = replace(now, files={**now.files, **found})
-        return [found.get(file.path, file) for file in files]
-
-
-def _merging(work: MergeWork, runs: Sequence[tuple[DataFile, RunSlice]], target: int) -> MergeWork:
-    """A work on base files that merges runs into them."""
-    sizes = [run.size_bytes * part.rows // max(run.rows, 1) for run, part in runs]
-    return replace(
-        work,
-        runs=tuple(part for _, part in runs),
-        target_bytes=target,
-        size_bytes=work.size_bytes + sum(sizes),
-        rows=work.rows + sum(part.rows for _, part in runs),
-    )
 
 
 def _in_front(known: pa.Schema, wider: pa.Schema) -> pa.Schema:

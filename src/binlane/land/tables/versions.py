@@ -94,9 +94,11 @@ def versions(
 
 
 def ended(rows: pa.Table, moment: pa.TimestampScalar[Any, Any]) -> pa.Table:
-    """Rows that hold no more behind a moment."""
-    ends: Any = pc.fill_null(rows.column(VALID_TO), moment)
-    return _as_versions(rows, rows.column(VALID_FROM), ends, rows.schema)
+    """Rows that hold no more behind a moment, which log events may name in whole seconds only."""
+    begins: Any = rows.column(VALID_FROM)
+    latest: Any = pc.if_else(pc.greater(begins, moment), begins, moment)
+    ends = pc.coalesce(rows.column(VALID_TO), latest)
+    return _as_versions(rows, begins, ends, rows.schema)
 
 
 def _as_versions(
@@ -106,10 +108,15 @@ def _as_versions(
     schema: pa.Schema,
 ) -> pa.Table:
     made = {VALID_FROM: begins, VALID_TO: ends, IS_CURRENT: pc.is_null(ends)}
-    columns = [
-        made[field.name] if field.name in made else rows.column(field.name).cast(field.type)
-        for field in schema
-    ]
+    known = set(rows.column_names)
+    columns = []
+    for field in schema:
+        if field.name in made:
+            columns.append(made[field.name])
+        elif field.name in known:
+            columns.append(rows.column(field.name).cast(field.type))
+        else:  # of the table as it was once
+            columns.append(pa.nulls(rows.num_rows, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -1,0 +1,120 @@
+"""Spark's own MERGE into Delta tables, which needs jars of Maven Central."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from deltalake import DeltaTable
+
+from binlane.errors import ConfigError
+from binlane.spark.merger import merge_settings
+from tests.landed import current_rows
+from tests.servers import ServerFactory, execute
+
+_MAVEN = (
+    "https://repo1.maven.org/maven2/io/delta/delta-spark_4.2_2.13/4.4.0/"
+    "delta-spark_4.2_2.13-4.4.0.pom"
+)
+STAGES = (
+    (
+        "CREATE DATABASE shop",
+        (
+            "CREATE TABLE shop.orders (id INT UNSIGNED, `part``s` VARCHAR(9), at DATETIME(6),"
+            " seen TIMESTAMP NULL, total DECIMAL(10,2), raw BLOB, PRIMARY KEY (id, `part``s`))"
+        ),
+        "CREATE TABLE shop.plain (n INT, what TEXT)",
+        (
+            "INSERT INTO shop.orders SELECT seq, 'a', '2026-01-01 10:00:00.000001', '2026-01-01',"
+            " seq / 4, UNHEX('00ff') FROM shop.seq_1_to_500"
+        ),
+        "INSERT INTO shop.plain SELECT seq % 5, 'x' FROM shop.seq_1_to_50",
+        "FLUSH BINARY LOGS",
+        "UPDATE shop.orders SET total = total + 1 WHERE id % 3 = 0",
+        "UPDATE shop.orders SET id = id + 1000 WHERE id % 50 = 0",
+        "DELETE FROM shop.orders WHERE id % 7 = 0",
+        "FLUSH BINARY LOGS",
+        "INSERT INTO shop.orders VALUES (7, 'back', NULL, NULL, NULL, NULL)",
+    ),
+    (
+        "ALTER TABLE shop.orders ADD COLUMN note VARCHAR(20) DEFAULT 'none'",
+        "UPDATE shop.orders SET note = 'old' WHERE id < 20",
+        "DELETE FROM shop.plain WHERE n = 3",
+        "DELETE FROM shop.orders WHERE id > 400",
+        "FLUSH BINARY LOGS",
+        "INSERT INTO shop.orders (id, `part``s`) VALUES (401, 'new')",
+    ),
+)
+
+
+@pytest.fixture
+def maven() -> None:
+    """Skips the test where Maven Central cannot be reached."""
+    try:
+        with urllib.request.urlopen(_MAVEN, timeout=10):
+            pass
+    except OSError as error:
+        if isinstance(error, HTTPError):
+            error.close()
+        pytest.skip(f"Maven Central cannot be reached: {error}")
+
+
+@pytest.mark.slow
+def test_spark_merges_what_the_server_has(
+    maven: None, servers: ServerFactory, tmp_path: Path
+) -> None:
+    source = servers.start("source")
+    log, lake = tmp_path / "log", tmp_path / "lake"
+    log.mkdir()
+    for stage in STAGES:
+        execute(source, *stage)
+        for file in source.data_directory.glob("binlog.0*"):
+            shutil.copyfile(file, log / file.name)
+        land(log, lake)
+        for name in ("orders", "plain"):
+            rows = execute(source, f"SELECT * FROM shop.{name}")
+            assert rows
+            found = current_rows(lake / "current/shop" / name)
+            assert found == Counter(tuple(map(in_utc, row)) for row in rows)
+    history = DeltaTable(str(lake / "current/shop/orders")).history()
+    merges = [commit for commit in history if commit["operation"] == "MERGE"]
+    assert len(merges) >= 2
+    assert all("spark" in commit["engineInfo"].lower() for commit in merges)
+    before = DeltaTable(str(lake / "current/shop/orders")).version()
+    land(log, lake)
+    assert DeltaTable(str(lake / "current/shop/orders")).version() == before
+
+
+def in_utc(value: Any) -> Any:
+    """`seen` is a moment; the only other times have microseconds."""
+    is_moment = isinstance(value, datetime) and not value.microsecond
+    return value.replace(tzinfo=UTC) if is_moment else value
+
+
+def land(log: Path, lake: Path) -> None:
+    """One landing by Spark, which merges."""
+    command = [sys.executable, "-m", "binlane", "land", str(log), "--into", str(lake)]
+    command += ["--engine", "spark", "--master", "local[2]", "--conf", "spark.binlane.merge=spark"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stderr
+
+
+def test_settings_name_what_is_needed_and_keep_what_was_given() -> None:
+    assert merge_settings({"spark.a": "1"}) == {"spark.a": "1"}
+    found = merge_settings({"spark.binlane.merge": "spark", "spark.jars.packages": "a:b:1"})
+    assert found["spark.jars.packages"].startswith("a:b:1,io.delta:delta-spark_")
+    mine = {
+        "spark.binlane.merge": "spark",
+        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:1",
+    }
+    assert merge_settings(mine)["spark.jars.packages"] == mine["spark.jars.packages"]
+    with pytest.raises(ConfigError, match="nothing merges by magic"):
+        merge_settings({"spark.binlane.merge": "magic"})
