@@ -13,9 +13,11 @@ from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
 from binlane.errors import TruncatedError
+from binlane.names import TableName
 from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
+from binlane.ranges.history import LogHistory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
@@ -23,6 +25,8 @@ from binlane.ranges.offset import Offset
 from binlane.ranges.places import check_gaps, check_place
 from binlane.ranges.sources import Sources, log_name
 from binlane.ranges.storage import bytes_before
+from binlane.ranges.table_columns import Columns, columns_in
+from binlane.sql.catalog import SchemaCatalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,7 @@ class Planner:
         self._options = options or PlanOptions()
         self._sources = Sources([sources] if isinstance(sources, str) else sources)
         self._facts = KnownFacts(keys=self._options.keys, piece_bytes=self._options.piece_bytes)
+        self._history = LogHistory(self._facts)
         self._cutter = Cutter(
             self._facts, keys=self._options.keys, has_history=self._options.has_history
         )
@@ -206,6 +211,33 @@ class Planner:
         check_place(files, Offset(file=file, position=position), self._facts)
         found = next(each for each in files if each.name == file)
         return self._offset(found, self._facts.first(found), position)
+
+    def catalog_at(self, place: Offset) -> SchemaCatalog:
+        """What the log's statements before a place tell of its tables; the caller's own.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        files = self._sources.one_log()
+        file = next(each for each in files if each.name == place.file)
+        self._history.follow(files, file, place.position)
+        return self._history.catalog.copy()
+
+    def columns_of(self, table: TableName) -> Iterator[tuple[TableMapEvent, Columns, Flavor]]:
+        """The columns that a table has anywhere in the log, in log order.
+
+        Raises:
+            ConfigError: If a source names no log.
+            StoreError: If a file cannot be read.
+            CodecError: If a file does not begin as a binlog file.
+        """
+        for log in _logs(self._sources.files()):
+            catalog = SchemaCatalog()
+            for file in log:
+                facts = self._facts.of(file)
+                for piece in facts.pieces:
+                    for table_map, columns in columns_in(facts, piece, catalog, table):
+                        yield table_map, columns, facts.format.flavor
 
     def table_maps(self) -> Iterator[tuple[TableMapEvent, Flavor]]:
         """All table maps of the log that differ, whatever their ids, each with the log's flavor.
