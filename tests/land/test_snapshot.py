@@ -439,3 +439,35 @@ def test_a_server_is_source_and_snapshot(
     shown = capsys.readouterr().out
     assert re.search(r"shop\.orders: \d+ row images, 30 rows of a snapshot; current", shown)
     assert_equal(source, lake, "orders", "lines", "visits", "empty")
+
+
+def test_tables_that_cannot_be_had_are_told(
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path
+) -> None:
+    execute(
+        mariadb_source,
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.keyed (id INT PRIMARY KEY) ENGINE=MyISAM",
+        "CREATE TABLE shop.keyless (id INT) ENGINE=MyISAM",
+        "CREATE TABLE shop.versioned (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+        "CREATE TABLE shop.hashed (id INT PRIMARY KEY, t TEXT, UNIQUE (t))",
+        "CREATE TABLE shop.zero (d DATE PRIMARY KEY)",
+        "CREATE VIEW shop.seen AS SELECT * FROM shop.keyed",
+        "CREATE SEQUENCE shop.numbers",
+        "SET sql_mode = ''",
+        "INSERT INTO shop.zero VALUES ('0000-00-00'), ('2026-01-01')",
+        "INSERT INTO shop.keyed VALUES (1), (2)",
+    )
+    asked = settings(mariadb_source)
+    report = land(str(live_log), str(tmp_path / "lake"), asked)
+    told = {note.partition(":")[0]: note for note in report.notes if "snapshot of it" in note}
+    for table, reason in {
+        "keyless": "neither a primary key nor an engine",
+        "versioned": "system-versioned",
+        "hashed": "unique key over a long column",
+        "zero": "its key has dates in d that are none",
+    }.items():
+        assert reason in told.pop(f"shop.{table}")
+    assert not told
+    assert any("shop.keyed: its engine is not transactional" in note for note in report.notes)
+    assert report.tables["shop.keyed"].snapshot_rows == 2

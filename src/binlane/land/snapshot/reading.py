@@ -200,6 +200,7 @@ class SnapshotReader:
                     queue.remove(reading)
                 if again is not None:
                     queue.append(again)
+        self._progress.reading = ""
 
     # One table ------------------------------------------------------------------------------------
 
@@ -256,10 +257,15 @@ class SnapshotReader:
             rows=int(rows or 0),
             row_bytes=int(row_bytes or 0),
         )
-        if not table.key and not table.is_transactional:
-            raise UnsupportedError(
-                "it has neither a primary key nor an engine with consistent reads"
-            )
+        if not table.is_transactional:
+            if not table.key:
+                raise UnsupportedError(
+                    "it has neither a primary key nor an engine with consistent reads"
+                )
+            note = f"{name.plain}: its engine is not transactional: rows of its snapshot are exact "
+            note += "as far as its log is in the order of its changes"
+            if note not in self._progress.notes:
+                self._progress.notes.append(note)
         return table
 
     def _reading(self, record: SnapshotRecord) -> _Reading | None:
@@ -347,7 +353,12 @@ class SnapshotReader:
             reading.results.append(result)
             reading.record.rows += result.rows
             reading.record.invalid_dates += result.invalid_dates
-            self._progress.of(reading.record.name).snapshot_rows += result.rows
+            report = self._progress.of(reading.record.name)
+            report.snapshot_rows += result.rows
+            # What the server said was an estimate.
+            report.snapshot_expected = max(reading.record.expected, reading.record.rows)
+            share = 100 * reading.record.rows // max(report.snapshot_expected, 1)
+            self._progress.reading = f"{reading.record.name.plain} {share} %"
             self._observe()
 
     def _write_down(self, reading: _Reading) -> None:
