@@ -139,29 +139,44 @@ def head_event(uri: str, *, is_plain: bool, keys: str | None = None) -> Event:
     """The FORMAT_DESCRIPTION of a file.
 
     Raises:
+        CodecError: As `first_events`.
+        StoreError: If the file cannot be read.
+    """
+    with closing(LogBytes(uri, is_plain=is_plain, keys=keys)) as source:
+        return next(first_events(source, uri))
+
+
+def first_events(source: LogBytes, uri: str) -> Iterator[Event]:
+    """The events of a file, the first of which is its FORMAT_DESCRIPTION.
+
+    Args:
+        source: Its bytes, from their beginning.
+        uri: Of the file, for messages.
+
+    Raises:
         TruncatedError: If the file ends before it does: its server is making it.
         CodecError: With URI and position, if the file does not begin with one.
         StoreError: If the file cannot be read.
     """
-    source = LogBytes(uri, is_plain=is_plain, keys=keys)
-    with closing(source):
-        chunks = small_chunks(source)
-        chunk = b""
-        for more in chunks:
-            chunk += more
-            if len(chunk) > len(MAGIC):
-                break
-        if len(chunk) <= len(MAGIC) and MAGIC.startswith(chunk):
-            raise TruncatedError(
-                "no event is there yet", hint="the file was cut, or its server is making it"
-            ).at(named(uri), 0)
-        event = next(Walker(chain((chunk,), chunks), file=named(uri)).events())
-    if not isinstance(event.body, FormatDescriptionEvent):
+    chunks = small_chunks(source)
+    chunk = b""
+    for more in chunks:
+        chunk += more
+        if len(chunk) > len(MAGIC):
+            break
+    if len(chunk) <= len(MAGIC) and MAGIC.startswith(chunk):
+        raise TruncatedError(
+            "no event is there yet", hint="the file was cut, or its server is making it"
+        ).at(named(uri), 0)
+    events = Walker(chain((chunk,), chunks), file=named(uri)).events()
+    first = next(events)
+    if not isinstance(first.body, FormatDescriptionEvent):
         raise CodecError(
-            f"FORMAT_DESCRIPTION is expected, {event.header.type_name} is there",
+            f"FORMAT_DESCRIPTION is expected, {first.header.type_name} is there",
             hint="name a binlog file from its beginning",
         ).at(named(uri), len(MAGIC))
-    return event
+    yield first
+    yield from events
 
 
 def bytes_before(uri: str, position: int, count: int) -> bytes:
