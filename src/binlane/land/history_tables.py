@@ -128,6 +128,7 @@ class HistoryTables:
         key: Sequence[str],
         schema: pa.Schema,
         applied: int,
+        seconds: int,
     ) -> None:
         """Begin anew with all rows of a table, each a version; done again, nothing happens.
 
@@ -137,6 +138,7 @@ class HistoryTables:
             key: Names of the key's columns.
             schema: The source's columns.
             applied: Up to which `_seq` the log is in them.
+            seconds: When they were read, since 1970.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -148,7 +150,9 @@ class HistoryTables:
             self._journal.save()
             return
         if self._tables.exists(table):
-            self._tables.end_versions(table, pa.scalar(datetime.now(UTC), MOMENT))
+            self._tables.end_versions(
+                table, pa.scalar(datetime.fromtimestamp(seconds, UTC), MOMENT)
+            )
             why_not = self._widened(table, schema)
             if why_not:
                 self._end(table, 0, why_not)
@@ -169,7 +173,13 @@ class HistoryTables:
 
     def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
         last = pieces[-1]
-        runs = [rows.versions for rows in pieces if rows.versions is not None]
+        # What foreign keys do is found out anew behind a crash.
+        applied = self._tables.applied(table)
+        runs = [
+            rows.versions
+            for rows in pieces
+            if rows.versions and (rows.images or rows.last_seq > applied)
+        ]
         why_not = ""
         if not last.is_full:
             why_not = _NO_FULL_IMAGES

@@ -55,10 +55,10 @@ class Snapshots:
         history: HistoryTables | None = None,
     ) -> None:
         self._records = records
-        self._history = history
         self._into = into
         self._current = current
         self._changes = changes
+        self._history = history
 
     def stop(self) -> Offset | None:
         """The next place in the log at which rows wait to be landed."""
@@ -142,6 +142,9 @@ class Snapshots:
         place = record.place.seq
         if self._changes is not None:
             self._changes.seed(record.name, files(Mode.CHANGES), place)
+        if self._history is not None:
+            rows, key, taken = files(Mode.HISTORY), table.key_names, record.taken
+            self._history.seed(record.name, rows, key, table.schema, place, taken)
         if self._current is not None:
             rows = files(Mode.CURRENT)
             self._current.seed(record.name, rows, table.key_names, table.schema, place)
