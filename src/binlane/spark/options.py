@@ -21,6 +21,7 @@ from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
 from binlane.scope.statements import CreateBinlog
 from binlane.spark.change_columns import CHANGE_COLUMNS, OPS
+from binlane.spark.server_option import SERVER_OPTIONS, server_place
 
 PARTITION_BYTES_DEFAULT: Final = 48 << 20
 _COLUMN: Final = re.compile(r"`(?:[^`]|``)+`|[^`,\s][^`,]*")
@@ -136,12 +137,6 @@ class SourceOptions:
                     key=name,
                     hint=f"did you mean {_OPTIONS[near[0]].name}?" if near else f"it has: {known}",
                 )
-        if "server" in given:
-            raise ConfigError(
-                "reading from a server is not built yet",
-                key="server",
-                hint="give a file, a directory or DATA#name of `binlane serve` as path",
-            )
         values = {
             option.attribute: option.read(given[name], option.name)
             for name, option in _OPTIONS.items()
@@ -152,11 +147,13 @@ class SourceOptions:
     @classmethod
     def _of(cls, values: dict[str, Any]) -> SourceOptions:
         paths = (*values.pop("path", ()), *values.pop("paths", ()))
+        paths += _server_of(values)
         if not paths:
             raise ConfigError(
                 "no path is given",
                 key="path",
-                hint='.option("path", …) takes a binlog file, a directory or DATA#name',
+                hint='.option("path", …) takes a binlog file, a directory or DATA#name; '
+                '.option("server", …) a URL',
             )
         scope: Scope = values.pop("scope", Scope.everything())
         table: TableName | None = values.get("table")
@@ -175,6 +172,18 @@ class SourceOptions:
                     )
         bounds = {name: values.pop(name, None) for name in ("start", "stop")}
         return cls(paths=tuple(paths), selection=Selection(scope=scope, **bounds), **values)
+
+
+def _server_of(values: dict[str, Any]) -> tuple[str, ...]:
+    """The server that options name, taken from them; none or one."""
+    url, user = values.pop("server", None), values.pop("user", None)
+    given = {name: values.pop(name) for name in SERVER_OPTIONS if name in values}
+    if url is not None:
+        return (server_place(url, user, given),)
+    for name in ("user", *SERVER_OPTIONS):
+        if name in given or (name == "user" and user is not None):
+            raise ConfigError(f"{name} is of a server, and none is given", key="server")
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +318,9 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
         for option in (
             _Option("path", "path", _read_path),
             _Option("paths", "paths", _read_paths),
-            _Option("server", "server", _read_path),
+            _Option("server", "server", _read_text),
+            _Option("user", "user", _read_text),
+            *(_Option(name, name, _read_text) for name in SERVER_OPTIONS),
             _Option("keys", "keys", _read_text),
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
