@@ -22,15 +22,9 @@ from binlane.client.settings import ServerUrl
 from binlane.codec.format import MAGIC
 from binlane.errors import ConfigError
 
-_SCHEMES: Final = ("mariadb://", "mysql://")
 _PASSWORD_FILE: Final = "password-file"  # noqa: S105 - the name of an option
 _PASSWORD_ENV: Final = "password-env"  # noqa: S105 - the name of an option
 _ENV_DEFAULT: Final = "MYSQL_PWD"
-
-
-def is_server(place: str) -> bool:
-    """Whether a place is a server, or a file of its log."""
-    return place.startswith(_SCHEMES)
 
 
 @dataclass(frozen=True, slots=True)
