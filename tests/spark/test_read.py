@@ -150,7 +150,8 @@ def test_damage_says_file_and_position(name: str, spark: SparkSession, tmp_path:
         ({"rowsPerBatch": "0"}, "'0' is no whole number"),
         ({"layout": "sideways"}, "there is no layout sideways"),
         ({"include": "rows,dml"}, "'dml' cannot be included"),
-        ({"server": "mariadb://h"}, "reading from a server is not built yet"),
+        ({"user": "me"}, "user is of a server, and none is given"),
+        ({"shape": "changes"}, "shape is of one table's changes"),
     ],
 )
 def test_wrong_options_are_refused(

@@ -16,10 +16,12 @@ from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
 from binlane.columnar.selection import Bound
 from binlane.errors import TruncatedError
+from binlane.names import TableName
 from binlane.positions import FilePosition, GtidSet, Position, parse_position
 from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
+from binlane.ranges.history import LogHistory
 from binlane.ranges.kept_facts import KeptFacts, default_directory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
@@ -28,6 +30,8 @@ from binlane.ranges.offset import Offset
 from binlane.ranges.places import check_gaps, check_place, purged
 from binlane.ranges.sources import Sources, log_name
 from binlane.ranges.storage import bytes_before
+from binlane.ranges.table_columns import Columns, columns_in
+from binlane.sql.catalog import SchemaCatalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class Planner:
             piece_bytes=self._options.piece_bytes,
             kept=None if cache == "" else KeptFacts(folder),
         )
+        self._history = LogHistory(self._facts)
         self._cutter = Cutter(
             self._facts, keys=self._options.keys, has_history=self._options.has_history
         )
@@ -255,6 +260,33 @@ class Planner:
         check_place(files, Offset(file=file, position=position), self._facts)
         found = next(each for each in files if each.name == file)
         return self._offset(found, self._facts.first(found), position)
+
+    def catalog_at(self, place: Offset) -> SchemaCatalog:
+        """What the log's statements before a place tell of its tables; the caller's own.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        files = self._sources.one_log()
+        file = next(each for each in files if each.name == place.file)
+        self._history.follow(files, file, place.position)
+        return self._history.catalog.copy()
+
+    def columns_of(self, table: TableName) -> Iterator[tuple[TableMapEvent, Columns, Flavor]]:
+        """The columns that a table has anywhere in the log, in log order.
+
+        Raises:
+            ConfigError: If a source names no log.
+            StoreError: If a file cannot be read.
+            CodecError: If a file does not begin as a binlog file.
+        """
+        for log in _logs(self._sources.files()):
+            catalog = SchemaCatalog()
+            for file in log:
+                facts = self._facts.of(file)
+                for piece in facts.pieces:
+                    for table_map, columns in columns_in(facts, piece, catalog, table):
+                        yield table_map, columns, facts.format.flavor
 
     def table_maps(self) -> Iterator[tuple[TableMapEvent, Flavor]]:
         """All table maps of the log that differ, whatever their ids, each with the log's flavor.

@@ -24,6 +24,8 @@ from binlane.errors import ConfigError
 
 _PASSWORD_FILE: Final = "password-file"  # noqa: S105 - the name of an option
 _PASSWORD_ENV: Final = "password-env"  # noqa: S105 - the name of an option
+PASSWORD_OPTIONS: Final = (_PASSWORD_FILE, _PASSWORD_ENV)
+"""Options of a server's URL that say where its password is."""
 _ENV_DEFAULT: Final = "MYSQL_PWD"
 
 

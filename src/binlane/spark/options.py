@@ -16,12 +16,12 @@ from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.ranges.servers import server_uri
 from binlane.scope.directives import filter_scope
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
 from binlane.scope.statements import CreateBinlog
 from binlane.spark.change_columns import CHANGE_COLUMNS, OPS
+from binlane.spark.server_option import SERVER_OPTIONS, server_place
 
 PARTITION_BYTES_DEFAULT: Final = 48 << 20
 _COLUMN: Final = re.compile(r"`(?:[^`]|``)+`|[^`,\s][^`,]*")
@@ -146,12 +146,14 @@ class SourceOptions:
 
     @classmethod
     def _of(cls, values: dict[str, Any]) -> SourceOptions:
-        paths = tuple(path for key in ("path", "paths", "server") for path in values.pop(key, ()))
+        paths = (*values.pop("path", ()), *values.pop("paths", ()))
+        paths += _server_of(values)
         if not paths:
             raise ConfigError(
                 "no path is given",
                 key="path",
-                hint='.option("path", …) takes a binlog file, a directory or DATA#name',
+                hint='.option("path", …) takes a binlog file, a directory or DATA#name; '
+                '.option("server", …) a URL',
             )
         scope: Scope = values.pop("scope", Scope.everything())
         table: TableName | None = values.get("table")
@@ -172,6 +174,18 @@ class SourceOptions:
         return cls(paths=tuple(paths), selection=Selection(scope=scope, **bounds), **values)
 
 
+def _server_of(values: dict[str, Any]) -> tuple[str, ...]:
+    """The server that options name, taken from them; none or one."""
+    url, user = values.pop("server", None), values.pop("user", None)
+    given = {name: values.pop(name) for name in SERVER_OPTIONS if name in values}
+    if url is not None:
+        return (server_place(url, user, given),)
+    for name in ("user", *SERVER_OPTIONS):
+        if name in given or (name == "user" and user is not None):
+            raise ConfigError(f"{name} is of a server, and none is given", key="server")
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Option:
     name: str
@@ -185,10 +199,6 @@ def _read_path(text: str, _name: str) -> tuple[str, ...]:
 
 def _read_text(text: str, _name: str) -> str:
     return text
-
-
-def _read_server(text: str, _name: str) -> tuple[str, ...]:
-    return (server_uri(text),)
 
 
 def _read_paths(text: str, name: str) -> tuple[str, ...]:
@@ -308,7 +318,9 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
         for option in (
             _Option("path", "path", _read_path),
             _Option("paths", "paths", _read_paths),
-            _Option("server", "server", _read_server),
+            _Option("server", "server", _read_text),
+            _Option("user", "user", _read_text),
+            *(_Option(name, name, _read_text) for name in SERVER_OPTIONS),
             _Option("keys", "keys", _read_text),
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),

@@ -6,6 +6,7 @@ column that its schema lacks, or to fail over a value that is too wide in the mi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,12 +17,15 @@ from binlane.codec.types import Flavor
 from binlane.columnar.table_schema import table_schema
 from binlane.columnar.unify import common_type
 from binlane.errors import SchemaChangedError
+from binlane.grouping.inner import expanded_all
 from binlane.names import TableName
 from binlane.ranges.facts import FileFacts, LoggedQuery
 from binlane.ranges.files import read_groups_of
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Planner
+from binlane.ranges.table_columns import Columns, columns_in
+from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.logged_statements import logged_statement
 
 
@@ -75,27 +79,45 @@ class SchemaWatch:
             CodecError: With file and position, if the log is damaged where it must be looked at.
             StoreError: If the log is not the one any more that an offset stands in.
         """
+        catalog = planner.catalog_at(start)
         for facts, piece in planner.facts_between(start, end):
-            unfit = {
-                number
-                for number, table_map in enumerate(facts.table_maps)
-                if self._misfit(table_map, facts.format.flavor)
-            }
             assert piece.stop is not None, "spans have an end"
-            for part, low, high in facts.cuts(piece.start, piece.stop) if unfit else ():
-                if part.maps is not None and unfit.isdisjoint(part.maps):
+            for part, low, high in facts.cuts(piece.start, piece.stop):
+                if part.maps is not None and not self._is_in(facts, part.maps):
+                    self._follow(facts, low, high, catalog)
                     continue
-                found = self._find(facts, replace(piece, start=low, stop=high), piece.start)
-                if found is not None:
-                    return found
+                before = catalog.copy()
+                here = replace(part, start=low, stop=high)
+                found = list(columns_in(facts, here, catalog, self._table))
+                if any(self._misfit(*each, facts.format.flavor) for each in found):
+                    change = self._find(
+                        facts, replace(piece, start=low, stop=high), piece.start, before
+                    )
+                    if change is not None:
+                        return change
         return None
 
-    def _find(self, facts: FileFacts, part: LogRange, start: int) -> SchemaChange | None:
+    def _is_in(self, facts: FileFacts, numbers: Iterable[int]) -> bool:
+        maps = (facts.table_maps[number] for number in numbers)
+        return any(TableName(each.database, each.table) == self._table for each in maps)
+
+    @staticmethod
+    def _follow(facts: FileFacts, low: int, high: int, catalog: SchemaCatalog) -> None:
+        for query in facts.queries:
+            if low <= query.event.position < high:
+                catalog.feed(query.event)
+
+    def _find(
+        self, facts: FileFacts, part: LogRange, start: int, catalog: SchemaCatalog
+    ) -> SchemaChange | None:
+        flavor = facts.format.flavor
         for group in read_groups_of(part):
-            for event in group.events:
+            for event in expanded_all(group.events, file=group.file, format_=facts.format):
+                catalog.feed(event)
                 if not isinstance(event.body, TableMapEvent):
                     continue
-                what = self._misfit(event.body, facts.format.flavor)
+                columns = catalog.columns(event.body, flavor=flavor)
+                what = self._misfit(event.body, columns, flavor)
                 if what:
                     cause = self._cause(facts, group.position)
                     is_here = cause is not None and cause.group >= start
@@ -114,12 +136,17 @@ class SchemaWatch:
                 return query
         return None
 
-    def _misfit(self, table_map: TableMapEvent, flavor: Flavor) -> str:
+    def _misfit(self, table_map: TableMapEvent, columns: Columns, flavor: Flavor) -> str:
         """Which columns of a table map do not fit; empty if all do."""
         if TableName(table_map.database, table_map.table) != self._table:
             return ""
         found = table_schema(
-            table_map, flavor=flavor, wanted=self._columns, change_names=(), may_clash=True
+            table_map,
+            flavor=flavor,
+            wanted=self._columns,
+            columns=columns,
+            change_names=(),
+            may_clash=True,
         ).arrow
         unfit = []
         for field in found:

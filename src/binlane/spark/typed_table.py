@@ -50,20 +50,23 @@ def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
     table = options.table
     assert table is not None, "the layout table comes with its name"
     found: list[pa.Schema] = []
-    seen: set[str] = set()
-    for table_map, flavor in planner.table_maps():
-        name = TableName(table_map.database, table_map.table)
-        seen.add(name.plain)
-        if name == table:
-            made = table_schema(
-                table_map, flavor=flavor, wanted=options.columns, change_names=(), may_clash=True
-            )
-            found.append(made.arrow)
+    for table_map, columns, flavor in planner.columns_of(table):
+        made = table_schema(
+            table_map,
+            flavor=flavor,
+            wanted=options.columns,
+            columns=columns,
+            change_names=(),
+            may_clash=True,
+        )
+        found.append(made.arrow)
     if not found:
+        maps = (table_map for table_map, _ in planner.table_maps())
+        names = {TableName(each.database, each.table).plain for each in maps}
         raise ConfigError(
             f"the log has no rows of {table.plain}",
             key="table",
-            hint=f"it has rows of: {', '.join(sorted(seen)) or 'no table'}",
+            hint=f"it has rows of: {', '.join(sorted(names)) or 'no table'}",
         )
     own = unify_schemas(found)
     for column in sorted((options.columns or frozenset()) - set(own.names)):

@@ -65,3 +65,36 @@ def test_ignore_lists() -> None:
     scope = read_scope("IGNORE(crm)")
     assert scope.includes(TableName("shop", "orders"))
     assert not scope.includes(TableName("crm", "person"))
+
+
+def test_a_server_and_its_account() -> None:
+    options = SourceOptions.parse(
+        {
+            "server": "mariadb://db.example:3307#binlog.000003",
+            "user": "me@home",
+            "passwordFile": "/run/se cret",
+            "sslMode": "required",
+        }
+    )
+    (place,) = options.paths
+    address, _, given = place.partition("?")
+    assert address == "mariadb://me%40home@db.example:3307"
+    assert given == "password-file=/run/se%20cret&ssl-mode=required#binlog.000003"
+    assert SourceOptions.parse({"server": "mysql://me@db"}).paths == ("mysql://me@db",)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"server": "db.example"},
+        {"server": "mysql://me@db", "user": "me"},
+        {"path": "x", "passwordFile": "y"},
+        {"path": "x", "shape": "changes"},
+        {"path": "x", "changeColumns": "_when"},
+        {"path": "x", "ops": "upsert"},
+        {"path": "x", "table": "a.b", "schemaChange": "guess"},
+    ],
+)
+def test_what_does_not_fit_together_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError):
+        SourceOptions.parse(options)

@@ -14,6 +14,7 @@ from binlane.ranges.log_range import LogRange
 from binlane.spark.options import SourceOptions
 from binlane.spark.reading import new_planner
 from binlane.spark.typed_table import read_typed, typed_schema
+from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
@@ -133,3 +134,22 @@ def test_another_prefix(log: Path) -> None:
     schema, rows = read(log, prefix="log_")
     assert schema.names[:2] == ["log_op", "log_gtid"]
     assert rows[0]["log_op"] == "insert"
+
+
+@pytest.mark.parametrize("name", ["md1011_metadata_minimal", "md1011_metadata_full"])
+def test_names_and_types_come_from_the_log_however_it_tells_them(name: str, tmp_path: Path) -> None:
+    for file, data in fixture_set(name).binlogs:
+        path = tmp_path / file
+        path.write_bytes(data)
+    options = SourceOptions.parse({"path": str(tmp_path), "table": "shop.m1"})
+    planner = new_planner(options)
+    schema = typed_schema(options, planner)
+    assert (schema.field("sn").type, schema.field("e").type) == (pa.int16(), pa.string())
+    pieces = planner.all_ranges()
+    rows = [
+        row
+        for piece in pieces
+        for batch in read_typed(piece, options, schema)
+        for row in batch.to_pylist()
+    ]
+    assert chosen(rows[:1], "_op", "id", "sn", "s", "vu") == [("insert", 1, -1, "x,z", "😀")]

@@ -37,9 +37,7 @@ def write(log: Path, number: int, groups: int) -> int:
 
 def reader(log: Path, **options: str) -> BinlogStreamReader:
     """A reader of the log, as a restarted query has it."""
-    return BinlogStreamReader(
-        SourceOptions.parse({"path": str(log), "layout": "batches", **options}), StructType()
-    )
+    return BinlogStreamReader(SourceOptions.parse({"path": str(log), **options}), StructType())
 
 
 def groups_between(

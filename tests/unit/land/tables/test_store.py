@@ -22,10 +22,11 @@ from binlane.land.tables import planning
 from binlane.land.tables.merging import conformed, merge_file
 from binlane.land.tables.opening import open_store
 from binlane.land.tables.store import StoreSettings, TableStore
+from binlane.land.tables.versions import first_versions
 from binlane.land.work import DataFile, Format, Mode
 from binlane.names import TableName
 from tests.landed import plain_rows
-from tests.runs import TABLE, Image, images, merge, moment, run_of, schema_of, versions_of
+from tests.runs import TABLE, Image, images, merge, moment, run_of, schema_of, staged, versions_of
 
 FORMATS = list(Format)
 ORDERS = schema_of(id=pa.int64(), state=pa.string())
@@ -195,6 +196,36 @@ def test_history_keeps_every_version(table_format: Format, tmp_path: Path) -> No
         (3, "y", moment(6), moment(10), False),
         (5, "b", moment(8), moment(20), False),
     ]
+
+
+@OF_ALL_FORMATS
+@pytest.mark.parametrize("mode", [Mode.CURRENT, Mode.HISTORY])
+def test_a_table_is_seeded_and_gone_on_with(
+    mode: Mode, table_format: Format, tmp_path: Path
+) -> None:
+    """The files of a snapshot become the table's, moved as they are where they fit."""
+    store = opened(tmp_path, table_format, mode)
+    stage = run_of if mode is Mode.CURRENT else versions_of
+    before = images(ORDERS, inserts([(1, "stale"), (5, "stale")]), 1)
+    merge(store, [stage(tmp_path, before, ["id"])], ["id"], 2)
+    columns = ["id", "state", "_gtid", "_seq", *(["_ts"] if mode is Mode.HISTORY else [])]
+    rows = images(ORDERS, inserts([(1, "a"), (2, "b")]), 10).select(columns)
+    change = first_versions if mode is Mode.HISTORY else None
+    if change:
+        store.end_versions(TABLE, pa.scalar(moment(9), pa.timestamp("us", tz="UTC")))
+    store.seed(TABLE, [staged(tmp_path, rows, ["id"])], ["id"], ORDERS, 11, change)
+    merge(store, [stage(tmp_path, images(ORDERS, [("delete", (1, "a"))], 20), ["id"])], ["id"], 20)
+    seen = plain_rows(tmp_path, table_format, mode, TABLE).to_pylist()
+    if mode is Mode.CURRENT:
+        assert [(row["id"], row["state"]) for row in seen] == [(2, "b")]
+    else:
+        assert sorted((row["id"], row["state"], row["valid_to"]) for row in seen) == [
+            (1, "a", moment(20)),
+            (1, "stale", moment(9)),
+            (2, "b", None),
+            (5, "stale", moment(9)),
+        ]
+    assert opened(tmp_path, table_format, mode).applied(TABLE) == 20
 
 
 @OF_ALL_FORMATS
