@@ -21,12 +21,12 @@ from binlane.grouping.walk import Walker
 from binlane.ranges.filesystems import (
     ObjectBytes,
     is_remote,
+    is_server,
     local_path,
     object_chunks,
     shown,
     size_of_file,
 )
-from binlane.ranges.servers import ServerPlace, is_server
 from binlane.store.byte_source import ChunkBytes, FileBytes
 from binlane.store.chunks import read_keys
 from binlane.store.log_chunks import behind, is_plain
@@ -118,6 +118,8 @@ class _Chunked:
 def _source(uri: str, *, is_plain: bool, keys: str | None) -> FileBytes | ObjectBytes | _Chunked:
     """Whatever gives the bytes of a place."""
     if is_server(uri):
+        from binlane.ranges.servers import ServerPlace  # noqa: PLC0415 - files do without a client
+
         return _Chunked(ServerPlace.parse(uri).chunks)
     if is_remote(uri):
         if is_plain:
@@ -204,7 +206,11 @@ def size_of(uri: str) -> int | None:
 
 def named(uri: str) -> str:
     """A place as messages name it, without accounts, passwords and options."""
-    return str(ServerPlace.parse(uri)) if is_server(uri) else shown(uri)
+    if not is_server(uri):
+        return shown(uri)
+    from binlane.ranges.servers import ServerPlace  # noqa: PLC0415 - as above
+
+    return str(ServerPlace.parse(uri))
 
 
 def is_plain_file(uri: str) -> bool:
