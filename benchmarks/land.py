@@ -127,6 +127,8 @@ def fresh(seconds: float) -> dict[str, Any]:
             with Landing(str(account.directory / log), folder, settings) as landing:
                 follower = threading.Thread(target=landing.run)
                 follower.start()
+                while not landing.progress.caught_up:
+                    time.sleep(0.1)
                 until = time.monotonic() + seconds
                 begin, batches = time.process_time(), landing.progress.batches
                 while time.monotonic() < until:

@@ -8,7 +8,8 @@ from typing import Any, Self, TypeGuard
 import pyarrow as pa
 
 from binlane.columnar.batches import ChangeBatcher, batches
-from binlane.columnar.kernel_batches import KernelOptions, LogPart, kernel_batches
+from binlane.columnar.kernel_batches import kernel_batches
+from binlane.columnar.log_part import KernelOptions, LogPart
 from binlane.columnar.prepared import Prepared, PreparedGroup
 from binlane.columnar.table_schema import IMAGE, INVALID_DATES
 from binlane.columnar.told import RowItem

@@ -35,8 +35,9 @@ from tests.landed import current_rows, delta_rows
 from tests.live_load import Load
 from tests.servers import ServerFactory, execute
 
+KINDS = ("driver", "driver", "worker", "file", "file", "commit")
 _POLL_S = 0.01
-_PATIENCE_S = 10.0
+_PATIENCE_S = 30.0
 _END_S = 600.0
 _OPS = {(False, True): ("insert",), (True, False): ("delete",)}
 _UPDATE = ("update_before", "update_after")
@@ -51,6 +52,7 @@ class Story:
         seed: Of what the source does, and of who dies when.
         pause_s: Longest wait of the source's sessions between two transactions.
         arguments: Of `binlane land`, beside source, target and how to follow.
+        kinds: What may die, and when.
 
     Attributes:
         kills: By what died and when.
@@ -66,15 +68,18 @@ class Story:
         pause_s: float,
         xa: bool = True,
         arguments: tuple[str, ...] = (),
+        kinds: tuple[str, ...] = KINDS,
     ) -> None:
         self.log, self.lake = directory / "log", directory / "lake"
         self.log.mkdir()
         self._said = directory / "land.log"
         self._arguments = arguments
+        self._kinds = kinds
         self._chance = random.Random(seed)
+        # Small files, so that batches have several ranges, which go to several processes.
         self.source = servers.start(
             "source",
-            (*SOURCE_OPTIONS, f"--log-bin={self.log}/binlog", "--max-binlog-size=512K"),
+            (*SOURCE_OPTIONS, f"--log-bin={self.log}/binlog", "--max-binlog-size=40K"),
         )
         self.load = Load(self.source, writers=3, seed=seed, pause_s=pause_s, xa=xa)
         self.load.prepare()
@@ -97,7 +102,7 @@ class Story:
     def kill(self) -> None:
         """Let it run a while, and then let something die."""
         driver = self._running()
-        how = self._chance.choice(("driver", "driver", "worker", "file", "file", "commit"))
+        how = self._chance.choice(self._kinds)
         if how in {"file", "commit"}:
             pattern = "**/*.parquet" if how == "file" else "**/_delta_log/*.json"
             before = set(self.lake.glob(pattern))

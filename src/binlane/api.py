@@ -42,7 +42,10 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
 
     Args:
         path: One file or several, as one stream in the order given; plain or compressed by gzip,
-            xz or zstd; `-` is standard input.
+            xz or zstd; `-` is standard input. Also a URI that `pyarrow.fs` opens (`s3://…`), or a
+            server, `mariadb://USER@HOST:PORT?password-file=PATH`, whose whole log is read up to
+            where it ends now; `#binlog.000003` behind it is one file of it. Without
+            `password-file` the password is in `MYSQL_PWD`.
         keys: File of the keys with which a server encrypted the files.
 
     Raises:
@@ -51,7 +54,18 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
     """
     from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
 
-    return read_groups(_paths(path), keys=None if keys is None else read_keys(fspath(keys)))
+    paths = _paths(path)
+    if any("://" in each for each in paths):
+        return _read_ranges(paths, None if keys is None else fspath(keys))
+    return read_groups(paths, keys=None if keys is None else read_keys(fspath(keys)))
+
+
+def _read_ranges(paths: Iterable[str], keys: str | None) -> Iterator[EventGroup]:
+    from binlane.ranges.files import read_groups_of  # noqa: PLC0415 - paths do without
+
+    for path in paths:
+        for piece in _ranges(path, keys):
+            yield from read_groups_of(piece)
 
 
 def scan(  # noqa: PLR0913 - each argument narrows what is read
@@ -157,6 +171,8 @@ def land(  # noqa: PLR0913 - each argument is a setting
 
 
 def _is_for_kernels(path: str) -> bool:
+    if "://" in path:
+        return are_kernels_ready()
     if not is_large(path):
         return False
     from binlane.kernels.load import can_jit  # noqa: PLC0415 - small files do without
@@ -168,10 +184,7 @@ def _scan_files(
     paths: Iterable[str], want: Want, keys: str | None, catalog: SchemaCatalog | None
 ) -> Iterator[pa.RecordBatch]:
     """Large files by kernels; the others, whose reading takes less than loading those, without."""
-    pieces = [
-        LogRange(uri=path, name=base_name(path), number=0, is_plain=False, keys=keys)
-        for path in paths
-    ]
+    pieces = [piece for path in paths for piece in _ranges(path, keys)]
     if not pieces:
         return
     with closing(LogBefore(pieces[0])) as before:
@@ -199,15 +212,28 @@ def _catalog(schema: Path) -> SchemaCatalog:
 
 def _paths(path: Path | Iterable[Path]) -> list[str]:
     paths = [path] if isinstance(path, str | PathLike) else list(path)
-    names = [fspath(each) for each in paths]
-    for name in names:
-        if name.startswith(("mysql://", "mariadb://")):
-            raise ConfigError(
-                f"{name}: reading from a server is not built yet",
-                key="path",
-                hint="read the files of `binlane serve`, or copy those of the server",
-            )
-    return names
+    return [fspath(each) for each in paths]
+
+
+def _ranges(path: str, keys: str | None) -> list[LogRange]:
+    """What a path names: a file, or all files of a place that is no path.
+
+    Raises:
+        ConfigError: If it names no log.
+        StoreError: If it cannot be listed.
+        PeerError: If it is a server that cannot be asked.
+    """
+    if "://" not in path:
+        name = base_name(path)
+        return [LogRange(uri=path, name=name, number=0, is_plain=False, keys=keys)]
+    from binlane.ranges.sources import Sources  # noqa: PLC0415 - paths do without
+
+    return [
+        LogRange(
+            uri=file.uri, name=file.name, number=file.number, is_plain=file.is_plain, keys=keys
+        )
+        for file in Sources([path]).files()
+    ]
 
 
 def _bound(place: Place | None, key: str) -> Bound | None:

@@ -16,6 +16,7 @@ from tests.servers import ServerFactory
 pytestmark = pytest.mark.system
 
 KILLS_SAMPLE = 6
+KILLS_SPARK = 4
 KILLS_ALL = int(os.environ.get("BINLANE_LAND_KILLS", "200"))
 
 
@@ -35,3 +36,17 @@ def test_tables_are_exact_after_many_kills(servers: ServerFactory, tmp_path: Pat
     story.finish()
     story.check()
     print(story.kills, story.load.counts)  # noqa: T201 the figures of docs/reliability.md
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_tables_are_exact_after_kills_of_a_driver_of_spark(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    spark = ("--engine", "spark", "--master", "local[2]", "--conf", "spark.binlane.smallBytes=0")
+    kinds = ("file", "commit")
+    with Story(servers, tmp_path, seed=5, pause_s=1.0, arguments=spark, kinds=kinds) as story:
+        while story.kills.total() < KILLS_SPARK:
+            story.kill()
+    story.finish()
+    story.check()

@@ -128,3 +128,47 @@ def test_a_crash_at_any_write_of_histories(tmp_path: Path) -> None:
             fused_lander(into, Fuse(at, is_done=True), modes).land(batch)
         new_lander(into, modes=modes).land(batch)
         assert contents(into) == expected, f"write {at} of {whole.count}"
+
+
+def linked_batch() -> Binlogs:
+    """Rows of three tables, of which foreign keys take some with others, over two levels."""
+    parents, children = Table("parents", ("id", "state")), Table("children", ("id", "parent_id"))
+    heirs = Table("heirs", ("id", "child_id"))
+    log = ShopLog()
+    log.statement("CREATE TABLE parents (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.statement(
+        "CREATE TABLE children (id INT PRIMARY KEY, parent_id INT, FOREIGN KEY (parent_id) "
+        "REFERENCES parents (id) ON DELETE CASCADE)"
+    )
+    log.statement(
+        "CREATE TABLE heirs (id INT PRIMARY KEY, child_id INT, FOREIGN KEY (child_id) "
+        "REFERENCES children (id) ON DELETE SET NULL)"
+    )
+    log.insert(parents, (1, "a"), (2, "b"))
+    log.insert(children, (1, 1), (2, 1), (3, 2))
+    log.insert(heirs, (1, 1), (2, 2), (3, 3))
+    log.statement("CREATE TABLE pause (id INT)")  # what was before is in the tables
+    log.delete(parents, (1, "a"))
+    log.insert(parents, (1, "anew"))
+    log.insert(children, (1, 2))
+    log.delete(parents, (2, "b"))
+    log.insert(children, (3, 1))
+    return [log.file()]
+
+
+def test_a_crash_at_any_write_of_what_foreign_keys_do(tmp_path: Path) -> None:
+    batch, modes = linked_batch(), (Mode.CURRENT, Mode.HISTORY)
+    whole = Fuse(None, is_done=False)
+    fused_lander(tmp_path / "whole", whole, modes).land(batch)
+    expected = contents(tmp_path / "whole")
+    rows = {name: [json.loads(row) for row in rows] for name, rows in expected.items()}
+    assert [row["id"] for row in rows["current/shop/children"]] == [3]
+    heirs = [(row["id"], row["child_id"]) for row in rows["current/shop/heirs"]]
+    assert sorted(heirs) == [(1, None), (2, None), (3, None)]
+    assert len(rows["history/shop/heirs"]) == 6
+    for at in range(1, whole.count + 1):
+        into = tmp_path / str(at)
+        with pytest.raises(Crash):
+            fused_lander(into, Fuse(at, is_done=True), modes).land(batch)
+        new_lander(into, modes=modes).land(batch)
+        assert contents(into) == expected, f"write {at} of {whole.count}"

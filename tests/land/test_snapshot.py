@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pymysql
 import pytest
 
+from binlane.cli.main import main
 from binlane.errors import ConfigError, PeerError
 from binlane.land.engine import EmbeddedEngine, InProcess
 from binlane.land.journal import Journal
 from binlane.land.landing import land
 from binlane.land.settings import LandingSettings
 from binlane.land.snapshot.work import snapshot_chunk
+from binlane.land.work import Format, Mode
+from binlane.names import TableName
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from tests.land.test_landing import selected
-from tests.landed import delta_rows
+from tests.landed import plain_rows
 from tests.servers import ServerFactory, connect, execute
 
 TABLES = (
@@ -77,7 +82,9 @@ def copied(server: PrivateServer, live_log: Path, log: Path) -> None:
         shutil.copy(path, log)
 
 
-def assert_equal(server: PrivateServer, lake: Path, *tables: str) -> None:
+def assert_equal(
+    server: PrivateServer, lake: Path, *tables: str, table_format: Format = Format.DELTA
+) -> None:
     """The current tables hold what the server's SELECT gives, its floats exact."""
     for table in tables:
         shown = [
@@ -85,9 +92,19 @@ def assert_equal(server: PrivateServer, lake: Path, *tables: str) -> None:
         ]
         asked = ", ".join(f"{name} * 1e0" if kind == "float" else name for name, kind in shown)
         rows = execute(server, "SET time_zone = '+00:00'", f"SELECT {asked} FROM shop.{table}")
-        assert selected(lake / "current/shop" / table, [name for name, _ in shown]) == Counter(
-            rows
-        ), table
+        found = plain_rows(lake, table_format, Mode.CURRENT, TableName("shop", table))
+        assert selected(found, [name for name, _ in shown]) == Counter(rows), table
+
+
+def selected(rows: pa.Table, columns: list[str]) -> Counter[tuple[Any, ...]]:
+    """Rows as PyMySQL gives a SELECT: times without a zone."""
+    return Counter(
+        tuple(
+            value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value
+            for value in (row[name] for name in columns)
+        )
+        for row in rows.to_pylist()
+    )
 
 
 def settings(server: PrivateServer, chunk_rows: int = 37, tables: str = "") -> LandingSettings:
@@ -119,31 +136,39 @@ def live_log(tmp_path: Path) -> Path:
     return tmp_path / "server"
 
 
+@pytest.mark.parametrize("table_format", list(Format), ids=lambda each: each.value)
 def test_a_log_that_begins_in_mid_life_is_made_up_for(
-    source: PrivateServer, live_log: Path, tmp_path: Path
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path, table_format: Format
 ) -> None:
-    filled(source)
+    """In every kind of table and every format."""
+    source = mariadb_source
+    filled(source, 60)
     execute(
         source, "INSERT INTO shop.visits VALUES ('/new', 1)", "DELETE FROM shop.orders WHERE id < 5"
     )
     lake, log = tmp_path / "lake", tmp_path / "log"
     copied(source, live_log, log)
-    report = land(str(log), str(lake), settings(source))
-    assert report.tables["shop.orders"].snapshot_rows == 295
+    asked = replace(settings(source), modes=frozenset(Mode), format=table_format)
+    report = land(str(log), str(lake), asked)
+    assert report.tables["shop.orders"].snapshot_rows == 55
     # The server's place lies in a file that is not there yet.
-    assert not report.tables["shop.orders"].is_current
+    assert "waits for the log up to binlog.00000" in report.tables["shop.orders"].why_not
     execute(source, "UPDATE shop.orders SET note = 'later' WHERE id % 50 = 0")
     copied(source, live_log, log)
-    report = land(str(log), str(lake))
+    report = land(str(log), str(lake), replace(asked, snapshot=""))
     assert all(table.is_current for table in report.tables.values()), report
-    assert_equal(source, lake, "orders", "lines", "visits", "empty")
-    changes = delta_rows(lake / "changes/shop/orders").to_pylist()
-    assert Counter(row["_op"] for row in changes) == {
-        "snapshot": 295,
+    assert_equal(source, lake, "orders", "lines", "visits", "empty", table_format=table_format)
+    table = TableName("shop", "orders")
+    changes = plain_rows(lake, table_format, Mode.CHANGES, table).column("_op").to_pylist()
+    assert Counter(changes) == {
+        "snapshot": 55,
         "delete": 5,
-        "update_before": 5,
-        "update_after": 5,
+        "update_before": 1,
+        "update_after": 1,
     }
+    versions = plain_rows(lake, table_format, Mode.HISTORY, table).to_pylist()
+    assert Counter(row["is_current"] for row in versions) == {True: 55, False: 1}
+    assert {row["id"] for row in versions if not row["is_current"]} == {50}
 
 
 @contextmanager
@@ -217,15 +242,12 @@ def change(cursor: pymysql.cursors.Cursor, chance: random.Random, tables: tuple[
         cursor.execute("INSERT INTO shop.empty VALUES (%s)", (number,))
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_rows_are_exact_under_load(
-    source: PrivateServer, live_log: Path, tmp_path: Path, processes: int
-) -> None:
+def test_rows_are_exact_under_load(source: PrivateServer, live_log: Path, tmp_path: Path) -> None:
     filled(source)
     last = max(live_log.glob("binlog.0*"))
     execute(source, f"PURGE BINARY LOGS TO '{last.name}'")
     lake = tmp_path / "lake"
-    with EmbeddedEngine(processes) as engine:
+    with EmbeddedEngine(2) as engine:
         with writers(source):
             first = land(str(live_log), str(lake), settings(source, 11), engine=engine)
         with writers(source):
@@ -244,8 +266,9 @@ class Killed(BaseException):
 
 
 def test_what_was_read_is_not_read_again(
-    source: PrivateServer, live_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    source = mariadb_source
     filled(source)
     execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
     lake = tmp_path / "lake"
@@ -284,9 +307,10 @@ class DoomedEngine(InProcess):
 
 
 def test_landing_dies_anywhere_between_rows_and_log(
-    source: PrivateServer, live_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before each write of the journal, while snapshots are spliced in."""
+    source = mariadb_source
     filled(source, 40)
     execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
     asked = settings(source)
@@ -393,3 +417,57 @@ def test_privileges_that_are_missing_are_named(
     report = land(str(live_log), lake, asked)
     assert report.tables["shop.orders"].snapshot_rows == 10
     assert "GRANT SELECT ON `other`.`gone`" in " ".join(report.notes)
+
+
+def test_a_server_is_source_and_snapshot(
+    source: PrivateServer, live_log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command line, with an account that has a password."""
+    filled(source, 30)
+    execute(source, f"PURGE BINARY LOGS TO '{max(live_log.glob('binlog.0*')).name}'")
+    execute(
+        source,
+        "CREATE USER lander@'%' IDENTIFIED BY 'a word'",
+        "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO lander@'%'",
+        "GRANT SELECT ON shop.* TO lander@'%'",
+    )
+    secret, lake = tmp_path / "secret", tmp_path / "lake"
+    secret.write_text("a word\n")
+    url = source.url.replace("root@", "lander@")
+    options = ["--into", str(lake), "--snapshot", url, "--password-file", str(secret)]
+    assert main(["land", url, *options]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"shop\.orders: \d+ row images, 30 rows of a snapshot; current", shown)
+    assert_equal(source, lake, "orders", "lines", "visits", "empty")
+
+
+def test_tables_that_cannot_be_had_are_told(
+    mariadb_source: PrivateServer, live_log: Path, tmp_path: Path
+) -> None:
+    execute(
+        mariadb_source,
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.keyed (id INT PRIMARY KEY) ENGINE=MyISAM",
+        "CREATE TABLE shop.keyless (id INT) ENGINE=MyISAM",
+        "CREATE TABLE shop.versioned (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+        "CREATE TABLE shop.hashed (id INT PRIMARY KEY, t TEXT, UNIQUE (t))",
+        "CREATE TABLE shop.zero (d DATE PRIMARY KEY)",
+        "CREATE VIEW shop.seen AS SELECT * FROM shop.keyed",
+        "CREATE SEQUENCE shop.numbers",
+        "SET sql_mode = ''",
+        "INSERT INTO shop.zero VALUES ('0000-00-00'), ('2026-01-01')",
+        "INSERT INTO shop.keyed VALUES (1), (2)",
+    )
+    asked = settings(mariadb_source)
+    report = land(str(live_log), str(tmp_path / "lake"), asked)
+    told = {note.partition(":")[0]: note for note in report.notes if "snapshot of it" in note}
+    for table, reason in {
+        "keyless": "neither a primary key nor an engine",
+        "versioned": "system-versioned",
+        "hashed": "unique key over a long column",
+        "zero": "its key has dates in d that are none",
+    }.items():
+        assert reason in told.pop(f"shop.{table}")
+    assert not told
+    assert any("shop.keyed: its engine is not transactional" in note for note in report.notes)
+    assert report.tables["shop.keyed"].snapshot_rows == 2

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import sys
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import click
 
+from binlane.cli import passwords
 from binlane.cli.progress import LandingMeter
 from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError, StoreError
@@ -80,7 +84,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Holds the password of the account there; else MYSQL_PWD, or a prompt.",
+    help="Holds the password for servers; else MYSQL_PWD, or a prompt.",
 )
 @click.option(
     "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
@@ -98,9 +102,11 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any) -> int:
     """Land the changes of SOURCE in tables below URI.
 
-    SOURCE is binlog files, a directory of them, or DATA#name for a binlog of `binlane serve`.
+    SOURCE is binlog files, a directory of them, DATA#name for a binlog of `binlane serve`, or the
+    URL of a server.
     """
     settings = _settings(options)
+    places = [_with_password(source, options["password_file"]) for source in sources]
     try:
         from binlane.land.landing import Landing  # noqa: PLC0415 - after --help
         from binlane.land.report import report_as, text_report  # noqa: PLC0415 - after --help
@@ -112,7 +118,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
         engine = stack.enter_context(_engine(options))
         landing = stack.enter_context(
-            Landing(list(sources), into, settings, engine=engine, observer=shown)
+            Landing(places, into, settings, engine=engine, observer=shown)
         )
         _serve_metrics(stack, options["metrics"], landing)
         signal.signal(signal.SIGTERM, lambda *_signal: landing.stop())
@@ -176,23 +182,26 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         soft_deletes=options["soft_deletes"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
         catalog=_properties(options["catalog"]),
-        snapshot=options["snapshot"] or "",
-        password=_password(options),
+        snapshot=_with_password(options["snapshot"] or "", options["password_file"]),
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
 
 
-def _password(options: dict[str, Any]) -> str:
-    if not options["snapshot"]:
-        return ""
-    from binlane.cli.passwords import password_of  # noqa: PLC0415 - for this option only
-    from binlane.client.settings import ServerUrl  # noqa: PLC0415 - likewise
+def _with_password(place: str, file: Path | None) -> str:
+    """The URL of a server, saying where its password is: in a file, or the environment."""
+    from binlane.ranges.filesystems import is_server  # noqa: PLC0415 - as above
+    from binlane.ranges.servers import PASSWORD_OPTIONS  # noqa: PLC0415 - as above
 
-    return password_of(
-        options["password_file"], str(ServerUrl.parse(options["snapshot"], key="snapshot"))
-    )
+    address, _, query = place.partition("?")
+    if not is_server(place) or any(f"{option}=" in query for option in PASSWORD_OPTIONS):
+        return place
+    if file is not None:
+        return f"{address}?{query and f'{query}&'}password-file={quote(str(file.absolute()))}"
+    if passwords.from_environment() is None and sys.stdin.isatty():
+        os.environ["MYSQL_PWD"] = passwords.asked_for(f"Password for {address}")
+    return place
 
 
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:

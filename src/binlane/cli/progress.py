@@ -39,8 +39,10 @@ class LandingMeter:
             self._task,
             completed=progress.size_bytes,
             total=progress.size_bytes + progress.bytes_behind,
-            rows=f"{progress.rows:,} rows, {progress.batches} batches",
-            behind=f"{behind:.0f} s behind" if behind else "up to date",
+            rows=f"{sum(each.snapshot_rows for each in progress.tables.values()):,} rows"
+            if progress.reading
+            else f"{progress.rows:,} rows, {progress.batches} batches",
+            behind=progress.reading or (f"{behind:.0f} s behind" if behind else "up to date"),
         )
         bar.refresh()
 

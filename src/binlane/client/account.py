@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import ssl
 
-from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
 from binlane.client.dialogue import Account
 from binlane.client.settings import ServerUrl, SslMode
 from binlane.errors import ConfigError
@@ -54,6 +49,12 @@ def seal(pem: bytes, data: bytes) -> bytes:
     Raises:
         ValueError: If `pem` is no public key for it.
     """
+    # Few logins need it, and Spark's workers need not have it.
+    from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.hashes import SHA1  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
+
     key = load_pem_public_key(pem)
     if not isinstance(key, RSAPublicKey):
         raise ValueError("caching_sha2_password takes RSA keys")  # noqa: TRY004 - the peer's fault

@@ -35,6 +35,21 @@ from binlane.positions import GtidSet
 
 HEARTBEAT_PERIOD_S: Final = 15
 _NS_PER_S: Final = 1_000_000_000
+# Plain ints: they are looked at once an event. Places in a packet, behind its mark.
+_TYPE_AT: Final = 1 + 4
+_FLAGS_AT: Final = 1 + 17
+_ARTIFICIAL: Final = int(HeaderFlag.ARTIFICIAL)
+_RARE_TYPES: Final = frozenset(
+    map(
+        int,
+        (
+            EventType.ROTATE,
+            EventType.FORMAT_DESCRIPTION,
+            EventType.HEARTBEAT,
+            EventType.HEARTBEAT_V2,
+        ),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +149,14 @@ class RemoteMachine:
 
     def _raw(self, payload: bytes) -> Iterator[RemoteBytes | RemoteEnd]:
         """The bytes of an event, if it stands in the file that is asked for."""
+        if len(payload) > HEADER_LENGTH:
+            code, flags = payload[_TYPE_AT], payload[_FLAGS_AT]
+            if code not in _RARE_TYPES and not flags & _ARTIFICIAL:
+                yield RemoteBytes(payload[1:])
+                return
         header = EventHeader.decode(payload[1 : 1 + HEADER_LENGTH])
         code = header.type_code
-        is_made_up = bool(header.flags & HeaderFlag.ARTIFICIAL) or (
+        is_made_up = bool(header.flags & _ARTIFICIAL) or (
             code == EventType.FORMAT_DESCRIPTION and not header.next_position
         )
         if code == EventType.ROTATE and is_made_up:

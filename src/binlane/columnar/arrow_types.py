@@ -89,9 +89,12 @@ def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type that holds every value of a column.
 
     Where the log names no character set (MariaDB's default metadata), CHAR and VARCHAR are taken
-    as text and TEXT and BLOB as bytes: either can be turned into the other without loss.
+    as text and TEXT and BLOB as bytes: either can be turned into the other without loss. What a
+    schema tells to be a UUID, an address or MariaDB's JSON is text, too.
     """
     kind = column.type
+    if column.logical is not None:
+        return pa.string()
     if kind in _SIGNED:
         return (_UNSIGNED if column.is_unsigned else _SIGNED)[kind]
     if kind in _FIXED:

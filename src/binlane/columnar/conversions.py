@@ -17,9 +17,10 @@ import pyarrow as pa
 from binlane.codec.buffer import Reader
 from binlane.codec.charsets import BINARY, charset_of, text_decoder
 from binlane.codec.columns import Column, ValueDecoder, value_decoder
-from binlane.codec.numbers import decimal_length
+from binlane.codec.logical_types import LENGTHS, LogicalType
 from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType
 from binlane.columnar.arrow_types import DECIMAL_DIGITS_MAX, Converter, arrow_type, converter
+from binlane.columnar.value_widths import FIXED_BYTES, INTEGER_BYTES, value_bytes
 from binlane.errors import CodecError
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import PADDING, Bytes
@@ -36,36 +37,15 @@ Raises:
     UnexpectedError: If a value is not what a server writes.
 """
 
+_HEX_DIGITS: Final = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
+_UUID_TEXT: Final = 36
+_UUID_DIGITS: Final = np.array([at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)])
 _CACHED_VALUES_MAX: Final = 4096
 _SHORT_DIGITS_MAX: Final = 18
 _TIME_TEXT_MAX: Final = 20
-_ONE_BYTE_LENGTH_MAX: Final = 255
 LISTED_MEMBERS_MAX: Final = 7
 _TEXT_MEMBERS_MAX: Final = 1 << 16
 
-_INTEGER_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
-    {
-        ColumnType.TINY: 1,
-        ColumnType.SHORT: 2,
-        ColumnType.INT24: 3,
-        ColumnType.LONG: 4,
-        ColumnType.LONGLONG: 8,
-    }
-)
-_FIXED_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
-    {
-        **_INTEGER_BYTES,
-        ColumnType.NULL: 0,
-        ColumnType.FLOAT: 4,
-        ColumnType.DOUBLE: 8,
-        ColumnType.YEAR: 1,
-        ColumnType.DATE: 3,
-        ColumnType.NEWDATE: 3,
-    }
-)
-_FRACTION_BYTES: Final[Mapping[ColumnType, int]] = MappingProxyType(
-    {ColumnType.TIME2: 3, ColumnType.DATETIME2: 5, ColumnType.TIMESTAMP2: 4}
-)
 _PLAIN_STRINGS: Final = (COUNTED_STRINGS | COUNTED_BLOBS) - {
     ColumnType.VARCHAR_COMPRESSED,
     ColumnType.BLOB_COMPRESSED,
@@ -73,33 +53,11 @@ _PLAIN_STRINGS: Final = (COUNTED_STRINGS | COUNTED_BLOBS) - {
 }
 
 
-def value_bytes(column: Column) -> int:
-    """Bytes that a value takes, or minus the bytes of its length.
-
-    Raises:
-        UnexpectedError: If that is not known, or impossible.
-    """
-    kind = column.type
-    if kind in _FIXED_BYTES:
-        return _FIXED_BYTES[kind]
-    if kind in _FRACTION_BYTES and column.fraction_digits <= 6:
-        return _FRACTION_BYTES[kind] + (column.fraction_digits + 1) // 2
-    if kind is ColumnType.NEWDECIMAL and column.scale <= column.precision:
-        return decimal_length(column.precision, column.scale)
-    if kind is ColumnType.BIT and column.bits <= 64:
-        return (column.bits + 7) // 8
-    if kind in {ColumnType.ENUM, ColumnType.SET} and column.pack_length <= 8:
-        return column.pack_length
-    if kind in COUNTED_STRINGS:
-        return -1 if column.length_max <= _ONE_BYTE_LENGTH_MAX else -2
-    if kind in COUNTED_BLOBS and 1 <= column.metadata <= 4:
-        return -column.metadata
-    raise UnexpectedError
-
-
 def conversion(column: Column) -> Convert:
     """What turns the values of a column into an array of its Arrow type."""
-    if column.logical is not None:
+    if column.logical is LogicalType.UUID:
+        return _uuid(column)
+    if column.logical in LENGTHS:
         return _by_value(column)
     kind = column.type
     if kind in _CONVERSIONS:
@@ -146,14 +104,14 @@ def _numbers(column: Column, width: int, *, is_signed: bool) -> Convert:
 
 
 def _integer(column: Column) -> Convert:
-    width = _INTEGER_BYTES[column.type]
+    width = INTEGER_BYTES[column.type]
     if column.is_unsigned and width == 8:
         return _unsigned(column, is_big=False)
     return _numbers(column, width, is_signed=not column.is_unsigned)
 
 
 def _float(column: Column) -> Convert:
-    return _numbers(column, _FIXED_BYTES[column.type], is_signed=True)
+    return _numbers(column, FIXED_BYTES[column.type], is_signed=True)
 
 
 def _unsigned(column: Column, *, is_big: bool) -> Convert:
@@ -273,6 +231,23 @@ def _bytes(data_type: pa.DataType, prefix: int, fixed_length: int) -> Convert:
     return convert
 
 
+def _uuid(column: Column) -> Convert:
+    prefix, data_type, length = -value_bytes(column), arrow_type(column), LENGTHS[LogicalType.UUID]
+
+    def convert(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
+        offsets, out = _measured(data, positions, prefix, length)
+        if np.diff(offsets).max(initial=0) > length:
+            raise UnexpectedError
+        kernels().gather_filled(data, positions, prefix, offsets, out)
+        digits = _HEX_DIGITS[out[: int(offsets[-1])]].reshape(-1, 2 * length)
+        texts = np.full((digits.shape[0], _UUID_TEXT), ord("-"), np.uint8)
+        texts[:, _UUID_DIGITS] = digits
+        starts = offsets // np.int32(length) * np.int32(_UUID_TEXT)
+        return array(data_type, positions, has_nulls, starts, texts), 0
+
+    return convert
+
+
 def _text(column: Column, prefix: int, *, is_ascii: bool) -> Convert:
     data_type, by_value = arrow_type(column), _by_value(column)
 
@@ -341,19 +316,34 @@ def _has_single_bytes(charset: str) -> bool:
 
 def _enum(column: Column) -> Convert:
     width = column.pack_length
-    if column.has_schema or not 1 <= width <= 2:
+    if not 1 <= width <= 2:
         return _by_value(column)
     members = column.members
     texts = range(1, 1 << (8 * width)) if members is None else members
-    return members_of(column, ["", *map(str, texts)], "enum")
+    return _lenient(column, members_of(column, ["", *map(str, texts)], "enum"))
 
 
 def _set(column: Column) -> Convert:
-    if column.has_schema or column.members is None or not 1 <= column.pack_length <= 8:
+    if column.members is None or not 1 <= column.pack_length <= 8:
         return _by_value(column)
     if len(column.members) <= LISTED_MEMBERS_MAX:
-        return members_of(column, all_sets(column.members), "enum")
-    return members_of(column, column.members, "set")
+        return _lenient(column, members_of(column, all_sets(column.members), "enum"))
+    return _lenient(column, members_of(column, column.members, "set"))
+
+
+def _lenient(column: Column, convert: Convert) -> Convert:
+    """A conversion that gives numbers where members are a schema's, which may be an older one."""
+    if not column.has_schema:
+        return convert
+    plainly = _by_value(column)
+
+    def convert_leniently(data: Bytes, positions: Positions, has_nulls: bool) -> Converted:  # noqa: FBT001
+        try:
+            return convert(data, positions, has_nulls)
+        except UnexpectedError:
+            return plainly(data, positions, has_nulls)
+
+    return convert_leniently
 
 
 def all_sets(members: Sequence[str]) -> list[str]:
@@ -455,7 +445,7 @@ def _checked(result: int) -> int:
 
 _CONVERSIONS: Final[Mapping[ColumnType, Callable[[Column], Convert]]] = MappingProxyType(
     {
-        **dict.fromkeys(_INTEGER_BYTES, _integer),
+        **dict.fromkeys(INTEGER_BYTES, _integer),
         ColumnType.FLOAT: _float,
         ColumnType.DOUBLE: _float,
         ColumnType.BIT: _bit,

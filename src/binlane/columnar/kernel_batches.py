@@ -9,7 +9,6 @@ decoder looks at the same bytes, and raises what is to be raised.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +21,7 @@ from binlane.codec.types import EventType
 from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.beside_rows import BesideRows, LargeGroup
 from binlane.columnar.counters import ReadCounters
+from binlane.columnar.log_part import KernelOptions, LogPart
 from binlane.columnar.noted_events import NotedEvents, Numbers, Small
 from binlane.columnar.noted_rows import NotedRows
 from binlane.columnar.prepared import PreparedGroup
@@ -33,7 +33,7 @@ from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.scanner import Scanner, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import Bytes, ByteSource, Window
+from binlane.grouping.window import Bytes, Window
 from binlane.grouping.xa import prepared_in
 from binlane.kernels import layout
 from binlane.kernels.load import kernels
@@ -41,45 +41,10 @@ from binlane.kernels.load import kernels
 if TYPE_CHECKING:
     from binlane.columnar.payload_rows import PayloadRows
 
-KERNEL_ROWS_MAX_DEFAULT: Final = 65536
-WINDOW_BYTES: Final = 6 << 20
-HELD_BYTES_MAX: Final = 16 << 20
 # What an event that is noted may be.
 _ROWS: Final = 0
 _PAYLOAD: Final = 1
 _BESIDE: Final = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelOptions:
-    """How much the fast path holds.
-
-    Attributes:
-        window_bytes: How many bytes of the file are looked at at once.
-        held_bytes_max: Of an event group; a larger one is read twice, first to see that it ends.
-    """
-
-    window_bytes: int = WINDOW_BYTES
-    held_bytes_max: int = HELD_BYTES_MAX
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogPart:
-    """What is read of a file, from its beginning or from a group on.
-
-    Attributes:
-        source: Its bytes, from `position` on; decrypted.
-        file: Its name, as messages shall give it.
-        name: Its base name, as rows give it.
-        position: Where a group begins, when `format_` is given; else 0.
-        format_: Of the FORMAT_DESCRIPTION before it.
-    """
-
-    source: ByteSource
-    file: str
-    name: str
-    position: int = 0
-    format_: Format | None = None
 
 
 def kernel_batches(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from binlane.codec.types import EventType
 from binlane.columnar.change_arrays import ROWS_MAX, FirstNumbers, change_arrays
-from binlane.columnar.conversions import Convert, conversion, value_bytes
+from binlane.columnar.conversions import Convert, conversion
 from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.columnar.table_schema import (
     IMAGE,
@@ -20,6 +20,7 @@ from binlane.columnar.table_schema import (
     column_name,
     primary_key_of,
 )
+from binlane.columnar.value_widths import value_bytes
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import Bytes
 from binlane.kernels import layout

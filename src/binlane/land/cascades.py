@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.land.net_changes import GONE
+from binlane.land.tables.keys import sorted_by_key
 from binlane.names import TableName
 from binlane.sql.table_links import ACTING
 
@@ -84,10 +85,12 @@ class Cascades:
 
     Attributes:
         runs: Of each child the rows that are other than its own images say: the columns of a run.
+        versions: Of each child all that its rows were on the way, in the same form.
         unknown: Children of which that cannot be known, and why.
     """
 
     runs: dict[TableName, pa.Table] = field(default_factory=dict)
+    versions: dict[TableName, pa.Table] = field(default_factory=dict)
     unknown: dict[TableName, str] = field(default_factory=dict)
 
 
@@ -114,10 +117,12 @@ def cascades(
         for link, values in keys.items():
             search.follow(link, values)
     found = Cascades(unknown=search.unknown)
-    touched = _Replay(links, search).run()
-    for table, effects in touched.items():
-        if table not in found.unknown and effects:
-            found.runs[table] = _run(effects, tables[table])
+    replay = _Replay(links, search)
+    replay.run()
+    for table, effects in replay.effects.items():
+        if table not in found.unknown and replay.versions[table]:
+            found.runs[table] = _run(effects.values(), tables[table])
+            found.versions[table] = _run(replay.versions[table], tables[table])
     return found
 
 
@@ -311,7 +316,12 @@ Effects = dict[Values, dict[str, Any]]
 
 
 class _Replay:
-    """The stretch, done again with its links."""
+    """The stretch, done again with its links.
+
+    Attributes:
+        effects: Of each child the last state of its rows that links made.
+        versions: All that they made of them.
+    """
 
     def __init__(self, links: Sequence[Link], search: _Search) -> None:
         self._links = links
@@ -320,13 +330,14 @@ class _Replay:
         self._by_link: dict[Link, dict[Values, set[Values]]] = {
             link: defaultdict(set) for link in links
         }
-        self._effects: dict[TableName, Effects] = defaultdict(dict)
+        self.effects: dict[TableName, Effects] = defaultdict(dict)
+        self.versions: dict[TableName, list[dict[str, Any]]] = defaultdict(list)
         for table, rows in list(search.rows.items()):
             for key, row in rows.items():
                 self._index(table, key, row)
 
-    def run(self) -> dict[TableName, Effects]:
-        """Of each child the last state of its rows that links made."""
+    def run(self) -> None:
+        """Do it."""
         for event in sorted(self._events(), key=lambda each: each.place):
             table, key = event.table, self._search.tables[event.table].key
             if event.before is not None and key:
@@ -335,7 +346,6 @@ class _Replay:
                 self._put(table, _of(event.after, key), event.after)
             if event.before is not None and event.is_checked:
                 self._leave(event, table, event.before, event.after)
-        return self._effects
 
     def _events(self) -> Iterator[_Event]:
         parents = {link.parent for link in self._links}
@@ -378,7 +388,7 @@ class _Replay:
         row = self._take(child, key)
         made = {"_gtid": event.gtid, "_ts": event.time, SEQUENCE_COLUMN: event.place[0]}
         if action == "CASCADE" and now is None:
-            self._effects[child][key] = {**row, **made, GONE: True}
+            self._note(child, key, {**row, **made, GONE: True})
             self._leave(event, child, row, None)
             return
         values = now if action == "CASCADE" and now is not None else (None,) * len(link.columns)
@@ -386,13 +396,17 @@ class _Replay:
         after = _of(changed, self._search.tables[child].key)
         self._put(child, after, changed)
         if after != key:
-            self._effects[child][key] = {**row, **made, GONE: True}
-        self._effects[child][after] = {**changed, GONE: False}
+            self._note(child, key, {**row, **made, GONE: True})
+        self._note(child, after, {**changed, GONE: False})
         self._leave(event, child, row, changed)
+
+    def _note(self, table: TableName, key: Values, row: dict[str, Any]) -> None:
+        self.effects[table][key] = row
+        self.versions[table].append(row)
 
     def _take(self, table: TableName, key: Values) -> dict[str, Any]:
         """Have a row no more, nor what links made of it."""
-        self._effects[table].pop(key, None)
+        self.effects[table].pop(key, None)
         row = self._rows[table].pop(key, {})
         for link in self._links:
             if link.child == table and row:
@@ -426,8 +440,8 @@ def _deciding(known: LinkedTable, wanted: set[Values], *, is_parent: bool) -> pa
     return images.filter(pa.array(chosen))
 
 
-def _run(effects: Effects, known: LinkedTable) -> pa.Table:
-    """What links made of rows, in the form of a run: sorted by key."""
+def _run(rows: Iterable[dict[str, Any]], known: LinkedTable) -> pa.Table:
+    """What links made of rows, in the form of a run: sorted by key, and by `_seq`."""
     moment = pa.timestamp("us", tz="UTC")
     added = [
         pa.field("_gtid", pa.string()),
@@ -436,5 +450,5 @@ def _run(effects: Effects, known: LinkedTable) -> pa.Table:
         pa.field(GONE, pa.bool_()),
     ]
     schema = pa.schema([*known.columns, *added])
-    rows = pa.Table.from_pylist(list(effects.values()), schema)
-    return rows.sort_by([(name, "ascending") for name in known.key])
+    made = pa.Table.from_pylist(list(rows), schema)
+    return sorted_by_key(made, known.key)

@@ -31,8 +31,8 @@ from binlane.land.steps import (
     tables_of,
 )
 from binlane.land.tables.store import TableStore
-from binlane.land.tables.versions import MOMENT
-from binlane.land.work import Rows
+from binlane.land.tables.versions import MOMENT, first_versions
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 
 _NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
@@ -100,14 +100,14 @@ class HistoryTables:
         self._tables.end_versions(table, pa.scalar(moment, MOMENT))
 
     def _rename(self, step: Rename, seq: int) -> None:
+        self.abandoned.pop(step.new.plain, None)
+        if step.old.plain in self.abandoned:
+            self.abandoned[step.new.plain] = self.abandoned.pop(step.old.plain)
         if not self._tables.exists(step.old):
             return
         if self._tables.exists(step.new):  # of a table that was dropped
             aside = TableName(step.new.database, f"{step.new.table}_{seq}")
             self._tables.rename(step.new, aside)
-        self.abandoned.pop(step.new.plain, None)
-        if step.old.plain in self.abandoned:
-            self.abandoned[step.new.plain] = self.abandoned.pop(step.old.plain)
         self._tables.rename(step.old, step.new)
 
     def _reshape(self, step: Reshape, seq: int, seconds: int) -> None:
@@ -121,6 +121,46 @@ class HistoryTables:
         if why_not:
             self._end(table, seconds, why_not)
 
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+        seconds: int,
+    ) -> None:
+        """Begin anew with all rows of a table, each a version; done again, nothing happens.
+
+        Args:
+            table: Also one that was given up; its versions end.
+            files: URIs elsewhere, whose rows have `_ts`, the moment that they were read.
+            key: Names of the key's columns.
+            schema: The source's columns.
+            applied: Up to which `_seq` the log is in them.
+            seconds: When they were read, since 1970.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if self._tables.applied(table) >= applied:
+            return
+        if not key:
+            self.abandoned[table.plain] = _NO_KEY
+            self._journal.save()
+            return
+        if self._tables.exists(table):
+            self._tables.end_versions(
+                table, pa.scalar(datetime.fromtimestamp(seconds, UTC), MOMENT)
+            )
+            why_not = self._widened(table, schema)
+            if why_not:
+                self._end(table, 0, why_not)
+                return
+        self._tables.seed(table, files, key, schema, applied, first_versions)
+        if self.abandoned.pop(table.plain, None) is not None:
+            self._journal.save()
+
     def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
         """Apply versions, which are not applied already, in log order.
 
@@ -133,7 +173,13 @@ class HistoryTables:
 
     def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
         last = pieces[-1]
-        runs = [rows.versions for rows in pieces if rows.versions is not None]
+        # What foreign keys do is found out anew behind a crash.
+        applied = self._tables.applied(table)
+        runs = [
+            rows.versions
+            for rows in pieces
+            if rows.versions and (rows.images or rows.last_seq > applied)
+        ]
         why_not = ""
         if not last.is_full:
             why_not = _NO_FULL_IMAGES

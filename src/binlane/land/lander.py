@@ -176,7 +176,7 @@ class Lander:
         if item.statement is not None:
             self._follow(item.statement)  # what comes behind it is as it left the tables
         known = self._journal.state.skipped.setdefault(item.gtid, [])
-        known += sorted({table.plain for table in item.tables} - set(known))
+        known[:] = sorted({*known, *(table.plain for table in item.tables)})
         self._skipped[item.gtid] = known
 
     def look(self) -> Progress:
@@ -254,11 +254,12 @@ class Lander:
             report = self.progress.of(table)
             if self._changes is not None:
                 self._changes.append(table, pieces)
+            # The current table comes last: from its rows it is told what foreign keys do.
+            if self._history is not None:
+                self._history.merge(table, pieces)
             if self._current is not None:
                 is_told = self.definitions.is_told(table)
                 self._current.merge(table, pieces, is_told=is_told)
-            if self._history is not None:
-                self._history.merge(table, pieces)
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
@@ -278,8 +279,10 @@ class Lander:
         for table, reason in found.given_up.items():
             self._current.give_up(table, reason)
         for table, rows in found.runs.items():
-            self._pending.setdefault(table, []).append(rows)
-            assert rows.run is not None, "that is all there is of it"
-            self._cascaded[table] = self._cascaded.get(table, 0) + rows.run.rows
+            others = self._pending.setdefault(table, [])
+            last_seq = max(each.last_seq for each in (*others, rows))
+            others.append(replace(rows, last_seq=last_seq))
+            assert rows.versions is not None, "something was done"
+            self._cascaded[table] = self._cascaded.get(table, 0) + rows.versions.rows
         ordered = self._linked.order(list(self._pending), self.definitions)
         return {table: self._pending[table] for table in ordered}

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from binlane.client.settings import ServerUrl
 from binlane.columnar.selection import Selection
 from binlane.land.batches import Batch, next_batch
 from binlane.land.change_tables import ChangeTables
@@ -180,12 +179,15 @@ class Landing:
         current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
         changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        self._snapshots = Snapshots(self._records, into, current=current, changes=changes)
+        history = HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None
+        self._snapshots = Snapshots(
+            self._records, into, current=current, changes=changes, history=history
+        )
         return Lander(
             journal,
             current=current,
             changes=changes,
-            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
+            history=history,
             scope=scope,
             progress=self.progress,
             snapshots=self._snapshots,
@@ -271,22 +273,24 @@ class Landing:
         files = self._planner.files()
         with closing(
             SnapshotReader(
-                ServerUrl.parse(settings.snapshot, key="snapshot"),
-                settings.password,
+                settings.snapshot,
                 records=self._records,
-                target=SnapshotTarget(
-                    into=self._into, format=settings.format, modes=settings.modes
-                ),
+                target=SnapshotTarget(into=self._into, modes=settings.modes),
                 engine=self._engine,
                 progress=self.progress,
                 chunk_rows=settings.chunk_rows,
-                observe=lambda: self._observe(self.progress),
+                observe=self._look_up,
             )
         ) as reader:
             check_same_server(reader.session, files, self._planner.end(place).server_id)
             landed = landed_up_to(place)
             reader.begin(is_wanted, lambda place: check_place(place, files, landed), named)
-            reader.read()
+            reader.read(self._stopped.is_set)
+
+    def _look_up(self) -> None:
+        """Between two ranges of a snapshot: is the target still ours?"""
+        self._lease.check()
+        self._observe(self.progress)
 
     def _is_wanted(self, table: TableName) -> bool:
         """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""
@@ -295,7 +299,8 @@ class Landing:
             return False
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
-        kept = self._kept.get(Mode.CURRENT) or self._kept[Mode.CHANGES]
+        modes = (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY)
+        kept = next(self._kept[mode] for mode in modes if mode in self._kept)
         is_lacking = table.plain in state.abandoned or table.plain in state.partial
         return is_lacking or not kept.exists(table)
 

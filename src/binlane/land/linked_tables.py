@@ -24,10 +24,10 @@ from binlane.land.cascades import (
     holding,
 )
 from binlane.land.definitions import Definitions
-from binlane.land.table_files import behind, write_file
+from binlane.land.table_files import write_file
 from binlane.land.tables.parquet_files import read_columns, read_rows
 from binlane.land.tables.store import TableStore
-from binlane.land.work import Rows
+from binlane.land.work import DataFile, Rows
 from binlane.names import TableName
 from binlane.scope.scope import Scope
 from binlane.sql.schema import ForeignKey
@@ -127,9 +127,10 @@ class LinkedTables:
             table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
         }
         found.runs = {
-            table: _staged(table, rows, known[table], folder)
-            for table, rows in self._fresh(made)
+            table: _staged(table, made, known[table], folder)
+            for table in made.versions
             if self._scope.includes(table)
+            and _last(made.versions[table]) > self._tables.applied(table)
         }
         return found
 
@@ -208,19 +209,17 @@ class LinkedTables:
                 found.append(read_rows(uri).select(now.schema.names).take(places))
         return pa.concat_tables(found, promote_options="permissive")
 
-    def _fresh(self, made: Cascades) -> Iterator[tuple[TableName, pa.Table]]:
-        """Runs without what is applied already."""
-        for table, rows in made.runs.items():
-            fresh = behind(rows, self._tables.applied(table))
-            if fresh.num_rows:
-                yield table, fresh
 
-
-def _staged(table: TableName, rows: pa.Table, known: LinkedTable, folder: str) -> Rows:
-    """A run as tasks give it."""
-    file = write_file(rows, folder, f"{uuid.uuid4().hex}.parquet", known.key)
+def _last(rows: pa.Table) -> int:
     seqs: Any = rows.column(SEQUENCE_COLUMN)
-    last = rows.sort_by(SEQUENCE_COLUMN).slice(rows.num_rows - 1).to_pylist()[0]
+    return int(pc.max(seqs).as_py())
+
+
+def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -> Rows:
+    """What foreign keys made of a table, as tasks give it."""
+    versions, run = made.versions[table], made.runs[table]
+    last = versions.sort_by(SEQUENCE_COLUMN).slice(versions.num_rows - 1).to_pylist()[0]
+    seqs: Any = versions.column(SEQUENCE_COLUMN)
     return Rows(
         table=table,
         first_seq=pc.min(seqs).as_py(),
@@ -232,8 +231,14 @@ def _staged(table: TableName, rows: pa.Table, known: LinkedTable, folder: str) -
         key=known.key,
         is_full=True,
         columns=known.columns,
-        run=replace(file, path=f"{folder}/{file.path}"),
+        run=_file(run, known, folder) if run.num_rows else None,
+        versions=_file(versions, known, folder),
     )
+
+
+def _file(rows: pa.Table, known: LinkedTable, folder: str) -> DataFile:
+    file = write_file(rows, folder, f"{uuid.uuid4().hex}.parquet", known.key)
+    return replace(file, path=f"{folder}/{file.path}")
 
 
 def _named(images: pa.Table, table: TableName, definitions: Definitions) -> pa.Table:

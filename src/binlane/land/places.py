@@ -6,6 +6,7 @@ import re
 import uuid
 from functools import lru_cache
 from typing import Final
+from urllib.parse import quote
 
 from pyarrow import fs
 
@@ -15,6 +16,7 @@ from binlane.names import TableName
 
 FOLDER: Final = "_binlane"
 """What landing keeps beside the tables."""
+_IN_URIS: Final = "%:/?#[]@!$&'()*+,;="
 _PLAIN: Final = frozenset("_-$ .")
 _ENCODED: Final = re.compile("@([0-9a-f]{4})")
 
@@ -27,7 +29,9 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
         ConfigError: If nothing can be reached under it.
     """
     try:
-        filesystem, path = fs.FileSystem.from_uri(uri)
+        # Names of tables may hold blanks and letters of any script.
+        escaped = quote(uri, safe=_IN_URIS) if "://" in uri else uri
+        filesystem, path = fs.FileSystem.from_uri(escaped)
     except ValueError:
         filesystem, path = fs.LocalFileSystem(), uri
     except OSError as error:

@@ -16,6 +16,7 @@ class TableReport:
     Attributes:
         rows: Row images landed.
         snapshot_rows: Rows taken from the server.
+        snapshot_expected: Rows that it estimated there to be.
         invalid_dates: Zero or partial dates that became NULL.
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
@@ -25,6 +26,7 @@ class TableReport:
 
     rows: int = 0
     snapshot_rows: int = 0
+    snapshot_expected: int = 0
     invalid_dates: int = 0
     is_current: bool = False
     why_not: str = ""
@@ -46,6 +48,7 @@ class Progress:
         last_gtid: Its GTID.
         last_timestamp: When it was written, in seconds since 1970.
         caught_up: When nothing more was there, in seconds since 1970; 0 while there is.
+        reading: How far the table is whose rows are being taken from the server; empty for none.
         notes: What the reader of the tables must know.
         given_up: Names of current tables that were given up.
     """
@@ -59,6 +62,7 @@ class Progress:
     last_gtid: str | None = None
     last_timestamp: int = 0
     caught_up: float = 0.0
+    reading: str = ""
     notes: list[str] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
 

@@ -122,9 +122,7 @@ def _notes(report: LandingReport) -> Iterator[str]:
     yield from report.notes
     lost = [name for name, table in report.tables.items() if table.why_not or table.lacks]
     if lost:
-        yield (
-            f"whole again by --snapshot SERVER --tables '{', '.join(lost)}', or when the log "
-            "empties them (TRUNCATE, or DROP and CREATE)"
-        )
+        named = ", ".join(lost)
+        yield f"whole again by --snapshot SERVER --tables '{named}', or emptied at the source"
     if report.by_reference:
         yield f"{report.by_reference} row images were decoded by the reference, not by kernels"

@@ -34,8 +34,8 @@ class LandingSettings:
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
         keep_hours: How long files of earlier versions of tables are kept, for their readers.
         catalog: Of Iceberg tables, as pyiceberg takes it, with `name`; empty for one in the target.
-        snapshot: URL of the server whose rows are to be taken first; empty for none.
-        password: Of the account there.
+        snapshot: URL of the server whose rows are to be taken first, as of a source that is a
+            server; empty for none.
         chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
         skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
@@ -53,7 +53,6 @@ class LandingSettings:
     keep_hours: float = KEEP_HOURS_DEFAULT
     catalog: Mapping[str, str] = field(default_factory=dict)
     snapshot: str = ""
-    password: str = field(default="", repr=False)
     chunk_rows: int | None = None
     skip: frozenset[str] = frozenset()
     is_taking_over: bool = False

@@ -18,8 +18,9 @@ import pyarrow as pa
 from binlane.codec.types import Flavor
 from binlane.columnar.arrow_types import arrow_type, has_zone
 from binlane.errors import StatementError
-from binlane.land.column_conversions import Conversion, NotToldError
+from binlane.land.column_conversions import Conversion
 from binlane.land.column_families import CHARACTERS
+from binlane.land.column_values import NotToldError
 from binlane.land.definitions import Definitions
 from binlane.land.steps import (
     Abandon,

@@ -6,7 +6,7 @@ whatever the range holds: what waits to be written is, and a table may get sever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.land.definitions import Definitions
 from binlane.land.table_changes import steps
-from binlane.land.table_files import ADDED, CHANGE_COLUMNS, Shape, TableFiles
+from binlane.land.table_files import ADDED, Shape, TableFiles
 from binlane.land.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
 from binlane.names import TableName
 from binlane.ranges.items import RangeItem as Read
@@ -46,7 +46,7 @@ def _items(work: RangeWork) -> Iterator[RangeItem]:
     clashing: set[TableName] = set()
     for item in _without_skipped(read_range(work.piece, work.want), work.skip):
         if isinstance(item, pa.RecordBatch):
-            clash = _clash(item)
+            clash = _clash(item, work.want.change_columns)
             if clash is None:
                 yield from tables.add(item)
             elif table_of(item.schema) not in clashing:
@@ -80,23 +80,25 @@ def _without_skipped(items: Iterable[Read], skip: frozenset[str]) -> Iterator[Re
             yield item
 
 
-def _clash(batch: pa.RecordBatch) -> str | None:
+def _clash(batch: pa.RecordBatch, before: Sequence[str]) -> str | None:
     """A column of a table with the name of one that landing adds; None if there is none."""
-    first = len(CHANGE_NAMES)
-    own = (name for name in batch.schema.names[first:] if name not in CHANGE_COLUMNS)
+    own = batch.schema.names[len(before) :]
     return clash_of(batch.schema) or next((name for name in own if name.lower() in ADDED), None)
 
 
 def _clashing(batch: pa.RecordBatch, column: str) -> Trouble:
-    table = table_of(batch.schema)
+    # By their places: the table may have such names, too.
+    place = dict(zip(batch.schema.names, batch.columns, strict=True)) | dict(
+        zip(CHANGE_NAMES, batch.columns, strict=False)
+    )
     return Trouble(
         kind=TroubleKind.COLUMN,
         what=f"its column {column} has the name of one that binlane adds; none of its rows are landed",
         hint="rename the column at the source, and land the table anew",
-        tables=(table,),
-        gtid=batch.column("_gtid")[0].as_py(),
-        file=batch.column("_file")[0].as_py(),
-        position=batch.column("_position")[0].as_py(),
+        tables=(table_of(batch.schema),),
+        gtid=place["_gtid"][0].as_py(),
+        file=place["_file"][0].as_py(),
+        position=place["_position"][0].as_py(),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from binlane.codec.format import MAGIC
 from binlane.columnar.batches import ROWS_MAX_DEFAULT, ChangeBatcher, batches
 from binlane.columnar.counters import ReadCounters
+from binlane.columnar.log_part import LogPart
 from binlane.columnar.told import RowItem
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.first_event import format_of
@@ -56,10 +57,7 @@ def decoded(
     with closing(open_range(piece)) as source:
         source.reread(position)
         if by_kernels:
-            from binlane.columnar.kernel_batches import (  # noqa: PLC0415 - small files do without
-                LogPart,
-                kernel_batches,
-            )
+            from binlane.columnar.kernel_batches import kernel_batches  # noqa: PLC0415 - as `scan`
 
             part = LogPart(
                 source=source,

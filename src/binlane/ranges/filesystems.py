@@ -7,8 +7,9 @@ environment. What messages say of a URI has neither query nor account.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import lru_cache
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -18,6 +19,11 @@ from binlane.store.chunks import read_keys, stream_chunks
 
 _READ_BYTES_MIN: Final = 1 << 16
 _READ_BYTES_MAX: Final = 8 << 20
+
+
+def is_server(place: str) -> bool:
+    """Whether a place is a server, or a file of its log."""
+    return place.startswith(("mariadb://", "mysql://"))
 
 
 def is_remote(uri: str) -> bool:
@@ -110,7 +116,8 @@ def _system(uri: str) -> tuple[Any, str]:
         system, path = FileSystem.from_uri(uri)
     except (ArrowException, ValueError, OSError) as error:
         raise ConfigError(
-            f"{shown(uri).removesuffix('/-')} cannot be opened: {error}",
+            # Arrow's own text goes on with the whole URI.
+            f"{shown(uri).removesuffix('/-')} cannot be opened: {str(error).partition(':')[0]}",
             key="path",
             hint="write a path, or a URI that pyarrow.fs opens: s3://bucket/logs/?region=…",
         ) from None
@@ -180,15 +187,24 @@ def object_chunks(uri: str, *, keys: str | None) -> Iterator[bytes]:
         CorruptStoreError: If its compression is damaged.
         UnsupportedError: If it is encrypted, and its key is missing.
     """
-    system, path = opened(uri)
-    try:
-        stream = system.open_input_file(path)
-    except OSError as error:
-        raise unreadable(uri, error) from None
-    with stream:
+    with closing(ObjectBytes(uri)) as source:
         ring = None if keys is None else read_keys(keys)
-        chunks = stream_chunks(BufferedReader(stream), shown(uri))
+        chunks = stream_chunks(BufferedReader(_Raw(source)), shown(uri))
         yield from plain_chunks(chunks, file=shown(uri), keys=ring)
+
+
+class _Raw(RawIOBase):
+    """A file as Python's own readers take it."""
+
+    def __init__(self, source: ObjectBytes) -> None:
+        super().__init__()
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._source.read_into(memoryview(buffer))
 
 
 def unreadable(uri: str, error: Exception) -> StoreError:

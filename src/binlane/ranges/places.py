@@ -8,6 +8,7 @@ from typing import Final
 
 from binlane.codec.format import CHECKSUM_LENGTH
 from binlane.errors import StoreError
+from binlane.positions import Position
 from binlane.ranges.facts import FileFacts
 from binlane.ranges.files import LogFile
 from binlane.ranges.known_facts import KnownFacts
@@ -66,6 +67,16 @@ def check_gaps(files: Sequence[LogFile]) -> None:
                 path=named(before.uri),
                 hint=f"bring them back, or {_ANEW}",
             )
+
+
+def purged(oldest: LogFile, start: Position, begin: str) -> StoreError:
+    """What lies behind a GTID position is not in the log any more."""
+    return StoreError(
+        f"what follows {start or 'the beginning'} is not in the log any more: it begins with "
+        f"{oldest.name}, before which {begin} is done",
+        path=named(oldest.uri),
+        hint="bring the files back that were purged, or start at the log's beginning",
+    )
 
 
 def _not_there(files: Sequence[LogFile], place: Offset) -> StoreError:

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 
 from binlane.codec.format import CHECKSUM_LENGTH, MAGIC
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
+from binlane.columnar.selection import Bound
 from binlane.errors import TruncatedError
 from binlane.names import TableName
+from binlane.positions import FilePosition, GtidSet, Position, parse_position
 from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
 from binlane.ranges.history import LogHistory
+from binlane.ranges.kept_facts import KeptFacts, default_directory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.offset import Offset
-from binlane.ranges.places import check_gaps, check_place
+from binlane.ranges.places import check_gaps, check_place, purged
 from binlane.ranges.sources import Sources, log_name
 from binlane.ranges.storage import bytes_before
 from binlane.ranges.table_columns import Columns, columns_in
@@ -38,11 +43,14 @@ class PlanOptions:
         piece_bytes: Least distance of two places where a file may be cut.
         has_history: Whether ranges carry what the log tells before them: `catalog`, `prepared`. All
             of the log must be surveyed once for it.
+        cache: Directory in which facts of files are kept from run to run; empty for nowhere, None
+            for `$XDG_CACHE_HOME/binlane/facts`.
     """
 
     keys: str | None = None
     piece_bytes: int = PIECE_BYTES
     has_history: bool = True
+    cache: str | None = None
 
 
 class Planner:
@@ -56,22 +64,63 @@ class Planner:
     def __init__(self, sources: str | Sequence[str], options: PlanOptions | None = None) -> None:
         self._options = options or PlanOptions()
         self._sources = Sources([sources] if isinstance(sources, str) else sources)
-        self._facts = KnownFacts(keys=self._options.keys, piece_bytes=self._options.piece_bytes)
+        cache = self._options.cache
+        folder = default_directory() if cache is None else Path(cache)
+        self._facts = KnownFacts(
+            keys=self._options.keys,
+            piece_bytes=self._options.piece_bytes,
+            kept=None if cache == "" else KeptFacts(folder),
+        )
         self._history = LogHistory(self._facts)
         self._cutter = Cutter(
             self._facts, keys=self._options.keys, has_history=self._options.has_history
         )
 
-    def begin(self) -> Offset:
-        """The beginning of the oldest file.
+    def begin(self, start: Bound | GtidSet | None = None) -> Offset:
+        """The beginning of the oldest file, or a place near behind which a selection begins.
+
+        Args:
+            start: All that it leaves out may lie behind the place too: it is only a good one.
 
         Raises:
             ConfigError: If the sources are not one log.
-            StoreError: If a file cannot be read.
+            StoreError: If a file cannot be read, or what follows `start` is not in the log any more.
             CodecError: If the file does not begin as a binlog file.
         """
-        first = self._sources.one_log()[0]
-        return self._offset(first, self._facts.first(first), len(MAGIC))
+        files = self._sources.one_log()
+        if isinstance(start, FilePosition):
+            return self._begin_at(files, start)
+        if start is not None and not isinstance(start, datetime):
+            return self._begin_behind(files, start)
+        return self._offset(files[0], self._facts.first(files[0]), len(MAGIC))
+
+    def _begin_at(self, files: Sequence[LogFile], start: FilePosition) -> Offset:
+        check_place(files, Offset(file=start.file, position=start.position), self._facts)
+        file = next(file for file in files if file.name == start.file)
+        facts = self._facts.of(file, until=start.position)
+        cuts = [piece.stop for piece in facts.pieces if piece.stop <= start.position]
+        return self._offset(file, facts, max(cuts, default=len(MAGIC)))
+
+    def _begin_behind(self, files: Sequence[LogFile], start: Position) -> Offset:
+        for file in reversed(files):
+            try:
+                first = self._facts.first(file)
+            except TruncatedError:
+                continue  # its server is making it
+            if first.begin is None or first.flavor != start.flavor:
+                continue
+            if start.includes(parse_position(first.begin, first.flavor)):
+                facts = self._facts.of(file)
+                cuts = [
+                    piece.stop
+                    for piece in facts.pieces
+                    if (done := facts.done_at(piece.stop)) is not None and start.includes(done)
+                ]
+                return self._offset(file, facts, max(cuts, default=len(MAGIC)))
+        first = self._facts.first(files[0])
+        if first.begin is not None and first.flavor == start.flavor:
+            raise purged(files[0], start, first.begin)
+        return self._offset(files[0], first, len(MAGIC))
 
     def end(self, after: Offset | None = None) -> Offset:
         """Where the log ends now: behind a whole event group.

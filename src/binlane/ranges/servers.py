@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from binlane.client.account import account_at
 from binlane.client.log_files import ServerLog, list_log
@@ -22,15 +22,11 @@ from binlane.client.settings import ServerUrl
 from binlane.codec.format import MAGIC
 from binlane.errors import ConfigError
 
-_SCHEMES: Final = ("mariadb://", "mysql://")
 _PASSWORD_FILE: Final = "password-file"  # noqa: S105 - the name of an option
 _PASSWORD_ENV: Final = "password-env"  # noqa: S105 - the name of an option
+PASSWORD_OPTIONS: Final = (_PASSWORD_FILE, _PASSWORD_ENV)
+"""Options of a server's URL that say where its password is."""
 _ENV_DEFAULT: Final = "MYSQL_PWD"
-
-
-def is_server(place: str) -> bool:
-    """Whether a place is a server, or a file of its log."""
-    return place.startswith(_SCHEMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +122,27 @@ class ServerPlace:
     def __str__(self) -> str:
         """As messages name it."""
         return f"{self.url}#{self.file}" if self.file else str(self.url)
+
+
+def server_uri(
+    url: str, *, password_file: str | None = None, password_env: str | None = None
+) -> str:
+    """A server as a source.
+
+    Args:
+        url: `mariadb://user@host:port`, with the clients' options as its query.
+        password_file: Path of the file with its password, where ranges are read.
+        password_env: Name of the environment variable that holds it there; MYSQL_PWD by default.
+
+    Raises:
+        ConfigError: If it is no URL of a server, or holds a password.
+    """
+    given = {_PASSWORD_FILE: password_file, _PASSWORD_ENV: password_env}
+    options = "&".join(f"{name}={quote(value)}" for name, value in given.items() if value)
+    base, mark, file = url.partition("#")
+    uri = f"{base}{'&' if '?' in base else '?'}{options}" if options else base
+    ServerPlace.parse(uri)
+    return f"{uri}{mark}{file}"
 
 
 def file_of(place: str, name: str) -> str:

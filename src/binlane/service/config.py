@@ -18,6 +18,7 @@ from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings
+from binlane.service.archive import ArchiveSettings
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
 
@@ -52,6 +53,10 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "binlog_expire_logs_seconds": "the same in seconds",
         "max_binlog_total_size": "the oldest files go until a binlog has this size; 0 keeps them",
     },
+    "archive": {
+        "uri": "closed files, indexes and watermarks are copied there: s3://bucket/prefix",
+        "interval_s": "how often to look for more to copy, and to write watermarks",
+    },
 }
 
 
@@ -65,6 +70,7 @@ class Settings:
         listen: The MySQL port.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
+        archive: Where copies go; None for none.
     """
 
     data_dir: Path
@@ -72,6 +78,7 @@ class Settings:
     listen: GatewaySettings
     http: HttpSettings | None
     store: StoreSettings
+    archive: ArchiveSettings | None = None
 
 
 def load(path: Path) -> Settings:
@@ -113,6 +120,7 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
             listen=_listen(document.get("listen", {}), source.url),
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
+            archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
         )
     except TypeError as error:
         raise ConfigError(f"a value has the wrong type: {error}", key="--config") from None
@@ -202,6 +210,9 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
         values["source"]["server_id"] = source.server_id
     if settings.http is not None:
         values["http"] = {"address": settings.http.address, "port": settings.http.port}
+    if settings.archive is not None:
+        archive = settings.archive
+        values["archive"] = {"uri": archive.uri, "interval_s": archive.interval_s}
     return values
 
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from binlane.gateway.transport import Gateway
 from binlane.scope import ScopeList
+from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
@@ -73,6 +74,9 @@ class Service:
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
         self.binlogs = Binlogs(store, settings.source)
+        self._archive = (
+            None if settings.archive is None else Archive(settings.archive, settings.data_dir)
+        )
         self._statements = Statements(self.binlogs)
         self._gateway = Gateway(settings.listen, self._statements)
 
@@ -81,6 +85,9 @@ class Service:
         # Statements under way need the routing loop, which goes last.
         self.binlogs.start()
         stack.push_async_callback(self.binlogs.stop)
+        if self._archive is not None:
+            self._archive.start()
+            stack.push_async_callback(asyncio.to_thread, self._archive.stop)
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
@@ -112,6 +119,7 @@ class Service:
     def _binlog_status(self, name: str) -> BinlogStatus:
         binlog, counts = self.binlogs.get(name), self.binlogs.counts(name)
         state = self.binlogs.state(name)
+        archived = None if self._archive is None else self._archive.state(name)
         return BinlogStatus(
             name=name,
             state=BinlogState[state.activity.name],
@@ -129,6 +137,9 @@ class Service:
             incidents=counts.incidents,
             dumps=self._statements.dumps(name),
             lag_s=self.binlogs.lag_s(name),
+            archived_files=None if archived is None else archived.files,
+            archive_pending_files=None if archived is None else archived.pending,
+            archive_failure="" if archived is None else archived.failure,
         )
 
 

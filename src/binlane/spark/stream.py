@@ -47,7 +47,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hints_shown()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a query without a checkpoint begins."""
-        return self._planner.begin().json()
+        return self._planner.begin(self._options.selection.start).json()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         """What the options say of a micro-batch, as far as Spark has a word for it."""

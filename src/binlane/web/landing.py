@@ -95,6 +95,22 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
         [Sample(table.rows, {"table": name}) for name, table in tables],
     )
     yield (
+        *("land_snapshot_rows_total", "counter", "Rows taken from the server since the start"),
+        [
+            Sample(table.snapshot_rows, {"table": name})
+            for name, table in tables
+            if table.snapshot_rows
+        ],
+    )
+    yield (
+        *("land_snapshot_expected_rows", "gauge", "Rows that the server estimated there to be"),
+        [
+            Sample(table.snapshot_expected, {"table": name})
+            for name, table in tables
+            if table.snapshot_expected
+        ],
+    )
+    yield (
         *("land_invalid_dates_total", "counter", "Zero or partial dates that became NULL"),
         [Sample(table.invalid_dates, {"table": name}) for name, table in tables],
     )

@@ -41,6 +41,9 @@ class BinlogStatus:
         dumps: Replicas and tools that read it now.
         lag_s: Seconds between a change on the source and now, for the last change that was
             routed; 0 when nothing more is to come; None where that is not known.
+        archived_files: Closed files that are copied to the archive; None without one.
+        archive_pending_files: Closed files that are not copied yet; None without one.
+        archive_failure: Why they are not; empty where all is well.
     """
 
     name: str
@@ -59,6 +62,16 @@ class BinlogStatus:
     incidents: int
     dumps: int
     lag_s: float | None
+    archived_files: int | None = None
+    archive_pending_files: int | None = None
+    archive_failure: str = ""
+
+    @property
+    def archive_problem(self) -> str | None:
+        """What an operator has to know of its copies; None if nothing."""
+        if not self.archive_failure:
+            return None
+        return f"binlog {self.name} is not archived: {self.archive_failure}"
 
     @property
     def problem(self) -> str | None:
@@ -87,7 +100,9 @@ class Status:
     @property
     def problems(self) -> list[str]:
         """What keeps the process from being healthy, one line each."""
-        found = (self.problem, *(binlog.problem for binlog in self.binlogs))
+        found = [self.problem]
+        for binlog in self.binlogs:
+            found += [binlog.problem, binlog.archive_problem]
         return [" ".join(problem.split()) for problem in found if problem]
 
 
@@ -174,6 +189,8 @@ def _metrics(status: Status) -> Iterator[Metric]:
         *("incidents_total", "counter", "Event groups replaced by an INCIDENT event"),
         each(lambda binlog: binlog.incidents),
     )
+    if any(binlog.archived_files is not None for binlog in status.binlogs):
+        yield from _archive_metrics(each)
     yield "dumps", "gauge", "Replicas and tools that read it", each(lambda binlog: binlog.dumps)
     yield "sessions", "gauge", "Clients at the MySQL port", [Sample(status.sessions)]
     if status.heard_s is not None:
@@ -182,3 +199,24 @@ def _metrics(status: Status) -> Iterator[Metric]:
             [Sample(round(status.heard_s, 3))],
         )
     yield "ready", "gauge", "Whether /healthz is 200", [Sample(int(not status.problems))]
+
+
+def _archive_metrics(
+    each: Callable[[Callable[[BinlogStatus], float | None]], Iterator[Sample]],
+) -> Iterator[Metric]:
+    yield (
+        *("archived_files", "gauge", "Closed files copied to the archive"),
+        each(lambda binlog: binlog.archived_files),
+    )
+    yield (
+        *("archive_pending_files", "gauge", "Closed files not copied to the archive yet"),
+        each(lambda binlog: binlog.archive_pending_files),
+    )
+    yield (
+        *("archive_failing", "gauge", "Whether the last attempt to copy failed"),
+        each(
+            lambda binlog: (
+                None if binlog.archived_files is None else int(bool(binlog.archive_failure))
+            )
+        ),
+    )

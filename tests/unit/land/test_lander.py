@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from binlane.codec.rows import DeleteRowsV1Event
+from binlane.codec.rows import DeleteRowsV1Event, WriteRowsV1Event
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
+from binlane.errors import ConfigError
+from binlane.land.landing import land
+from binlane.land.settings import LandingSettings
+from binlane.land.work import Mode
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows
@@ -341,6 +345,56 @@ def test_a_table_whose_beginning_the_log_lacks_says_so(tmp_path: Path) -> None:
     assert tables["shop.sold"].lacks
     log.statement("TRUNCATE TABLE sold")
     assert not landed(tmp_path, log).look().tables["shop.sold"].lacks
+
+
+def test_an_event_group_is_passed_over_by_every_table(tmp_path: Path) -> None:
+    items = Table("items", ("id", "state"))
+    log = ShopLog()
+    log.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.statement("CREATE TABLE items (id INT PRIMARY KEY, state VARCHAR(50))")
+    log.insert(ORDERS, (1, "a"))
+    log.transaction((ORDERS, WriteRowsV1Event, [(2, "b")]), (items, WriteRowsV1Event, [(2, "b")]))
+    log.statement("DELETE FROM orders")
+    log.insert(items, (3, "c"))
+    file = tmp_path / "shop.000001"
+    file.write_bytes(log.file()[1])
+    settings = LandingSettings(skip=frozenset({"0-1-4", "0-1-5"}))
+    report = land(str(file), str(tmp_path / "lake"), settings)
+    assert current(tmp_path / "lake") == [(1, "a")]
+    assert current(tmp_path / "lake", "items") == [(3, "c")]
+    assert delta_rows(tmp_path / "lake/changes/shop/orders").num_rows == 1
+    assert report.notes == (
+        "event group 0-1-4 was passed over, as asked, with rows of shop.items, shop.orders",
+        "event group 0-1-5 was passed over, as asked",
+    )
+    assert not report.given_up
+    with pytest.raises(ConfigError, match="'0-1' is no GTID"):
+        LandingSettings(skip=frozenset({"0-1"}))
+
+
+@pytest.mark.parametrize("column", ["_op", "_SEQ", "_gone", "_pos"])
+def test_a_column_with_a_name_of_ours_is_the_trouble_of_its_table(
+    column: str, tmp_path: Path
+) -> None:
+    log = ShopLog()
+    log.insert(ORDERS, (1, "a"))
+    log.insert(Table("odd", ("id", column)), (1, "x"))
+    log.insert(ORDERS, (2, "b"))
+    progress = landed(tmp_path, log).look()
+    assert current(tmp_path) == [(1, "a"), (2, "b")]
+    assert f"its column {column} has the name" in progress.tables["shop.odd"].why_not
+    assert progress.given_up == ["shop.odd"]
+    assert not list(tmp_path.glob("*/shop/odd"))
+
+
+def test_tables_named_like_the_files_of_a_format(tmp_path: Path) -> None:
+    log = ShopLog()
+    log.insert(Table("_delta_log", ("id", "state")), (1, "a"))
+    log.insert(ORDERS, (1, "a"))
+    lander = landed(tmp_path, log)
+    names = [table.plain for table in lander.kept[Mode.CURRENT].names()]
+    assert sorted(names) == ["shop._delta_log", "shop.orders"]
+    assert current(tmp_path) == [(1, "a")]
 
 
 def test_a_column_type_that_grows(tmp_path: Path) -> None:

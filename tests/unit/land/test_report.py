@@ -49,6 +49,7 @@ def test_text() -> None:
         "  shop.gone: 7 row images; its <columns> changed",
         "  shop.old: 1 row images; not current: dropped, renamed or not landed so",
         "  note: shop.x: 2 rows were removed that the log had not added",
+        "  note: whole again by --snapshot SERVER --tables 'shop.gone', or emptied at the source",
         "  note: 4 row images were decoded by the reference, not by kernels",
     ]
 

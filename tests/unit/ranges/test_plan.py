@@ -15,6 +15,7 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import decode_event, encode_event
 from binlane.codec.format import MAGIC
 from binlane.errors import StoreError
+from binlane.positions import FilePosition, GtidPosition, parse_position
 from binlane.ranges.files import read_groups_of
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
@@ -381,3 +382,31 @@ def test_compressed_files_are_read_whole(suffix: str, log: Path) -> None:
         found += groups_of(planner.ranges(offset, end))
         offset = end
     assert found == whole
+
+
+@pytest.mark.parametrize("name", ["md1011_rotation", "my97_rotation"])
+def test_a_start_is_found_without_reading_what_lies_before_it(name: str, tmp_path: Path) -> None:
+    for file, data in fixture_set(name).binlogs:
+        (tmp_path / file).write_bytes(data)
+    planner = Planner(str(tmp_path), FINE)
+    begin, end = planner.begin(), planner.end()
+    offset = begin
+    while (after := planner.next(offset, Limits(groups=1))) != offset:
+        if after.gtids:
+            flavor = "mysql" if name.startswith("my") else "mariadb"
+            found = planner.begin(parse_position(after.gtids, flavor))
+            left = groups_of(planner.ranges(found, end))
+            assert left[: len(left)] == groups_of(planner.ranges(after, end)), after
+            at = planner.begin(FilePosition(after.file, after.position))
+            assert at.place == after.place
+        offset = after
+    assert offset == end
+
+
+def test_a_gtid_position_whose_rest_is_purged_is_told(tmp_path: Path) -> None:
+    first, *rest = fixture_set("md1011_rotation").binlogs
+    for file, data in rest:
+        (tmp_path / file).write_bytes(data)
+    with pytest.raises(StoreError, match=rf"not in the log any more: it begins with {rest[0][0]}"):
+        Planner(str(tmp_path)).begin(GtidPosition.parse(""))
+    assert first[0] < rest[0][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from binlane.ranges.items import Trouble, Want
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.read import read_range
 from binlane.ranges.statements import Statement
+from binlane.sql.catalog import SchemaCatalog
 from binlane.store.log_chunks import is_plain
 from tests.fixture_sets import fixture_names, fixture_set, server_sets
 from tests.kernel_reading import assert_same, told
@@ -231,3 +233,68 @@ def test_compressed_files_are_read_by_kernels(suffix: str, tmp_path: Path) -> No
     packed.write_bytes(PACKED[suffix](Path(piece.uri).read_bytes()))
     other = replace(piece, uri=str(packed), is_plain=False)
     assert_same(read([other], WIDE, by_kernels=True), read([piece], WIDE, by_kernels=True))
+
+
+CATALOGUED = [
+    "md1011_types_flavour",
+    "md1011_types_enum_set",
+    "md1011_metadata_minimal",
+    "md1011_metadata_no_log",
+    "md118_types_flavour",
+    "my97_metadata_minimal",
+    "my97_types_enum_set",
+]
+
+
+@pytest.mark.parametrize("name", CATALOGUED)
+def test_logged_ddl_tells_names_and_types(name: str, tmp_path: Path) -> None:
+    for piece in files_of(name, tmp_path):
+        known = replace(piece, catalog=SchemaCatalog())
+        kernels = read([known], WIDE, by_kernels=True)
+        assert kernels[0]
+        assert_same(kernels, read([known], WIDE, by_kernels=False))
+        own = {column for _, _, table in kernels[0] for column in table.column_names}
+        assert not any(column.startswith("@") for column in own)
+        assert known.catalog is not None
+        assert not known.catalog.tables  # a range is read again with what it began with
+
+
+def test_a_range_goes_on_with_what_is_known_at_its_start(tmp_path: Path) -> None:
+    (piece,) = files_of("md1011_types_flavour", tmp_path)[:1]
+    catalog = SchemaCatalog()
+    parts = []
+    for part in cut(piece, 1):
+        parts.append(replace(part, catalog=pickle.loads(pickle.dumps(catalog))))
+        for event in walk([Path(piece.uri).read_bytes()], file=piece.uri):
+            if part.start <= event.position < (part.stop or 0):
+                catalog.feed(event)
+    whole = read([replace(piece, catalog=SchemaCatalog())], WIDE, by_kernels=True)
+    assert_same(read(parts, WIDE, by_kernels=True), whole)
+
+
+def test_uuids_and_addresses_are_text(tmp_path: Path) -> None:
+    fixture = fixture_set("md1011_types_flavour")
+    found: dict[str, list[Any]] = {"UUID": [], "INET4": [], "INET6": []}
+    for piece in files_of("md1011_types_flavour", tmp_path):
+        catalog = SchemaCatalog()
+        for item in read_range(replace(piece, catalog=catalog), Want(change_columns=("_op",))):
+            if not isinstance(item, pa.RecordBatch):
+                continue
+            name = item.schema.metadata[b"table"].decode()
+            if name not in fixture.final_tables():
+                continue
+            for column in fixture.final(name).columns:
+                kind = str(column["type"]).upper()
+                if kind in found and column["name"] in item.schema.names:
+                    assert item.schema.field(column["name"]).type == pa.string()
+                    found[kind] += filter(None, item.column(column["name"]).to_pylist())
+    for kind, values in found.items():
+        texts = {
+            value
+            for name in fixture.final_tables()
+            for row in fixture.final(name).rows
+            for column, value in zip(fixture.final(name).columns, row, strict=True)
+            if str(column["type"]).upper() == kind and value is not None
+        }
+        assert texts
+        assert {text if isinstance(text, str) else text["s"] for text in texts} <= set(values)

@@ -26,6 +26,8 @@ port = 8080
 max_binlog_size = "1G"
 sync_binlog = 1
 expire_logs_days = 0
+[archive]
+uri = "s3://bucket/prefix"
 """
 
 
@@ -45,6 +47,8 @@ def test_every_key_of_the_contract(tmp_path: Path) -> None:
     assert settings.http is not None
     assert settings.http.port == 8080
     assert settings.store.max_binlog_size_bytes == 1 << 30
+    assert settings.archive is not None
+    assert (settings.archive.uri, settings.archive.interval_s) == ("s3://bucket/prefix", 10.0)
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -52,6 +56,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert settings.source.start is StartAt.NOW
     assert settings.listen.port == 3307
     assert settings.http is None
+    assert settings.archive is None
 
 
 @pytest.mark.parametrize(
@@ -67,6 +72,8 @@ def test_defaults(tmp_path: Path) -> None:
         ),
         (FULL.replace("= 3307", "= 70000"), "listen.port", "65535"),
         (FULL.replace("= 8080", "= -1"), "http.port", "65535"),
+        (FULL.replace("s3://bucket", "/mnt/bucket"), "archive.uri", "file:///mnt"),
+        (FULL + "interval_s = 0", "archive.interval_s", ""),
         (FULL.replace('"1G"', '"1T"'), "binlog.max_binlog_size", "1G"),
         (FULL.replace('"1G"', '"1K"'), "binlog.max_binlog_size", "4096"),
         (FULL.replace("days = 0", "days = -1"), "binlog.binlog_expire_logs_seconds", "keep all"),

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import pyspark
 import pytest
 
 import binlane
@@ -80,6 +81,24 @@ def test_an_archive_that_changed_is_unpacked_anew(tmp_path: Path, archive: Path,
     first = run_bare(python, archive, log)[3]
     os.utime(archive, ns=(1, 1))
     assert run_bare(python, archive, log)[3] != first
+
+
+def test_workers_need_no_more_packages_than_the_guide_names(tmp_path: Path, archive: Path) -> None:
+    python = bare_python(tmp_path / "python")
+    packed = sorted((Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip"))
+    path = os.pathsep.join(map(str, [archive, *packed]))
+    modules = (
+        *("pyspark_binlane", "binlane.land.tasks", "binlane.land.tables.merging"),
+        *("binlane.land.snapshot.reading", "binlane.spark.engine"),
+    )
+    done = subprocess.run(
+        [str(python), "-c", f"import {', '.join(modules)}"],
+        env={"PYTHONPATH": path, "PATH": os.environ["PATH"], "HOME": str(archive.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_files_are_used_where_they_are() -> None:

@@ -69,3 +69,15 @@ def test_what_somebody_stopped_is_no_problem() -> None:
     status = Status(problem=None, binlogs=[stopped, replace(STATUS, state=BinlogState.CATCHING_UP)])
     assert status.problems == []
     assert 'binlane_binlog_state{binlog="or\\"ders",state="STOPPED"} 1' in metrics(status)
+
+
+def test_what_is_archived_is_told_where_there_is_an_archive() -> None:
+    archived = replace(STATUS, archived_files=3, archive_pending_files=1)
+    assert not any("archive" in line for line in metrics(Status(problem=None, binlogs=[STATUS])))
+    lines = metrics(Status(problem=None, binlogs=[archived]))
+    assert 'binlane_archived_files{binlog="or\\"ders"} 3' in lines
+    assert 'binlane_archive_pending_files{binlog="or\\"ders"} 1' in lines
+    assert 'binlane_archive_failing{binlog="or\\"ders"} 0' in lines
+    failing = Status(problem=None, binlogs=[replace(archived, archive_failure="no\nbucket")])
+    assert failing.problems == ['binlog or"ders is not archived: no bucket']
+    assert 'binlane_archive_failing{binlog="or\\"ders"} 1' in metrics(failing)

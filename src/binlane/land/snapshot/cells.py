@@ -8,13 +8,14 @@ reference's way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.client.text_rows import Cells
-from binlane.codec.charsets import BINARY, charset_of, text_decoder
+from binlane.codec.charsets import BINARY, TextDecoder, charset_of, text_decoder
 from binlane.codec.columns import Column
 from binlane.codec.types import ColumnType
 from binlane.columnar.arrow_types import arrow_type, converter
@@ -83,15 +84,27 @@ def _texts(charset: str) -> CellConverter:
         except UnicodeDecodeError:
             return finish(cell)
 
+    is_exact = charset in _EXACT_TEXT
+    has_ascii = is_exact or _has_ascii(decode)
+
     def convert(cells: Cells) -> Converted:
-        if charset in _EXACT_TEXT:
-            try:
-                return pa.array(cells, pa.binary()).cast(pa.string()), 0
-            except pa.ArrowInvalid:
-                pass  # some bytes are no text
+        if has_ascii:
+            with suppress(pa.ArrowInvalid):  # bytes that are no text in UTF-8
+                texts = pa.array(cells, pa.binary()).cast(pa.string())
+                if is_exact or pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+                    return texts, 0
         return pa.array(map(one, cells), pa.string(), size=len(cells)), 0
 
     return convert
+
+
+def _has_ascii(decode: TextDecoder) -> bool:
+    """Whether bytes below 128 are ASCII's characters, wherever they stand alone."""
+    data = bytes(range(128))
+    try:
+        return decode(data) == data.decode("ascii")
+    except UnicodeDecodeError:
+        return False
 
 
 def _moments(data_type: pa.DataType) -> CellConverter:

@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Final
 
 from binlane.client.session import ServerSession
-from binlane.client.settings import ServerUrl
 from binlane.codec.format import flavor_of
 from binlane.errors import PeerError, UnsupportedError
 from binlane.land.engine import Engine
@@ -32,8 +31,9 @@ from binlane.land.snapshot.work import (
     file_schemas,
     snapshot_chunk,
 )
-from binlane.land.work import Format, Mode
+from binlane.land.work import Mode
 from binlane.names import TableName
+from binlane.ranges.servers import ServerPlace
 
 ATTEMPTS_MAX: Final = 3
 """How often a table is begun whose definition changes while it is read."""
@@ -57,12 +57,10 @@ class SnapshotTarget:
 
     Attributes:
         into: URI or absolute path.
-        format: Of the tables.
         modes: Kinds of tables.
     """
 
     into: str
-    format: Format
     modes: frozenset[Mode]
 
 
@@ -93,8 +91,7 @@ class SnapshotReader:
     """Reads tables of one server.
 
     Args:
-        url: The server, an account that may SELECT the tables, and REPLICATION CLIENT.
-        password: Of the account.
+        server: URL of the server, whose account may SELECT the tables, and REPLICATION CLIENT.
         records: Of the target.
         target: Where rows go.
         engine: That runs the works.
@@ -111,8 +108,7 @@ class SnapshotReader:
 
     def __init__(  # noqa: PLR0913 - what is read, where to, and by whom
         self,
-        url: ServerUrl,
-        password: str,
+        server: str,
         *,
         records: SnapshotRecords,
         target: SnapshotTarget,
@@ -121,14 +117,15 @@ class SnapshotReader:
         chunk_rows: int | None = None,
         observe: Callable[[], None] = lambda: None,
     ) -> None:
-        self._url, self._password = url, password
+        self._server = server
         self._records = records
         self._target = target
         self._engine = engine
         self._progress = progress
         self._chunk_rows = chunk_rows
         self._observe = observe
-        self.session = ServerSession(url, password)
+        place = ServerPlace.parse(server)
+        self.session = ServerSession(place.url, place.password())
         set_up(self.session)
 
     def close(self) -> None:
@@ -174,8 +171,11 @@ class SnapshotReader:
                 f"(GRANT SELECT ON {table} TO the account)",
             )
 
-    def read(self) -> None:
+    def read(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Read all tables whose snapshots are begun, to their ends.
+
+        Args:
+            is_stopped: Whether to leave the rest for another time.
 
         Raises:
             PeerError: If the server goes away; what is done stays done.
@@ -183,7 +183,7 @@ class SnapshotReader:
         """
         readings = (self._reading(record) for record in self._records)
         queue = deque(each for each in readings if each is not None)
-        while queue:
+        while queue and not is_stopped():
             ended: list[_Reading] = []
             works = list(islice(self._works(queue, ended), _ROUND))
             open_ = {id(reading): reading for reading, _ in works}
@@ -200,6 +200,7 @@ class SnapshotReader:
                     queue.remove(reading)
                 if again is not None:
                     queue.append(again)
+        self._progress.reading = ""
 
     # One table ------------------------------------------------------------------------------------
 
@@ -256,10 +257,15 @@ class SnapshotReader:
             rows=int(rows or 0),
             row_bytes=int(row_bytes or 0),
         )
-        if not table.key and not table.is_transactional:
-            raise UnsupportedError(
-                "it has neither a primary key nor an engine with consistent reads"
-            )
+        if not table.is_transactional:
+            if not table.key:
+                raise UnsupportedError(
+                    "it has neither a primary key nor an engine with consistent reads"
+                )
+            note = f"{name.plain}: its engine is not transactional: rows of its snapshot are exact "
+            note += "as far as its log is in the order of its changes"
+            if note not in self._progress.notes:
+                self._progress.notes.append(note)
         return table
 
     def _reading(self, record: SnapshotRecord) -> _Reading | None:
@@ -320,13 +326,11 @@ class SnapshotReader:
             number=reading.number,
             low=low,
             high=high,
-            url=self._url.text,
-            password=self._password,
+            server=self._server,
             place=reading.record.place if table.key else None,
             taken=reading.record.taken,
             modes=self._target.modes,
             into=self._target.into,
-            format=self._target.format,
             snapshot_id=reading.record.snapshot_id,
             size_bytes=(table.rows if high is None else rows) * row_bytes,
         )
@@ -349,7 +353,12 @@ class SnapshotReader:
             reading.results.append(result)
             reading.record.rows += result.rows
             reading.record.invalid_dates += result.invalid_dates
-            self._progress.of(reading.record.name).snapshot_rows += result.rows
+            report = self._progress.of(reading.record.name)
+            report.snapshot_rows += result.rows
+            # What the server said was an estimate.
+            report.snapshot_expected = max(reading.record.expected, reading.record.rows)
+            share = 100 * reading.record.rows // max(report.snapshot_expected, 1)
+            self._progress.reading = f"{reading.record.name.plain} {share} %"
             self._observe()
 
     def _write_down(self, reading: _Reading) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from binlane.land.change_tables import ChangeTables
 from binlane.land.current_tables import CurrentTables
 from binlane.land.definitions import Definitions
+from binlane.land.history_tables import HistoryTables
 from binlane.land.places import snapshot_uri
 from binlane.land.progress import Progress
 from binlane.land.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
@@ -41,6 +42,7 @@ class Snapshots:
         into: URI or path of the target.
         current: Its current tables, if it keeps them.
         changes: Its change tables, if it keeps them.
+        history: Its history tables, if it keeps them.
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class Snapshots:
         *,
         current: CurrentTables | None,
         changes: ChangeTables | None,
+        history: HistoryTables | None = None,
     ) -> None:
         self._records = records
         self._into = into
         self._current = current
         self._changes = changes
+        self._history = history
 
     def stop(self) -> Offset | None:
         """The next place in the log at which rows wait to be landed."""
@@ -116,7 +120,11 @@ class Snapshots:
     def _land(self, record: SnapshotRecord, definitions: Definitions) -> None:
         modes = frozenset(
             mode
-            for mode, tables in ((Mode.CURRENT, self._current), (Mode.CHANGES, self._changes))
+            for mode, tables in (
+                (Mode.CURRENT, self._current),
+                (Mode.CHANGES, self._changes),
+                (Mode.HISTORY, self._history),
+            )
             if tables is not None
         )
         table = record.definition
@@ -134,6 +142,9 @@ class Snapshots:
         place = record.place.seq
         if self._changes is not None:
             self._changes.seed(record.name, files(Mode.CHANGES), place)
+        if self._history is not None:
+            rows, key, taken = files(Mode.HISTORY), table.key_names, record.taken
+            self._history.seed(record.name, rows, key, table.schema, place, taken)
         if self._current is not None:
             rows = files(Mode.CURRENT)
             self._current.seed(record.name, rows, table.key_names, table.schema, place)

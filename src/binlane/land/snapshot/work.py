@@ -5,8 +5,9 @@ The files lie beside the tables until the log is landed up to the place of the r
 
 from __future__ import annotations
 
+import uuid
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
@@ -14,18 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from binlane.client.session import ServerSession
-from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells
 from binlane.errors import BinlaneError, PeerError, UnsupportedError
-from binlane.land.net_changes import GONE
-from binlane.land.places import file_name, snapshot_uri
+from binlane.land.places import snapshot_uri
 from binlane.land.snapshot.cells import cell_converter
 from binlane.land.snapshot.keys import Bound, between
 from binlane.land.snapshot.places import NeverQuietError, Place, open_snapshot, set_up
 from binlane.land.snapshot.table import SnapshotTable, without_counter
 from binlane.land.table_files import write_file
 from binlane.land.tables.keys import sorted_by_key
-from binlane.land.work import DataFile, Format, Mode
+from binlane.land.work import DataFile, Mode
+from binlane.ranges.servers import ServerPlace
 
 FILE_BYTES_MAX: Final = 64 << 20
 """Bytes of rows in memory behind which a file ends."""
@@ -49,14 +49,12 @@ class ChunkWork:
         number: Of the range, from 0 in the order of the key.
         low: The rows behind this key; None for the first range.
         high: Up to and with this one; None for the last.
-        url: Of the server.
-        password: Of its account.
+        server: Its URL, which says where the password is.
         place: In the log, of which all that precedes is visible; None for a table without a key,
             whose rows must come with an exact place of their own.
         taken: When the snapshot began, in seconds since 1970.
         modes: For which kinds of tables.
         into: URI or absolute path of the target.
-        format: Of the tables.
         snapshot_id: Names the snapshot in the files.
         size_bytes: About what there is to read.
     """
@@ -65,13 +63,11 @@ class ChunkWork:
     number: int
     low: Bound | None
     high: Bound | None
-    url: str
-    password: str = field(repr=False)
+    server: str
     place: Place | None
     taken: int
     modes: frozenset[Mode]
     into: str
-    format: Format
     snapshot_id: str
     size_bytes: int | None = None
 
@@ -137,7 +133,7 @@ def file_schemas(table: SnapshotTable, modes: frozenset[Mode]) -> dict[Mode, pa.
     found = {
         Mode.CURRENT: pa.schema([*own, *_CURRENT]),
         Mode.CHANGES: pa.schema([*_CHANGES, *own]),
-        Mode.HISTORY: pa.schema([*own, *_CURRENT, _MOMENT, pa.field(GONE, pa.bool_())]),
+        Mode.HISTORY: pa.schema([*own, *_CURRENT, _MOMENT]),
     }
     if not table.key:
         del found[Mode.HISTORY]  # versions cannot be told from each other
@@ -186,7 +182,8 @@ def snapshot_chunk(work: ChunkWork) -> ChunkResult | ChunkTrouble:
 
 
 def _read(work: ChunkWork) -> ChunkResult:
-    with ServerSession(ServerUrl.parse(work.url), work.password) as session:
+    place_of_server = ServerPlace.parse(work.server)
+    with ServerSession(place_of_server.url, place_of_server.password()) as session:
         set_up(session)
         place = work.place
         if place is None:
@@ -282,7 +279,7 @@ class _ChunkFiles:
             known = [*key, "_seq", "_ts"] if mode is Mode.CHANGES else key
             table = pa.Table.from_arrays(columns, schema=schema)
             folder = f"{self._folder}/{mode.value}"
-            name = file_name(work.format, f"{work.snapshot_id}-{work.number:06}")
+            name = f"{work.snapshot_id}-{work.number:06}-{uuid.uuid4().hex}.parquet"
             file = write_file(table, folder, name, known)
             self._files[mode].append(replace(file, path=f"{mode.value}/{name}"))
 
@@ -296,7 +293,6 @@ class _ChunkFiles:
             "_file": _same(self._place.file, pa.string(), rows),
             "_pos": _same(self._place.position, pa.int64(), rows),
             "_row": pa.array(np.arange(first, first + rows, dtype=np.int32)),
-            GONE: _same(False, pa.bool_(), rows),
             "_seq": _same(self._place.seq, pa.int64(), rows),
         }
 

@@ -29,6 +29,7 @@ class LiveFile:
         low: Values that no row is less than, by column, where they are known.
         high: Likewise of the greatest.
         nulls: How many NULLs, by column, where that is known.
+        is_read: Whether its footer was asked, too.
     """
 
     path: str
@@ -37,6 +38,7 @@ class LiveFile:
     low: Mapping[str, Any] = field(default_factory=dict)
     high: Mapping[str, Any] = field(default_factory=dict)
     nulls: Mapping[str, int] = field(default_factory=dict)
+    is_read: bool = False
 
     @classmethod
     def of(cls, file: DataFile, path: str | None = None) -> LiveFile:

@@ -10,6 +10,7 @@ the columns. A table has a directory of its own for life, whatever its name beco
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -43,6 +44,10 @@ _PROPERTIES: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
+
+
+# It warns of each column of each file without bounds, which we mean to be without.
+logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 
 def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:

@@ -84,7 +84,8 @@ class KnownTables:
         found = {
             file.path: footer_bounds(self._tables.uri(table), file)
             for file in files
-            if not all(name in file.low or file.nulls.get(name) == file.rows for name in key)
+            if not file.is_read
+            and not all(name in file.low or file.nulls.get(name) == file.rows for name in key)
         }
         if found:
             now = self.there(table)

@@ -68,6 +68,7 @@ class MergeWork:
         runs: In log order.
         names: Of the source's columns, which runs begin with.
         key: Names of the key's columns; empty if there is none.
+        known: Columns of which the statistics of files tell.
         schema: The table's.
         change: What becomes of the rows of base files before anything else.
         target_bytes: Of a file to write, about.
@@ -84,6 +85,7 @@ class MergeWork:
     runs: tuple[RunSlice, ...] = ()
     names: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     schema: pa.Schema
     change: Change | None = None
     target_bytes: int

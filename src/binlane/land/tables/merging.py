@@ -67,7 +67,11 @@ def _merge(work: MergeWork, base: pa.Table) -> MergeResult:
 
 
 def _versions(work: MergeWork, base: pa.Table) -> MergeResult:
-    images = sorted_by_key(pa.concat_tables(_slices(work)), work.key)
+    slices = _slices(work)
+    images = pa.concat_tables(slices)
+    if len(slices) > 1:  # what foreign keys did lies between what the log tells
+        images = images.take(pc.sort_indices(images, [(SEQUENCE_COLUMN, "ascending")]))
+    images = sorted_by_key(images, work.key)
     found = versions(base, images, work.key, work.schema, images.column(_ADDS).to_numpy())
     kept = sorted_by_key(pa.concat_tables([found.kept, found.opened]), work.key)
     return MergeResult(
@@ -183,7 +187,9 @@ def _written(work: MergeWork, rows: pa.Table) -> Iterator[DataFile]:
         round(rows.num_rows / planning.TARGET_ROWS),
     )
     length = -(-rows.num_rows // pieces)
-    known = known_columns(work.schema, work.key)
+    names = set(work.schema.names)
+    before = [name for name in work.known if name in names]
+    known = known_columns(work.schema, [*work.key, *before])
     for start in range(0, rows.num_rows, length):
         name = file_name(work.format, work.run_id)
         yield write_file(rows.slice(start, length), work.directory, name, known)

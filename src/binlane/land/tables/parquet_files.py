@@ -87,4 +87,5 @@ def footer_bounds(folder: str, file: LiveFile) -> LiveFile:
         low={**low, **file.low},
         high={**high, **file.high},
         nulls={**nulls, **file.nulls},
+        is_read=True,
     )

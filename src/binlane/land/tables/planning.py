@@ -74,9 +74,9 @@ def parts(
         ]
         if not any(start < stop for start, stop in [*own, *reach[number]]):
             continue
-        if is_last:
+        if is_last and sum(ends) - sum(behind) <= _APPEND_ROWS:
             behind = ends
-            own = list(zip(begin[number], ends, strict=True))
+            own = list(zip(begin[number], behind, strict=True))
         part = Part((file,), tuple(reach[number]), tuple(own))
         if found and _can_join(found[-1], part, target):
             found[-1] = _joined(found[-1], part)
@@ -115,18 +115,20 @@ def _hull(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
 def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[Part]:
     """New rows only, cut into parts where there are many."""
     left = [(start, len(run)) for start, run in zip(behind, runs, strict=True)]
-    rows = [stop - start for start, stop in left]
-    if not sum(rows):
+    if not any(start < stop for start, stop in left):
         return []
-    largest = rows.index(max(rows))
-    pieces = max(1, sum(rows) // _APPEND_ROWS)
+    # So near to each other that a part cannot become much larger than it shall.
+    step = max(1, _APPEND_ROWS // (2 * len(runs)))
+    places = [
+        run.at(place)
+        for run, (start, stop) in zip(runs, left, strict=True)
+        for place in range(start + step, stop, step)
+    ]
     cuts = [list(behind)]
-    for piece in range(1, pieces):
-        start, stop = left[largest]
-        order = runs[largest].at(start + (stop - start) * piece // pieces)
-        cuts.append(
-            [max(run.place(order), first) for run, (first, _) in zip(runs, left, strict=True)]
-        )
+    for order in sorted(places):
+        cut = [max(run.place(order), first) for run, (first, _) in zip(runs, left, strict=True)]
+        if sum(cut) - sum(cuts[-1]) >= _APPEND_ROWS:
+            cuts.append(cut)
     cuts.append([stop for _, stop in left])
     nothing = tuple((0, 0) for _ in runs)
     return [

@@ -277,11 +277,12 @@ class TableStore:
         """
         whole = self.whole(schema)
         now = self.snapshot(table) or self._known.create(table, whole)
-        add = self._fitted(table, self.adopt(table, files), whole, change)
         self._keys[table] = tuple(key)
         if self._mode is Mode.HISTORY:  # what was before stays
+            add = self._fitted(table, self.adopt(table, files), now.schema, change)
             self._known.commit(table, now, Change(add=add, applied=applied))
             return
+        add = self._fitted(table, self.adopt(table, files), whole, change)
         seeded = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
         self._known.commit(table, now, seeded)
 

@@ -101,6 +101,14 @@ def ended(rows: pa.Table, moment: pa.TimestampScalar[Any, Any]) -> pa.Table:
     return _as_versions(rows, begins, ends, rows.schema)
 
 
+def first_versions(rows: pa.Table) -> pa.Table:
+    """Rows with `_ts` as versions that hold from then on."""
+    nothing = pa.nulls(rows.num_rows, MOMENT)
+    holds = pa.repeat(pa.scalar(True), rows.num_rows)
+    made = rows.append_column(VALID_FROM, rows.column("_ts"))
+    return made.append_column(VALID_TO, nothing).append_column(IS_CURRENT, holds)
+
+
 def _as_versions(
     rows: pa.Table,
     begins: Any,

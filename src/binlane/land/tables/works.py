@@ -49,6 +49,7 @@ class Works:
             run_id=self._run_id,
             base=tuple(file.path for file in base),
             key=key,
+            known=tuple(dict.fromkeys(name for file in base for name in file.nulls)),
             schema=schema,
             change=change,
             target_bytes=max(size_bytes, 1),

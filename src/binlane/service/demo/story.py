@@ -291,6 +291,7 @@ class Story:
     def land(self) -> Iterator[Check]:
         """Spark reads the binlog and lands it; the tables must equal the server's."""
         from binlane.land.landing import land  # noqa: PLC0415  # Spark is slow to import
+        from binlane.spark.engine import SparkEngine  # noqa: PLC0415  # as above
         from binlane.spark.session import build_session  # noqa: PLC0415  # as above
 
         self._voice.say("starting Spark (local[2]) …")
@@ -304,7 +305,7 @@ class Story:
                 for row in changes.groupBy("_database", "_table").count().collect()
             }
             self._voice.say(f"spark.read.format('binlog').load(): {sum(counted.values())} changes")
-            report = land(source, str(lake))
+            report = land(source, str(lake), engine=SparkEngine(spark))
         finally:
             spark.stop()
         self._voice.say(

@@ -1,0 +1,73 @@
+"""Tables of every format in S3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from binlane.land.tables.opening import open_store
+from binlane.land.tables.store import StoreSettings, TableStore
+from binlane.land.work import Format, Mode
+from binlane.names import TableName
+from tests.runs import TABLE, images, merge, run_of, schema_of
+
+ORDERS = schema_of(id=pa.int64(), state=pa.string())
+OTHER = TableName("shop", "sp ace")
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    store = fs.S3FileSystem(
+        endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True
+    )
+    store.create_dir("tables")
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.mark.parametrize(
+    "table_format",
+    [Format.DELTA, Format.PARQUET, pytest.param(Format.ICEBERG, marks=pytest.mark.slow)],
+)
+def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path: Path) -> None:
+    catalog = {
+        "type": "sql",
+        "uri": f"sqlite:///{tmp_path}/catalog.db",
+        "warehouse": "s3://tables/any",
+        "s3.endpoint": endpoint,
+    }
+    keeping = StoreSettings(run_id="run", catalog=catalog)
+
+    def opened() -> TableStore:
+        into = f"s3://tables/{table_format.value}"
+        return open_store(into, Mode.CURRENT, table_format, "app", keeping)
+
+    first = images(ORDERS, [("insert", (1, "a")), ("insert", (2, "b"))], 1)
+    merge(opened(), [run_of(tmp_path, first, ["id"])], ["id"], 2)
+    second = images(ORDERS, [("delete", (1, "a")), ("insert", (3, "c"))], 3)
+    merge(opened(), [run_of(tmp_path, second, ["id"])], ["id"], 4)
+    opened().rename(TABLE, OTHER)
+    store = opened()
+    assert (store.names(), store.applied(OTHER)) == ([OTHER], 4)
+    assert store.vacuum(OTHER, 0) >= 0
+    assert sorted(row["id"] for row in opened().read(OTHER).to_pylist()) == [2, 3]
+    opened().drop(OTHER)
+    assert opened().names() == []
