@@ -47,7 +47,10 @@ _SERVERS = ("mariadbd", "mysqld")
 FOREIGN = "python-mysql-replication"
 _FRAMES: dict[str, dict[str, str]] = {
     "typed": {"table": TABLE},
-    "typed without GTID": {"table": TABLE, "changeColumns": "_op,_ts,_file,_pos,_row"},
+    "typed without GTID": {
+        "table": TABLE,
+        "changeColumns": "_op,_ts,_file,_pos,_row,_txn_order,_server_id",
+    },
     "changes": {"table": TABLE, "shape": "changes"},
     "debezium": {"table": TABLE, "shape": "debezium"},
     "change log": {},

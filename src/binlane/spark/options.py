@@ -99,6 +99,7 @@ class SourceOptions:
         max_groups_per_trigger: Event groups of a micro-batch.
         min_partitions: Tasks that what is read is cut into at least, unless it is small.
         keys: Path of a key file, for encrypted files.
+        takes_filters: Whether a query's filters are used; the data frame is for one query then.
     """
 
     paths: tuple[str, ...]
@@ -119,6 +120,7 @@ class SourceOptions:
     max_groups_per_trigger: int | None = None
     min_partitions: int = field(default_factory=_cores)
     keys: str | None = None
+    takes_filters: bool = False
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -195,6 +197,12 @@ class _Option:
 
 def _read_path(text: str, _name: str) -> tuple[str, ...]:
     return (text,)
+
+
+def _read_flag(text: str, name: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ConfigError(f"{text!r} is neither true nor false", key=name)
+    return text.lower() == "true"
 
 
 def _read_text(text: str, _name: str) -> str:
@@ -322,6 +330,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("user", "user", _read_text),
             *(_Option(name, name, _read_text) for name in SERVER_OPTIONS),
             _Option("keys", "keys", _read_text),
+            _Option("useFilters", "takes_filters", _read_flag),
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
             _Option("tables", "scope", read_scope),

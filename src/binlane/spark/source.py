@@ -64,7 +64,7 @@ class BinlogDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of all that there is."""
         # A reader that takes filters is refused where Spark is told not to push any down.
-        is_filtering = _PUSHDOWN_WORKER in sys.modules
+        is_filtering = self._options.takes_filters and _PUSHDOWN_WORKER in sys.modules
         return (FilteringReader if is_filtering else BinlogReader)(self._options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
@@ -96,7 +96,11 @@ class BinlogReader(DataSourceReader):
 
 
 class FilteringReader(BinlogReader):
-    """Uses a query's filters, and leaves all of them to Spark too."""
+    """Uses a query's filters, and leaves all of them to Spark too.
+
+    Spark 4.2 keeps what it planned with one query's filters for all queries of a data frame, so
+    that a second one would miss rows: hence only where the options say that there is one query.
+    """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
         """Take what can be used."""
