@@ -59,7 +59,8 @@ def main(url: str, settings: str, log: str) -> None:
     engine = SparkEngine(spark)
     found: dict[str, Any] = {"where": list(engine.run(where, range(4)))}
     frame = spark.read.format("binlog").option("path", log).option("maxPartitionBytes", "2048")
-    rows = frame.load().select("_table", "_file", "_pos", "_row").collect()
+    images = frame.load().where("_op IN ('insert', 'update', 'delete')")
+    rows = images.select("_table", "_file", "_pos", "_row").collect()
     found["rows"] = sorted(list(row) for row in rows)
     found["dying"] = list(engine.run(dying_once, [str(folder / "dying")] * 4))
     found["passing"] = list(engine.run(passing_once, [str(folder / "passing")]))

@@ -76,9 +76,10 @@ class Story:
         self._arguments = arguments
         self._kinds = kinds
         self._chance = random.Random(seed)
+        # Small files, so that batches have several ranges, which go to several processes.
         self.source = servers.start(
             "source",
-            (*SOURCE_OPTIONS, f"--log-bin={self.log}/binlog", "--max-binlog-size=512K"),
+            (*SOURCE_OPTIONS, f"--log-bin={self.log}/binlog", "--max-binlog-size=40K"),
         )
         self.load = Load(self.source, writers=3, seed=seed, pause_s=pause_s, xa=xa)
         self.load.prepare()

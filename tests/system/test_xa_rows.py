@@ -30,7 +30,7 @@ COMPRESSED = {
 }
 
 
-@pytest.fixture(params=["mariadb", "mysql"])
+@pytest.fixture(scope="module", params=["mariadb", "mysql"])
 def server(request: pytest.FixtureRequest) -> PrivateServer:
     found = request.getfixturevalue(f"{request.param}_server")
     assert isinstance(found, PrivateServer)
@@ -87,7 +87,7 @@ def changes(server: PrivateServer, *, is_compressed: bool) -> None:
     prepare(server, "d", f"INSERT INTO {SHOP}.t VALUES (99, 'never')", settings=settings)
 
 
-@pytest.fixture(params=[False, True], ids=["plain", "compressed"])
+@pytest.fixture(scope="module", params=[False, True], ids=["plain", "compressed"])
 def log(server: PrivateServer, request: pytest.FixtureRequest) -> Iterator[list[LogRange]]:
     """The files that the changes are in; those of before are none of it."""
     execute(

@@ -191,7 +191,8 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
 
 def _with_password(place: str, file: Path | None) -> str:
     """The URL of a server, saying where its password is: in a file, or the environment."""
-    from binlane.ranges.servers import PASSWORD_OPTIONS, is_server  # noqa: PLC0415 - as above
+    from binlane.ranges.filesystems import is_server  # noqa: PLC0415 - as above
+    from binlane.ranges.servers import PASSWORD_OPTIONS  # noqa: PLC0415 - as above
 
     address, _, query = place.partition("?")
     if not is_server(place) or any(f"{option}=" in query for option in PASSWORD_OPTIONS):

@@ -352,10 +352,8 @@ class ChangeBatcher:
 
 
 def _is_alike(first: TableSchema, second: TableSchema) -> bool:
-    """Whether rows of two schemas may stand in one batch; JSON looks the same for all tables."""
-    return first.arrow.equals(second.arrow, check_metadata=True) and (
-        not first.as_json or first.columns == second.columns
-    )
+    """Whether rows of two schemas may stand in one batch: also columns that are not wanted count."""
+    return first.columns == second.columns and first.arrow.equals(second.arrow, check_metadata=True)
 
 
 def batches(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -45,7 +45,7 @@ def needs_numbers(names: tuple[str, ...], *, is_xa: bool) -> bool:
     return "_txn_order" in names or (is_xa and "_row" in names)
 
 
-def first_numbers(ordinals: Ordinals, noted: NotedEvents, notes: Iterable[Small]) -> FirstNumbers:
+def first_numbers(ordinals: Ordinals, noted: NotedEvents, notes: Sequence[Small]) -> FirstNumbers:
     """Number the changes and images of some rows events, and count them in.
 
     Args:
@@ -54,10 +54,9 @@ def first_numbers(ordinals: Ordinals, noted: NotedEvents, notes: Iterable[Small]
         notes: Of all their images, as the kernel `locate` gives them, a table at a time.
     """
     count = noted.groups.shape[0]
-    changes, images = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    for note in notes:
-        images += np.bincount(note[0], minlength=count)
-        changes += np.bincount(note[0, note[1] != layout.UPDATE_AFTER], minlength=count)
+    owners, ops = np.concatenate([note[:2] for note in notes], axis=1)
+    images: Numbers = np.bincount(owners, minlength=count)
+    changes: Numbers = np.bincount(owners[ops != layout.UPDATE_AFTER], minlength=count)
     starts = noted.starts[noted.groups]
     changed = np.flatnonzero(np.diff(starts)) + 1
     begins = np.zeros(count, np.intp)  # of each event, the first one of its transaction
@@ -180,10 +179,12 @@ def _orders(noted: NotedEvents, notes: Small, first: FirstNumbers | None) -> pa.
 
 def _server_ids(noted: NotedEvents, notes: Small, first: FirstNumbers | None) -> pa.Array[Any]:
     del first
-    offsets = noted.events[layout.EVENT_OFFSET, : noted.groups.shape[0]].astype(np.int64)
-    data = noted.headers[(offsets + _SERVER_ID_OFFSET)[:, None] + np.arange(4)]
-    ids = np.ascontiguousarray(data).view("<u4").reshape(-1)
-    return filled(pa.int64(), ids[notes[0]].astype(np.int64))
+    events, owners = np.unique(notes[0], return_inverse=True)
+    offsets = noted.events[layout.EVENT_OFFSET, events].astype(np.int64) + _SERVER_ID_OFFSET
+    ids = np.zeros(events.shape[0], np.int64)
+    for place in range(4):
+        ids |= noted.headers[offsets + place].astype(np.int64) << 8 * place
+    return filled(pa.int64(), ids[owners])
 
 
 def _sequences(noted: NotedEvents, notes: Small, first: FirstNumbers | None) -> pa.Array[Any]:

@@ -39,7 +39,7 @@ Raises:
 
 _HEX_DIGITS: Final = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 _UUID_TEXT: Final = 36
-_UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID_TEXT), (8, 13, 18, 23))
+_UUID_DIGITS: Final = np.array([at for at in range(_UUID_TEXT) if at not in (8, 13, 18, 23)])
 _CACHED_VALUES_MAX: Final = 4096
 _SHORT_DIGITS_MAX: Final = 18
 _TIME_TEXT_MAX: Final = 20

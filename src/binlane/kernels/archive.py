@@ -6,9 +6,6 @@ modules are files that the system loads, so those of an archive are unpacked bes
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +23,9 @@ def folder_of(package: Path) -> Path:
     """
     if package.is_dir():
         return package
+    # Few are imported from an archive, and everybody asks.
+    import tempfile  # noqa: PLC0415
+
     archive = package.parents[1].absolute()
     facts = archive.stat()
     name = f"{archive.name}.{facts.st_size}-{facts.st_mtime_ns}.kernels"
@@ -40,6 +40,9 @@ def _unpacked(archive: Path, place: Path) -> Path:
     """The folder beside an archive; comes whole, by renaming, since processes start together."""
     if place.is_dir():
         return place / _IN_ARCHIVE
+    import shutil  # noqa: PLC0415 - as above
+    import tempfile  # noqa: PLC0415 - as above
+
     unfinished = Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=place.parent))
     try:
         _unpack(archive, unfinished)
@@ -52,6 +55,8 @@ def _unpacked(archive: Path, place: Path) -> Path:
 
 
 def _unpack(archive: Path, place: Path) -> Path:
+    import zipfile  # noqa: PLC0415 - as above
+
     prefix = f"{_IN_ARCHIVE.as_posix()}/"
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(place, [name for name in packed.namelist() if name.startswith(prefix)])

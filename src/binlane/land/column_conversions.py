@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
+from datetime import date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import Any, Final
 
@@ -37,11 +36,21 @@ from binlane.land.column_families import (
     is_alike,
     type_text,
 )
+from binlane.land.column_values import (
+    Convert,
+    NotToldError,
+    Values,
+    bits,
+    datetime_text,
+    exactly,
+    instead_of_null,
+    is_encodable,
+    mapped,
+    same,
+    without_zero,
+    year,
+)
 from binlane.sql.table_definitions import TableColumn
-
-Values = Any
-"""A `pa.ChunkedArray` of any type, whose stubs know no such thing."""
-Convert = Callable[[Any], Any]
 
 _FAMILIES_BY_TYPE: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
     (pa.types.is_integer, "INTEGER"),
@@ -70,11 +79,6 @@ _DATETIME: Final = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?", 
 _TIME: Final = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?", re.ASCII)
 _TIME_MAX: Final = (838 * 60 + 59) * 60 + 59
 _HALF_A_SECOND: Final = 500_000
-_YEARS: Final = (1901, 2155)
-
-
-class NotToldError(ValueError):
-    """The log does not tell what became of the values of a column; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,7 @@ class Conversion:
         convert = self._converter(self._family_before(old_type), old_type)
         if values.null_count and self._may_be_zero_dates(old_type):
             raise NotToldError("NULL may stand for a zero date")
-        return self._without_nulls(_mapped(values, convert, self.type), old_type)
+        return self._without_nulls(mapped(values, convert, self.type), old_type)
 
     # What the values were and are -----------------------------------------------------------------
 
@@ -163,7 +167,7 @@ class Conversion:
             return values
         if self.is_strict or new.type_name == "BINARY":
             raise NotToldError("it cannot be NULL any more")
-        return pc.fill_null(values, pa.scalar(_implicit(new, self.type), self.type))
+        return pc.fill_null(values, pa.scalar(instead_of_null(new, self.type), self.type))
 
     # Converters -----------------------------------------------------------------------------------
 
@@ -175,7 +179,7 @@ class Conversion:
         if family == "JSON":
             family = "TEXT"
         if new.is_auto_increment and not (self.old and self.old.is_auto_increment):
-            return _numbered(self._converter_to(after, family, old_type))
+            return without_zero(self._converter_to(after, family, old_type))
         return self._converter_to(after, family, old_type)
 
     def _converter_to(self, after: str, family: str, old_type: pa.DataType) -> Convert:
@@ -194,11 +198,11 @@ class Conversion:
         if after in {"DATE", "DATETIME", "TIMESTAMP", "TIME"}:
             return self._temporal(family, after)
         if after == "YEAR" and family in {"INTEGER", "YEAR"}:
-            return _year
+            return year
         if after == "BIT" and family in {"INTEGER", "BIT"}:
-            return partial(_bits, (1 << (first_number(new) or 1)) - 1)
+            return partial(bits, (1 << (first_number(new) or 1)) - 1)
         if self.old is not None and family == after and is_alike(self.old, new):
-            return _same
+            return same
         raise NotToldError(self._why())
 
     def _why(self) -> str:
@@ -238,7 +242,7 @@ class Conversion:
         unit = Decimal(1).scaleb(-scale)
         highest = Decimal(10) ** (precision - scale) - unit
         lowest = Decimal(0) if self.new.is_unsigned else -highest
-        with _exact():
+        with exactly():
             rounded = min(max(number, lowest - 1), highest + 1).quantize(unit, ROUND_HALF_UP)
         found = min(max(rounded, lowest), highest)
         return format(found, "f") if pa.types.is_string(self.type) else found
@@ -282,7 +286,7 @@ class Conversion:
     def _to_text(self, family: str) -> Convert:
         old = self.old
         plain: dict[str, Convert] = {
-            **dict.fromkeys(("TEXT", "TIME", "UUID", "INET4", "INET6"), _same),
+            **dict.fromkeys(("TEXT", "TIME", "UUID", "INET4", "INET6"), same),
             **{each: partial(self._names, each) for each in ("ENUM", "SET")},
             "UNKNOWN TEXT": self._no_number,
             "YEAR": "{:04d}".format,
@@ -299,7 +303,7 @@ class Conversion:
         if family == "DECIMAL" and old is not None and not old.is_zerofill:
             return lambda value: format(value, "f")
         if family == "DATETIME" and old is not None:
-            return partial(_datetime_text, first_number(old) or 0)
+            return partial(datetime_text, first_number(old) or 0)
         raise NotToldError(self._why())
 
     def _names(self, family: str, value: str) -> str:
@@ -341,7 +345,7 @@ class Conversion:
         if new.charset == "utf8mb3":
             return max(text) <= "\uffff"
         if new.charset == "latin1":
-            return _is_encodable(text, _CODECS["latin1"])
+            return is_encodable(text, _CODECS["latin1"])
         return new.charset in CHARACTERS
 
     def _member(self, family: str, value: str) -> str:
@@ -384,7 +388,7 @@ class Conversion:
         if (family, after) == ("DATETIME", "DATE"):
             return self._date
         if family == after == "DATE":
-            return _same
+            return same
         if family == "TEXT" and after in {"DATE", "DATETIME"}:
             return partial(self._from_text, after, digits)
         raise NotToldError(self._why())
@@ -436,78 +440,3 @@ class Conversion:
         text = f"{total // 3600:02d}:{total // 60 % 60:02d}:{total % 60:02d}"
         text += f".{part:06d}"[: digits + 1] if digits else ""
         return sign + text if micros else text
-
-
-# Values ---------------------------------------------------------------------------------------
-
-
-def _mapped(values: Values, convert: Convert, data_type: pa.DataType) -> Values:
-    """Convert each distinct value once; NULL stays NULL."""
-    encoded: Any = pc.dictionary_encode(values.combine_chunks())
-    distinct = encoded.dictionary.to_pylist()
-    if has_zone(values.type):
-        distinct = [value.astimezone(UTC) for value in distinct]
-    made: Any = pa.array([convert(value) for value in distinct], data_type)
-    return pa.chunked_array([made.take(encoded.indices)])
-
-
-def _is_encodable(text: str, codec: str) -> bool:
-    try:
-        return bool(text.encode(codec))
-    except UnicodeEncodeError:
-        return False
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _numbered(convert: Convert) -> Convert:
-    """Into a column that numbers rows: 0 gets a number that the log does not tell."""
-
-    def checked(value: Any) -> Any:
-        found = convert(value)
-        if not found:
-            raise NotToldError("0 became a number that the server chose")
-        return found
-
-    return checked
-
-
-def _year(value: int) -> int:
-    if value and not _YEARS[0] <= value <= _YEARS[1]:
-        raise NotToldError(f"{value} is no year")
-    return value
-
-
-def _bits(highest: int, value: int) -> int:
-    if value < 0:
-        raise NotToldError("a negative number became bits")
-    return min(value, highest)
-
-
-def _datetime_text(digits: int, value: datetime) -> str:
-    text = value.strftime("%Y-%m-%d %H:%M:%S")
-    text = text.rjust(19, "0")  # years before 1000
-    return text + (f".{value.microsecond:06d}"[: digits + 1] if digits else "")
-
-
-def _exact() -> AbstractContextManager[Context]:
-
-    return localcontext(prec=100)
-
-
-def _implicit(column: TableColumn, data_type: pa.DataType) -> object:
-    """What stands where NULL stood, without strict mode."""
-    if family_of(column) == "TIME":
-        digits = first_number(column) or 0
-        return "00:00:00" + (f".{'0' * digits}" if digits else "")
-    if pa.types.is_string(data_type):
-        return (
-            format(Decimal(0).scaleb(-decimal_digits(column)[1]), "f")
-            if (family_of(column) == "DECIMAL")
-            else ""
-        )
-    if pa.types.is_binary(data_type):
-        return b""
-    return Decimal(0) if pa.types.is_decimal(data_type) else 0

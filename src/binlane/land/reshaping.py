@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from binlane.land.column_conversions import NotToldError
+from binlane.land.column_values import NotToldError
 from binlane.land.steps import Add, ColumnStep, Modify, Remove, RenameTo, Reshape
 from binlane.sql.column_changes import AddColumn, ModifyColumn
 

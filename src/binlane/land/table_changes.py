@@ -6,6 +6,7 @@ rename, give a new column its default, and convert the values of one that change
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ import pyarrow as pa
 from binlane.codec.types import Flavor
 from binlane.columnar.arrow_types import arrow_type, has_zone
 from binlane.errors import StatementError
-from binlane.land.column_conversions import Conversion, NotToldError
+from binlane.land.column_conversions import Conversion
 from binlane.land.column_families import CHARACTERS
+from binlane.land.column_values import NotToldError
 from binlane.land.definitions import Definitions
 from binlane.land.steps import (
     Abandon,
@@ -100,6 +102,8 @@ _MAY_REMOVE_DUPLICATES: Final = frozenset(
     {"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT", "KEY"}
 )
 _LINKS: Final = frozenset({"FOREIGN", "REFERENCES", "CONSTRAINT"})
+_VERSIONS: Final = re.compile(r"\b(?:WITH|ADD)\s+SYSTEM\s+VERSIONING\b", re.IGNORECASE)
+_IS_VERSIONED: Final = "it is system-versioned: the log has rows of its history among the others"
 _STRICT: Final = 1 << 21 | 1 << 22
 _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
@@ -197,7 +201,9 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope)
         yield Drop(table)  # either it did not exist, or OR REPLACE dropped it
     if not scope.includes(table):
         return
-    if effects.kind is StatementKind.CREATE_SEQUENCE:
+    if _VERSIONS.search(statement.text):
+        yield Abandon(table, _IS_VERSIONED)
+    elif effects.kind is StatementKind.CREATE_SEQUENCE:
         yield Abandon(table, "it is a sequence, whose rows are no table's")
     elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
         yield from (CreateLike(table, like) for like in effects.reads[:1])
@@ -213,6 +219,9 @@ def _alter_steps(
     statement: Statement, effects: StatementEffects, definitions: Definitions
 ) -> Iterator[Step]:
     table = effects.writes[0]
+    if _VERSIONS.search(statement.text):
+        yield Abandon(table, _IS_VERSIONED)
+        return
     try:
         changes = column_changes(statement.text, **statement.quoting)
         if _may_remove_duplicates(statement):

@@ -151,7 +151,6 @@ class Cutter:
         return replace(
             piece,
             catalog=self._catalog(history, run.facts, piece),
-            earlier=tuple(file.uri for file in reversed(files) if file.number < piece.number),
             prepared=tuple(self._prepared(history, run.facts, piece)),
         )
 

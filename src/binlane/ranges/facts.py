@@ -100,6 +100,7 @@ class FileFacts:
         incidents: Where an INCIDENT stands.
         is_cut: Whether an event begins behind the end that is not there to its own end.
         fault: What else is wrong behind the end; empty if nothing.
+        read_to: The size of the file when it was looked at to its end, where nothing was cut; else 0.
     """
 
     fingerprint: str
@@ -117,6 +118,7 @@ class FileFacts:
     incidents: tuple[int, ...] = ()
     is_cut: bool = False
     fault: str = ""
+    read_to: int = 0
 
     @property
     def flavor(self) -> str:

@@ -21,6 +21,11 @@ _READ_BYTES_MIN: Final = 1 << 16
 _READ_BYTES_MAX: Final = 8 << 20
 
 
+def is_server(place: str) -> bool:
+    """Whether a place is a server, or a file of its log."""
+    return place.startswith(("mariadb://", "mysql://"))
+
+
 def is_remote(uri: str) -> bool:
     """Whether a place is a URI of a file system other than the local one."""
     return "://" in uri and not uri.startswith("file://")

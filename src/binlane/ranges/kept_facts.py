@@ -96,6 +96,7 @@ def _values(facts: FileFacts) -> dict[str, Any]:
         "begin": facts.begin,
         "end": facts.end,
         "check": facts.check.hex(),
+        "read_to": 0 if facts.fault else facts.read_to,
         "pieces": [
             [
                 piece.stop,
@@ -156,6 +157,7 @@ def _facts(values: Mapping[str, Any]) -> FileFacts | None:
         start=len(MAGIC),
         end=values["end"],
         check=bytes.fromhex(values["check"]),
+        read_to=values["read_to"],
         pieces=tuple(pieces),
         table_maps=tuple(_table_map(b64decode(text), format_) for text in values["table_maps"]),
         queries=tuple(

@@ -26,7 +26,8 @@ class LogRange:
         keys: Path of the key file with which the file is to be decrypted.
         catalog: What the log's statements before the range tell of its tables; None if nobody
             looked.
-        earlier: URIs of the log's files before this one, newest first.
+        earlier: URIs of the log's files before this one, newest first, where nobody knows what is
+            prepared; else none.
         prepared: The groups before the range that prepared the XA transactions that it finishes.
     """
 

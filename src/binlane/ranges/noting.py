@@ -146,13 +146,14 @@ class Notes:
                     LoggedQuery(event=event, group=group.start, stop=group.stop, gtid=group.gtid)
                 )
 
-    def facts(self, *, check: bytes, is_cut: bool, fault: str) -> FileFacts:
+    def facts(self, *, check: bytes, is_cut: bool, fault: str, read_to: int) -> FileFacts:
         """All that is known by now.
 
         Args:
             check: The last bytes before the end.
             is_cut: As the facts have it.
             fault: As the facts have it.
+            read_to: As the facts have it.
         """
         pieces = self._pieces
         if self.end > self._start:
@@ -168,6 +169,7 @@ class Notes:
             incidents=tuple(self._incidents),
             is_cut=is_cut,
             fault=fault,
+            read_to=read_to,
         )
 
     def _piece(self) -> Piece:

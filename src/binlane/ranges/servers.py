@@ -22,17 +22,11 @@ from binlane.client.settings import ServerUrl
 from binlane.codec.format import MAGIC
 from binlane.errors import ConfigError
 
-_SCHEMES: Final = ("mariadb://", "mysql://")
 _PASSWORD_FILE: Final = "password-file"  # noqa: S105 - the name of an option
 _PASSWORD_ENV: Final = "password-env"  # noqa: S105 - the name of an option
 PASSWORD_OPTIONS: Final = (_PASSWORD_FILE, _PASSWORD_ENV)
 """Options of a server's URL that say where its password is."""
 _ENV_DEFAULT: Final = "MYSQL_PWD"
-
-
-def is_server(place: str) -> bool:
-    """Whether a place is a server, or a file of its log."""
-    return place.startswith(_SCHEMES)
 
 
 @dataclass(frozen=True, slots=True)

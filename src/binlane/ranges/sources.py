@@ -16,13 +16,14 @@ from binlane.ranges.files import LogFile
 from binlane.ranges.filesystems import (
     child,
     is_remote,
+    is_server,
     listed,
     local_path,
     parent,
     shown,
     size_of_file,
 )
-from binlane.ranges.servers import ServerPlace, file_of, is_server
+from binlane.ranges.servers import ServerPlace, file_of
 from binlane.ranges.storage import is_plain_file
 from binlane.store.catalog import CATALOG_FILE
 from binlane.store.chunks import base_name

@@ -21,12 +21,12 @@ from binlane.grouping.walk import Walker
 from binlane.ranges.filesystems import (
     ObjectBytes,
     is_remote,
+    is_server,
     local_path,
     object_chunks,
     shown,
     size_of_file,
 )
-from binlane.ranges.servers import ServerPlace, is_server
 from binlane.store.byte_source import ChunkBytes, FileBytes
 from binlane.store.chunks import read_keys
 from binlane.store.log_chunks import behind, is_plain
@@ -118,6 +118,8 @@ class _Chunked:
 def _source(uri: str, *, is_plain: bool, keys: str | None) -> FileBytes | ObjectBytes | _Chunked:
     """Whatever gives the bytes of a place."""
     if is_server(uri):
+        from binlane.ranges.servers import ServerPlace  # noqa: PLC0415 - files do without a client
+
         return _Chunked(ServerPlace.parse(uri).chunks)
     if is_remote(uri):
         if is_plain:
@@ -139,29 +141,44 @@ def head_event(uri: str, *, is_plain: bool, keys: str | None = None) -> Event:
     """The FORMAT_DESCRIPTION of a file.
 
     Raises:
+        CodecError: As `first_events`.
+        StoreError: If the file cannot be read.
+    """
+    with closing(LogBytes(uri, is_plain=is_plain, keys=keys)) as source:
+        return next(first_events(source, uri))
+
+
+def first_events(source: LogBytes, uri: str) -> Iterator[Event]:
+    """The events of a file, the first of which is its FORMAT_DESCRIPTION.
+
+    Args:
+        source: Its bytes, from their beginning.
+        uri: Of the file, for messages.
+
+    Raises:
         TruncatedError: If the file ends before it does: its server is making it.
         CodecError: With URI and position, if the file does not begin with one.
         StoreError: If the file cannot be read.
     """
-    source = LogBytes(uri, is_plain=is_plain, keys=keys)
-    with closing(source):
-        chunks = small_chunks(source)
-        chunk = b""
-        for more in chunks:
-            chunk += more
-            if len(chunk) > len(MAGIC):
-                break
-        if len(chunk) <= len(MAGIC) and MAGIC.startswith(chunk):
-            raise TruncatedError(
-                "no event is there yet", hint="the file was cut, or its server is making it"
-            ).at(named(uri), 0)
-        event = next(Walker(chain((chunk,), chunks), file=named(uri)).events())
-    if not isinstance(event.body, FormatDescriptionEvent):
+    chunks = small_chunks(source)
+    chunk = b""
+    for more in chunks:
+        chunk += more
+        if len(chunk) > len(MAGIC):
+            break
+    if len(chunk) <= len(MAGIC) and MAGIC.startswith(chunk):
+        raise TruncatedError(
+            "no event is there yet", hint="the file was cut, or its server is making it"
+        ).at(named(uri), 0)
+    events = Walker(chain((chunk,), chunks), file=named(uri)).events()
+    first = next(events)
+    if not isinstance(first.body, FormatDescriptionEvent):
         raise CodecError(
-            f"FORMAT_DESCRIPTION is expected, {event.header.type_name} is there",
+            f"FORMAT_DESCRIPTION is expected, {first.header.type_name} is there",
             hint="name a binlog file from its beginning",
         ).at(named(uri), len(MAGIC))
-    return event
+    yield first
+    yield from events
 
 
 def bytes_before(uri: str, position: int, count: int) -> bytes:
@@ -189,7 +206,11 @@ def size_of(uri: str) -> int | None:
 
 def named(uri: str) -> str:
     """A place as messages name it, without accounts, passwords and options."""
-    return str(ServerPlace.parse(uri)) if is_server(uri) else shown(uri)
+    if not is_server(uri):
+        return shown(uri)
+    from binlane.ranges.servers import ServerPlace  # noqa: PLC0415 - as above
+
+    return str(ServerPlace.parse(uri))
 
 
 def is_plain_file(uri: str) -> bool:

@@ -38,7 +38,7 @@ from binlane.positions import Gtid, MysqlGtid
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile, chunks_of
 from binlane.ranges.noting import GroupNotes, Notes
-from binlane.ranges.storage import LogBytes, bytes_before, head_event, named, small_chunks
+from binlane.ranges.storage import LogBytes, bytes_before, first_events, named
 from binlane.store.reading import fingerprint
 
 WINDOW_BYTES: Final = 4 << 20
@@ -69,21 +69,19 @@ def first_facts(file: LogFile, *, keys: str | None = None) -> FileFacts:
         CodecError: With file and position, if it does not begin as a binlog file.
         StoreError: If it cannot be read.
     """
-    head = head_event(file.uri, is_plain=file.is_plain, keys=keys)
     begin: str | None = None
-    start = head.next_position
-    source = LogBytes(file.uri, is_plain=file.is_plain, keys=keys)
-    with closing(source):
-        try:
-            for event in Walker(small_chunks(source), file=named(file.uri)).events():
+    with closing(LogBytes(file.uri, is_plain=file.is_plain, keys=keys)) as source:
+        events = first_events(source, file.uri)
+        head = next(events)
+        start = head.next_position
+        with suppress(CodecError):  # whoever goes on from here meets it again
+            for event in events:
                 if event.header.type_code not in CONTROL_TYPES:
                     break
                 start = event.next_position
                 if isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
                     begin = str(event.body.position)
                     break
-        except CodecError:
-            pass  # whoever goes on from here meets it again
     return FileFacts(
         fingerprint=fingerprint(head),
         server_id=head.header.server_id,
@@ -121,6 +119,8 @@ def survey(
         StoreError: If the file cannot be read.
     """
     if until is not None and facts.end >= until:
+        return facts
+    if file.is_plain and facts.read_to == file.size_bytes:
         return facts
     stop = file.size_bytes if file.is_plain else None
     source = LogBytes(file.uri, position=facts.end, stop=stop, is_plain=file.is_plain, keys=keys)
@@ -175,7 +175,13 @@ class _Surveyor:
         check = b""
         if self._file.is_plain:
             check = bytes_before(self._file.uri, self._notes.end, CHECKSUM_LENGTH)
-        return self._notes.facts(check=check, is_cut=is_cut, fault=fault)
+        is_read = until is None or self._notes.end < until
+        return self._notes.facts(
+            check=check,
+            is_cut=is_cut,
+            fault=fault,
+            read_to=self._file.size_bytes if is_read and not is_cut else 0,
+        )
 
     # By kernels ----------------------------------------------------------------------------------
 

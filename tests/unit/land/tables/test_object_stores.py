@@ -43,7 +43,10 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.stop()
 
 
-@pytest.mark.parametrize("table_format", Format)
+@pytest.mark.parametrize(
+    "table_format",
+    [Format.DELTA, Format.PARQUET, pytest.param(Format.ICEBERG, marks=pytest.mark.slow)],
+)
 def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path: Path) -> None:
     catalog = {
         "type": "sql",
