@@ -47,6 +47,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def grow(folder: Path, log: ShopLog, number: int) -> None:
     """One more order in the log."""
+    if not log.groups:
+        log.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
     log.insert(ORDERS, (number, "new"))
     path = folder / "log/shop.000001"
     path.parent.mkdir(exist_ok=True)
