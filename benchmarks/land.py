@@ -28,15 +28,15 @@ from deltalake import DeltaTable
 
 from benchmarks.logs import served
 from benchmarks.measuring import Figures, chosen_logs, options, run
-from binlane.land.landing import Landing
-from binlane.land.settings import LandingSettings
+from binlane.landing.landing import Landing
+from binlane.landing.settings import LandingSettings
 
 LOGS = ("oltp", "bulk")
 _FRESH_S = 20.0
 _TASK = """
 import json, resource, sys, tempfile, time
-from binlane.land.tasks import land_range
-from binlane.land.work import Format, Mode, RangeWork
+from binlane.landing.tasks import land_range
+from binlane.landing.work import Format, Mode, RangeWork
 from binlane.ranges.items import Want
 from binlane.ranges.plan import Planner
 

@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from binlane.land.net_changes import GONE
-from binlane.land.table_files import write_file
-from binlane.land.tables.opening import open_store
-from binlane.land.tables.store import StoreSettings, TableStore
-from binlane.land.work import DataFile, Format, Mode
+from binlane.landing.net_changes import GONE
+from binlane.landing.table_files import write_file
+from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.store import StoreSettings, TableStore
+from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
 
 _TABLE = TableName("shop", "orders")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from binlane.cli.main import main
-from binlane.land import engine
+from binlane.landing import engine
 
 if __name__ == "__main__":
     engine.SMALL_BYTES = 0  # type: ignore[misc]  # for this process alone

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from binlane.land.places import segment, table_uri
-from binlane.land.tables.iceberg import open_catalog
-from binlane.land.tables.store import OWN_COLUMNS
-from binlane.land.work import Format, Mode
+from binlane.landing.places import segment, table_uri
+from binlane.landing.tables.iceberg import open_catalog
+from binlane.landing.tables.store import OWN_COLUMNS
+from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 from tests.fixture_sets import FinalTable
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
-from binlane.land.tables.store import OWN_COLUMNS
+from binlane.landing.tables.store import OWN_COLUMNS
 from binlane.service.private_server import PrivateServer
 from tests.landed import delta_rows
 from tests.servers import connect

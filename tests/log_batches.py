@@ -8,17 +8,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from binlane.columnar.selection import Selection, file_number
-from binlane.land.change_tables import ChangeTables
-from binlane.land.current_tables import CurrentTables
-from binlane.land.history_tables import HistoryTables
-from binlane.land.journal import Journal
-from binlane.land.lander import BatchTerms, Lander
-from binlane.land.linked_tables import StaleBatchError
-from binlane.land.tables.delta import DeltaFormat
-from binlane.land.tables.formats import TableFormat
-from binlane.land.tables.store import StoreSettings, TableStore
-from binlane.land.tasks import land_range
-from binlane.land.work import Format, Mode, RangeResult, RangeWork
+from binlane.landing.change_tables import ChangeTables
+from binlane.landing.current_tables import CurrentTables
+from binlane.landing.history_tables import HistoryTables
+from binlane.landing.journal import Journal
+from binlane.landing.lander import BatchTerms, Lander
+from binlane.landing.linked_tables import StaleBatchError
+from binlane.landing.tables.delta import DeltaFormat
+from binlane.landing.tables.formats import TableFormat
+from binlane.landing.tables.store import StoreSettings, TableStore
+from binlane.landing.tasks import land_range
+from binlane.landing.work import Format, Mode, RangeResult, RangeWork
 from binlane.ranges.items import Want
 from binlane.ranges.log_range import LogRange
 from binlane.scope.scope import Scope

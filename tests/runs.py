@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from binlane.land.net_changes import counted, is_gone, last_images
-from binlane.land.table_files import write_file
-from binlane.land.tables.keys import sorted_by_key
-from binlane.land.tables.merging import merge_file
-from binlane.land.tables.store import TableStore
-from binlane.land.work import DataFile
+from binlane.landing.net_changes import counted, is_gone, last_images
+from binlane.landing.table_files import write_file
+from binlane.landing.tables.keys import sorted_by_key
+from binlane.landing.tables.merging import merge_file
+from binlane.landing.tables.store import TableStore
+from binlane.landing.work import DataFile
 from binlane.names import TableName
 
 TABLE = TableName("shop", "orders")

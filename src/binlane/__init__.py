@@ -1,6 +1,6 @@
 """Several named, scoped binary logs for a stock MariaDB or MySQL server.
 
-`read` and `scan` are the Python interface; they are imported when they are first used, so that
+`read`, `scan` and `land` are the Python interface; they are imported when they are first used, so that
 `import binlane` costs nothing.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from binlane.api import read, scan
+    from binlane.api import land, read, scan
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "read", "scan"]
+__all__ = ["__version__", "land", "read", "scan"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"read", "scan"}:
+    if name in {"land", "read", "scan"}:
         from binlane import api  # noqa: PLC0415 - imports pyarrow
 
         return getattr(api, name)

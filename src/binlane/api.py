@@ -25,8 +25,8 @@ from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
-    from binlane.land.engine import Engine
-    from binlane.land.progress import LandingReport, Progress
+    from binlane.landing.engine import Engine
+    from binlane.landing.progress import LandingReport, Progress
     from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]
@@ -144,7 +144,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
         engine: Who runs the tasks: by default processes of this machine;
             `binlane.spark.engine.SparkEngine(spark)` for a cluster.
         observer: Called with the progress, often.
-        settings: Others of `binlane.land.settings.LandingSettings`, such as `follow_s=1.0`.
+        settings: Others of `binlane.landing.settings.LandingSettings`, such as `follow_s=1.0`.
 
     Raises:
         CodecError: With file and position, if the log is damaged.
@@ -152,9 +152,9 @@ def land(  # noqa: PLR0913 - each argument is a setting
         StoreLockedError: If another driver lands there.
         StoreError: If the log or the target cannot be used.
     """
-    from binlane.land.landing import land as land_log  # noqa: PLC0415 - for this function only
-    from binlane.land.settings import LandingSettings  # noqa: PLC0415 - likewise
-    from binlane.land.work import Format, Mode  # noqa: PLC0415 - likewise
+    from binlane.landing.landing import land as land_log  # noqa: PLC0415 - for this function only
+    from binlane.landing.settings import LandingSettings  # noqa: PLC0415 - likewise
+    from binlane.landing.work import Format, Mode  # noqa: PLC0415 - likewise
 
     try:
         chosen = LandingSettings(
@@ -165,7 +165,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
         )
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            str(error), key="land", hint="see binlane.land.settings.LandingSettings"
+            str(error), key="land", hint="see binlane.landing.settings.LandingSettings"
         ) from None
     return land_log(_paths(source), fspath(into), chosen, engine=engine, observer=observer)
 

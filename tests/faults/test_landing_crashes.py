@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from binlane.land.tables.delta import DeltaFormat
-from binlane.land.work import Mode
+from binlane.landing.tables.delta import DeltaFormat
+from binlane.landing.work import Mode
 from tests.landed import delta_rows
 from tests.log_batches import Binlogs, LogLander, new_lander
 from tests.shop_log import ShopLog, Table

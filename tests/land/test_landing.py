@@ -13,9 +13,9 @@ import pytest
 
 from binlane import api
 from binlane.errors import CodecError, ConfigError
-from binlane.land.landing import land
-from binlane.land.settings import LandingSettings
-from binlane.land.work import Mode
+from binlane.landing.landing import land
+from binlane.landing.settings import LandingSettings
+from binlane.landing.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, delta_rows, final_rows
 from tests.servers import ServerFactory, execute

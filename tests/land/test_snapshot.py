@@ -19,12 +19,12 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.errors import ConfigError, PeerError
-from binlane.land.engine import EmbeddedEngine, InProcess
-from binlane.land.journal import Journal
-from binlane.land.landing import land
-from binlane.land.settings import LandingSettings
-from binlane.land.snapshot.work import snapshot_chunk
-from binlane.land.work import Format, Mode
+from binlane.landing.engine import EmbeddedEngine, InProcess
+from binlane.landing.journal import Journal
+from binlane.landing.landing import land
+from binlane.landing.settings import LandingSettings
+from binlane.landing.snapshot.work import snapshot_chunk
+from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.landed import plain_rows

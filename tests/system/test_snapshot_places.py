@@ -12,8 +12,8 @@ from binlane.api import scan
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
 from binlane.columnar.selection import file_number
-from binlane.land.snapshot.places import Place, open_snapshot, place_behind, settled_place
-from binlane.land.work import sequence
+from binlane.landing.snapshot.places import Place, open_snapshot, place_behind, settled_place
+from binlane.landing.work import sequence
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.servers import ServerFactory, connect, execute
 

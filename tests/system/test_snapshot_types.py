@@ -15,9 +15,9 @@ from binlane.client.settings import ServerUrl
 from binlane.codec.format import flavor_of
 from binlane.columnar.table_schema import CHANGE_COLUMNS, TABLE, primary_key_of
 from binlane.errors import UnsupportedError
-from binlane.land.snapshot.cells import cell_converter
-from binlane.land.snapshot.places import open_snapshot, set_up, settled_place
-from binlane.land.snapshot.table import SnapshotTable, snapshot_table
+from binlane.landing.snapshot.cells import cell_converter
+from binlane.landing.snapshot.places import open_snapshot, set_up, settled_place
+from binlane.landing.snapshot.table import SnapshotTable, snapshot_table
 from binlane.names import TableName
 from binlane.service.private_server import PrivateServer
 from binlane.sql.script import statements

@@ -19,9 +19,9 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from binlane.land.engine import Engine
-    from binlane.land.landing import Landing
-    from binlane.land.settings import LandingSettings
+    from binlane.landing.engine import Engine
+    from binlane.landing.landing import Landing
+    from binlane.landing.settings import LandingSettings
 
 _INTERVAL: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -108,8 +108,8 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     settings = _settings(options)
     places = [_with_password(source, options["password_file"]) for source in sources]
     try:
-        from binlane.land.landing import Landing  # noqa: PLC0415 - after --help
-        from binlane.land.report import report_as, text_report  # noqa: PLC0415 - after --help
+        from binlane.landing.landing import Landing  # noqa: PLC0415 - after --help
+        from binlane.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
@@ -166,11 +166,11 @@ def _write(path: str, text: str) -> None:
 
 
 def _settings(options: dict[str, Any]) -> LandingSettings:
-    from binlane.land.settings import (  # noqa: PLC0415 - after --help
+    from binlane.landing.settings import (  # noqa: PLC0415 - after --help
         BATCH_BYTES_DEFAULT,
         LandingSettings,
     )
-    from binlane.land.work import Format, Mode  # noqa: PLC0415 - after --help
+    from binlane.landing.work import Format, Mode  # noqa: PLC0415 - after --help
 
     size = options["batch_bytes"]
     return LandingSettings(

@@ -23,7 +23,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import BinaryType
 
 from binlane.errors import BinlaneError, PeerError, StoreError
-from binlane.land.engine import SMALL_BYTES
+from binlane.landing.engine import SMALL_BYTES
 from binlane.spark.failures import readable
 from binlane.spark.merger import SparkMerger, merge_settings
 from binlane.spark.session import build_session, is_local

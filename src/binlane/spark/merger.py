@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.errors import ConfigError
-from binlane.land.net_changes import GONE
-from binlane.land.tables.mergers import MergeOrder
-from binlane.land.work import Format
+from binlane.landing.net_changes import GONE
+from binlane.landing.tables.mergers import MergeOrder
+from binlane.landing.work import Format
 from binlane.spark.failures import readable
 
 MERGE_SETTING: Final = "spark.binlane.merge"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from binlane.land.progress import Progress
+from binlane.landing.progress import Progress
 from binlane.web.port import serve_http
 from binlane.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
 from binlane.web.settings import HttpSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import BinlaneError, StoreError
-from binlane.land.engine import EmbeddedEngine
+from binlane.landing.engine import EmbeddedEngine
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_work_that_kills_its_worker_twice_is_told(engine: EmbeddedEngine) -> N
 def test_workers_end_when_their_driver_is_killed(tmp_path: Path) -> None:
     script = (
         "import os, time\n"
-        "from binlane.land.engine import EmbeddedEngine\n"
+        "from binlane.landing.engine import EmbeddedEngine\n"
         "from tests.unit.land.test_engine import slow_first\n"
         "engine = EmbeddedEngine(processes=2)\n"
         "print(*{pid for _, pid in engine.run(slow_first, range(4))}, flush=True)\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.land.journal import Journal
+from binlane.landing.journal import Journal
 
 
 def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:

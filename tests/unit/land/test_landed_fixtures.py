@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.land.tables.directories import Directories
-from binlane.land.work import Mode
+from binlane.landing.tables.directories import Directories
+from binlane.landing.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
 from tests.log_batches import land_all

@@ -9,9 +9,9 @@ from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
 from binlane.errors import ConfigError
-from binlane.land.landing import land
-from binlane.land.settings import LandingSettings
-from binlane.land.work import Mode
+from binlane.landing.landing import land
+from binlane.landing.settings import LandingSettings
+from binlane.landing.work import Mode
 from tests import build
 from tests.fixture_sets import fixture_set
 from tests.landed import delta_rows

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from binlane.errors import StoreLockedError
-from binlane.land import lease as lease_module
-from binlane.land.lease import Lease
+from binlane.landing import lease as lease_module
+from binlane.landing.lease import Lease
 
 ROUNDS = 20
 RIVAL = """
 import sys
 from binlane.errors import StoreLockedError
-from binlane.land.lease import Lease
+from binlane.landing.lease import Lease
 for line in sys.stdin:
     try:
         lease = Lease.take(line.strip())

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.land.net_changes import COUNT, GONE, added, counted, last_images
+from binlane.landing.net_changes import COUNT, GONE, added, counted, last_images
 
 IMAGES = st.lists(
     st.tuples(

@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from binlane.land.progress import LandingReport, TableReport
-from binlane.land.report import report_as
+from binlane.landing.progress import LandingReport, TableReport
+from binlane.landing.report import report_as
 
 REPORT = LandingReport(
     source="data#orders",

@@ -88,8 +88,8 @@ def test_workers_need_no_more_packages_than_the_guide_names(tmp_path: Path, arch
     packed = sorted((Path(pyspark.__file__).parent / "python" / "lib").glob("*.zip"))
     path = os.pathsep.join(map(str, [archive, *packed]))
     modules = (
-        *("pyspark_binlane", "binlane.land.tasks", "binlane.land.tables.merging"),
-        *("binlane.land.snapshot.reading", "binlane.spark.engine"),
+        *("pyspark_binlane", "binlane.landing.tasks", "binlane.landing.tables.merging"),
+        *("binlane.landing.snapshot.reading", "binlane.spark.engine"),
     )
     done = subprocess.run(
         [str(python), "-c", f"import {', '.join(modules)}"],

@@ -5,7 +5,7 @@ import urllib.request
 import pytest
 
 from binlane.errors import ConfigError
-from binlane.land.progress import Progress, TableReport
+from binlane.landing.progress import Progress, TableReport
 from binlane.web.landing import landing_metrics, landing_port
 from binlane.web.prometheus import render
 from binlane.web.settings import HttpSettings

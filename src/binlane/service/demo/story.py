@@ -290,7 +290,7 @@ class Story:
 
     def land(self) -> Iterator[Check]:
         """Spark reads the binlog and lands it; the tables must equal the server's."""
-        from binlane.land.landing import land  # noqa: PLC0415  # Spark is slow to import
+        from binlane.landing.landing import land  # noqa: PLC0415  # Spark is slow to import
         from binlane.spark.engine import SparkEngine  # noqa: PLC0415  # as above
         from binlane.spark.session import build_session  # noqa: PLC0415  # as above
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from binlane.codec.types import Flavor
-from binlane.land.snapshot.keys import between, bound_statement
-from binlane.land.snapshot.table import snapshot_table, without_counter
+from binlane.landing.snapshot.keys import between, bound_statement
+from binlane.landing.snapshot.table import snapshot_table, without_counter
 from binlane.names import TableName
 
 _CREATE = (

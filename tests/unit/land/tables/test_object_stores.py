@@ -10,9 +10,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
-from binlane.land.tables.opening import open_store
-from binlane.land.tables.store import StoreSettings, TableStore
-from binlane.land.work import Format, Mode
+from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.store import StoreSettings, TableStore
+from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 from tests.runs import TABLE, images, merge, run_of, schema_of
 

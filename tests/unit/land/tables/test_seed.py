@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from binlane.land.table_files import write_file
-from binlane.land.work import DataFile, Format, Mode
+from binlane.landing.table_files import write_file
+from binlane.landing.work import DataFile, Format, Mode
 from tests.runs import TABLE, images, merge, run_of, schema_of
 from tests.unit.land.tables.test_store import OF_ALL_FORMATS, ORDERS, opened, rows_of
 

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from binlane.land.places import file_name
-from binlane.land.table_files import write_file
-from binlane.land.tables import planning
-from binlane.land.tables.merging import conformed, merge_file
-from binlane.land.tables.opening import open_store
-from binlane.land.tables.plain import PlainFormat
-from binlane.land.tables.store import StoreSettings, TableStore
-from binlane.land.tables.versions import first_versions
-from binlane.land.work import DataFile, Format, Mode
+from binlane.landing.places import file_name
+from binlane.landing.table_files import write_file
+from binlane.landing.tables import planning
+from binlane.landing.tables.merging import conformed, merge_file
+from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.plain import PlainFormat
+from binlane.landing.tables.store import StoreSettings, TableStore
+from binlane.landing.tables.versions import first_versions
+from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
 from tests.landed import plain_rows
 from tests.runs import TABLE, Image, images, merge, moment, run_of, schema_of, staged, versions_of

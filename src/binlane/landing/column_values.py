@@ -1,0 +1,103 @@
+"""Values of columns, converted one by one: what all conversions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from decimal import Context, Decimal, localcontext
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binlane.columnar.arrow_types import has_zone
+from binlane.landing.column_families import decimal_digits, family_of, first_number
+from binlane.sql.table_definitions import TableColumn
+
+Values = Any
+"""A `pa.ChunkedArray` of any type, whose stubs know no such thing."""
+Convert = Callable[[Any], Any]
+
+_YEARS: Final = (1901, 2155)
+
+
+class NotToldError(ValueError):
+    """The log does not tell what became of the values of a column; the text says why."""
+
+
+def mapped(values: Values, convert: Convert, data_type: pa.DataType) -> Values:
+    """Convert each distinct value once; NULL stays NULL."""
+    encoded: Any = pc.dictionary_encode(values.combine_chunks())
+    distinct = encoded.dictionary.to_pylist()
+    if has_zone(values.type):
+        distinct = [value.astimezone(UTC) for value in distinct]
+    made: Any = pa.array([convert(value) for value in distinct], data_type)
+    return pa.chunked_array([made.take(encoded.indices)])
+
+
+def is_encodable(text: str, codec: str) -> bool:
+    """Whether a text can be said in a character set."""
+    try:
+        return bool(text.encode(codec))
+    except UnicodeEncodeError:
+        return False
+
+
+def same(value: Any) -> Any:
+    """The value itself."""
+    return value
+
+
+def without_zero(convert: Convert) -> Convert:
+    """Into a column that numbers rows: 0 gets a number that the log does not tell."""
+
+    def checked(value: Any) -> Any:
+        found = convert(value)
+        if not found:
+            raise NotToldError("0 became a number that the server chose")
+        return found
+
+    return checked
+
+
+def year(value: int) -> int:
+    """A number into a YEAR."""
+    if value and not _YEARS[0] <= value <= _YEARS[1]:
+        raise NotToldError(f"{value} is no year")
+    return value
+
+
+def bits(highest: int, value: int) -> int:
+    """A number into a BIT of so many values."""
+    if value < 0:
+        raise NotToldError("a negative number became bits")
+    return min(value, highest)
+
+
+def datetime_text(digits: int, value: datetime) -> str:
+    """A DATETIME as text, with so many digits of its fraction."""
+    text = value.strftime("%Y-%m-%d %H:%M:%S")
+    text = text.rjust(19, "0")  # years before 1000
+    return text + (f".{value.microsecond:06d}"[: digits + 1] if digits else "")
+
+
+def exactly() -> AbstractContextManager[Context]:
+    """A context in which no digit of a decimal gets lost."""
+    return localcontext(prec=100)
+
+
+def instead_of_null(column: TableColumn, data_type: pa.DataType) -> object:
+    """What stands where NULL stood, without strict mode."""
+    if family_of(column) == "TIME":
+        digits = first_number(column) or 0
+        return "00:00:00" + (f".{'0' * digits}" if digits else "")
+    if pa.types.is_string(data_type):
+        return (
+            format(Decimal(0).scaleb(-decimal_digits(column)[1]), "f")
+            if (family_of(column) == "DECIMAL")
+            else ""
+        )
+    if pa.types.is_binary(data_type):
+        return b""
+    return Decimal(0) if pa.types.is_decimal(data_type) else 0

@@ -1,0 +1,279 @@
+"""Current tables: the rows of each table as they are, kept by changes and by statements.
+
+What the log does not tell is never guessed: such a table is given up, which the journal remembers,
+so that no later rows make a table that looks right and is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from typing import Final
+
+import pyarrow as pa
+
+from binlane.landing.journal import Journal
+from binlane.landing.linked_tables import LinkedTables
+from binlane.landing.reshaping import reshaped
+from binlane.landing.steps import (
+    Abandon,
+    AbandonAll,
+    Create,
+    CreateLike,
+    Drop,
+    DropDatabase,
+    Relink,
+    Rename,
+    Reshape,
+    Step,
+    Truncate,
+    tables_of,
+)
+from binlane.landing.tables.store import TableStore
+from binlane.landing.work import DataFile, Rows
+from binlane.names import TableName
+from binlane.scope.scope import Scope
+
+_LACKS: Final = (
+    "rows from before the log's beginning are not in it, nor is what foreign keys did to its rows"
+)
+
+
+class CurrentTables:
+    """The current tables of a target.
+
+    Attributes:
+        notes: What the reader of the tables must know.
+    """
+
+    def __init__(self, tables: TableStore, journal: Journal) -> None:
+        self._tables = tables
+        self._journal = journal
+        self.notes: list[str] = []
+        self._given_up: list[TableName] = []
+        for table in self.names():
+            if table.plain in self.abandoned:
+                tables.drop(table)  # a crash came between giving it up and dropping it
+
+    @property
+    def abandoned(self) -> dict[str, str]:
+        """Tables that were given up, and why."""
+        return self._journal.state.abandoned
+
+    def names(self) -> list[TableName]:
+        """The tables there are."""
+        return list(self._tables.names())
+
+    def linked(self, scope: Scope) -> LinkedTables:
+        """Those whose rows change with others'."""
+        return LinkedTables(self._tables, scope)
+
+    def given_up_now(self) -> list[str]:
+        """Names of the tables that this landing gave up, and that did not come back since."""
+        return sorted({table.plain for table in self._given_up} & self.abandoned.keys())
+
+    # Statements -----------------------------------------------------------------------------------
+
+    def concerns(self, step: Step) -> bool:
+        """Whether a step is about a table that is kept or was given up."""
+        if isinstance(step, Abandon | AbandonAll | Create | CreateLike | Relink):
+            return True
+        if isinstance(step, DropDatabase):
+            return any(table.database == step.database for table in self.names())
+        return any(
+            table.plain in self.abandoned or self._tables.exists(table) for table in tables_of(step)
+        )
+
+    def do(self, step: Step, seq: int) -> None:
+        """Do one step; done again, or about tables that are not kept, it changes nothing.
+
+        Args:
+            step: Of a statement before which all rows are applied.
+            seq: `_seq` of the statement.
+        """
+        if isinstance(step, DropDatabase):
+            self._drop_database(step.database)
+        elif isinstance(step, AbandonAll):
+            for table in self.names():
+                if step.database in {None, table.database}:
+                    self.give_up(table, step.reason)
+        elif isinstance(step, Abandon):
+            self.give_up(step.table, step.reason)
+        elif isinstance(step, Rename):
+            self._rename(step)
+        elif not isinstance(step, Relink):
+            self._do_to_table(step, seq)
+
+    def _do_to_table(self, step: Drop | Truncate | Create | CreateLike | Reshape, seq: int) -> None:
+        if isinstance(step, Drop | Truncate):
+            change = self._tables.drop if isinstance(step, Drop) else self._tables.truncate
+            change(step.table)
+            self.abandoned.pop(step.table.plain, None)
+            self._journal.state.partial.pop(step.table.plain, None)
+        elif isinstance(step, Create | CreateLike):
+            self._create_empty(step)
+        elif self._tables.exists(step.table) and self._tables.applied(step.table) < seq:
+            self._reshape(step, seq)
+
+    def _rename(self, step: Rename) -> None:
+        for known in (self.abandoned, self._journal.state.partial):
+            known.pop(step.new.plain, None)
+            if step.old.plain in known:
+                known[step.new.plain] = known.pop(step.old.plain)
+        self._tables.rename(step.old, step.new)
+
+    def _create_empty(self, step: Create | CreateLike) -> None:
+        if self._tables.exists(step.table) or step.table.plain in self.abandoned:
+            return
+        if isinstance(step, Create):
+            columns = list(step.schema)
+        elif self._tables.exists(step.like):
+            own = self._own(step.like)
+            columns = [each for each in self._tables.schema(step.like) if each.name in own]
+        else:
+            columns = []
+        if columns:  # else it comes with its first rows
+            self._tables.create(step.table, pa.schema(columns))
+
+    def _drop_database(self, database: str) -> None:
+        for table in self.names():
+            if table.database == database:
+                self._tables.drop(table)
+        for known in (self.abandoned, self._journal.state.partial):
+            for name in [name for name in known if name.startswith(f"{database}.")]:
+                del known[name]
+
+    def give_up(self, table: TableName, reason: str) -> None:
+        """Keep a table no longer, since what is in it cannot be known any more."""
+        if table.plain not in self.abandoned:
+            self._given_up.append(table)
+        self.abandoned[table.plain] = reason
+        self._journal.state.partial.pop(table.plain, None)
+        self._journal.save()
+        self._tables.drop(table)
+
+    def _reshape(self, step: Reshape, seq: int) -> None:
+        change = partial(reshaped, step=step, added=tuple(self._tables.added.names))
+        why_not = self._tables.rewrite(step.table, change, seq)
+        if why_not:
+            self.give_up(step.table, why_not)
+
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+    ) -> None:
+        """Give a table all of its rows, in place of those that it has; done again, nothing happens.
+
+        Args:
+            table: Also one that was given up.
+            files: URIs elsewhere.
+            key: Names of the key's columns.
+            schema: The source's columns.
+            applied: Up to which `_seq` the log is in them.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        state = self._journal.state
+        if {self.abandoned.pop(table.plain, None), state.partial.pop(table.plain, None)} != {None}:
+            # Else its files would be gone after a crash behind this.
+            self._journal.save()
+        if self._tables.applied(table) < applied:
+            self._tables.seed(table, files, key, schema, applied)
+
+    # Rows -----------------------------------------------------------------------------------------
+
+    def merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
+        """Apply runs, which have what is not applied already, in log order.
+
+        Args:
+            table: Their table.
+            pieces: With the runs.
+            is_told: Whether the log told of the table's beginning.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        for _, alike in groupby(pieces, key=_shape):
+            if table.plain in self.abandoned or self._awaits_rows(table):
+                return
+            self._merge(table, list(alike), is_told=is_told)
+
+    def _awaits_rows(self, table: TableName) -> bool:
+        """Whether the rows that were there before come later, by a snapshot."""
+        return table.plain in self._journal.state.snapshots and not self._tables.exists(table)
+
+    def _merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
+        last = pieces[-1]
+        if not last.is_full:
+            self.give_up(
+                table,
+                "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
+                "left out generated columns",
+            )
+            return
+        runs = [rows.run for rows in pieces if rows.run is not None]
+        if not runs:
+            return
+        if any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
+            self.give_up(table, "a date in its primary key is zero or partial, as no date here is")
+            return
+        columns = self._named(table, last.columns)
+        if not self._tables.exists(table) and not is_told:
+            self._journal.state.partial[table.plain] = _LACKS
+            self._journal.save()
+        if self._tables.exists(table) and not self._is_reconciled(table, columns):
+            return
+        missing = self._tables.merge(table, runs, last.key, columns, last.last_seq)
+        if missing:
+            self.notes.append(
+                f"{table.plain}: {missing} rows were removed that the log had not added; "
+                "it begins behind them"
+            )
+
+    def _named(self, table: TableName, columns: pa.Schema) -> pa.Schema:
+        """Columns with the names that CREATE TABLE gave, where the rows have numbers only."""
+        if not columns.names or columns.names[0] != "@1" or not self._tables.exists(table):
+            return columns
+        named = self._own(table)
+        if len(named) != len(columns):
+            return columns
+        fields = zip(columns, named, strict=True)
+        return pa.schema([field.with_name(name) for field, name in fields])
+
+    def _own(self, table: TableName) -> list[str]:
+        """Names of the source's columns."""
+        added = set(self._tables.added.names)
+        return [name for name in self._tables.schema(table).names if name not in added]
+
+    def _is_reconciled(self, table: TableName, columns: pa.Schema) -> bool:
+        """Bring a table to the columns that its rows have now.
+
+        ALTER TABLE was followed before; what still differs are types, or columns of a table whose
+        ALTER TABLE the log does not hold.
+
+        Returns:
+            False if that is not possible; the table is then given up.
+        """
+        own = self._own(table)
+        if set(own) != set(columns.names) and self._tables.has_rows(table):
+            self.give_up(
+                table,
+                f"its columns changed from {', '.join(own)} to {', '.join(columns.names)}, "
+                "and the log does not tell how",
+            )
+            return False
+        why_not = self._tables.conform(table, columns)
+        if why_not:
+            self.give_up(table, f"its values do not fit its new column types: {why_not}")
+        return not why_not
+
+
+def _shape(rows: Rows) -> tuple[object, ...]:
+    """What rows have in common that are merged at once."""
+    return rows.columns, rows.key, rows.is_full

@@ -1,0 +1,204 @@
+"""History tables: every version of each table's rows, with the time in which it held.
+
+A history is never thrown away. Columns that are dropped stay, NULL in later versions; where a table
+is dropped, emptied, or changes in a way that the log does not tell, its versions end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+
+import pyarrow as pa
+
+from binlane.landing.journal import Journal
+from binlane.landing.reshaping import reshaped
+from binlane.landing.steps import (
+    Abandon,
+    AbandonAll,
+    Create,
+    CreateLike,
+    Drop,
+    DropDatabase,
+    Remove,
+    Rename,
+    Reshape,
+    Step,
+    Truncate,
+    tables_of,
+)
+from binlane.landing.tables.store import TableStore
+from binlane.landing.tables.versions import MOMENT, first_versions
+from binlane.landing.work import DataFile, Rows
+from binlane.names import TableName
+
+_NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
+_NO_FULL_IMAGES = "row images lack columns: binlog_row_image is not FULL on the source"
+_NO_DATE = "a date in its primary key is zero or partial, as no date here is"
+
+
+class HistoryTables:
+    """The history tables of a target."""
+
+    def __init__(self, tables: TableStore, journal: Journal) -> None:
+        self._tables = tables
+        self._journal = journal
+
+    @property
+    def abandoned(self) -> dict[str, str]:
+        """Tables whose history is not gone on with, and why."""
+        return self._journal.state.ended_histories
+
+    def names(self) -> list[TableName]:
+        """The tables there are."""
+        return self._tables.names()
+
+    def concerns(self, step: Step) -> bool:
+        """Whether a step is about a table that is kept or was given up."""
+        if isinstance(step, Create | CreateLike):
+            return False
+        if isinstance(step, Abandon | AbandonAll):
+            return True
+        if isinstance(step, DropDatabase):
+            return any(table.database == step.database for table in self.names())
+        return any(
+            table.plain in self.abandoned or self._tables.exists(table) for table in tables_of(step)
+        )
+
+    def do(self, step: Step, seq: int, seconds: int) -> None:
+        """Do one step; done again, or about tables that are not kept, it changes nothing.
+
+        Args:
+            step: Of a statement before which all rows are applied.
+            seq: `_seq` of the statement.
+            seconds: When it was executed, since 1970.
+        """
+        if isinstance(step, DropDatabase | AbandonAll):
+            for table in self.names():
+                if step.database in {None, table.database}:
+                    self._end(table, seconds, getattr(step, "reason", ""))
+        elif isinstance(step, Abandon):
+            self._end(step.table, seconds, step.reason)
+        elif isinstance(step, Drop | Truncate):
+            self._end(step.table, seconds, "")
+        elif isinstance(step, Rename):
+            self._rename(step, seq)
+        elif isinstance(step, Reshape):
+            self._reshape(step, seq, seconds)
+
+    def _end(self, table: TableName, seconds: int, reason: str) -> None:
+        """Let all versions end; without a reason the table may come back."""
+        if reason and table.plain not in self.abandoned:
+            self.abandoned[table.plain] = reason
+            self._journal.save()
+        elif not reason:
+            self.abandoned.pop(table.plain, None)
+        moment = datetime.fromtimestamp(seconds, UTC)
+        self._tables.end_versions(table, pa.scalar(moment, MOMENT))
+
+    def _rename(self, step: Rename, seq: int) -> None:
+        self.abandoned.pop(step.new.plain, None)
+        if step.old.plain in self.abandoned:
+            self.abandoned[step.new.plain] = self.abandoned.pop(step.old.plain)
+        if not self._tables.exists(step.old):
+            return
+        if self._tables.exists(step.new):  # of a table that was dropped
+            aside = TableName(step.new.database, f"{step.new.table}_{seq}")
+            self._tables.rename(step.new, aside)
+        self._tables.rename(step.old, step.new)
+
+    def _reshape(self, step: Reshape, seq: int, seconds: int) -> None:
+        table = step.table
+        if not self._tables.exists(table) or self._tables.applied(table) >= seq:
+            return
+        stays = tuple(change for change in step.changes if not isinstance(change, Remove))
+        added = tuple(self._tables.added.names)
+        change = partial(reshaped, step=replace(step, changes=stays), added=added)
+        why_not = self._tables.rewrite(table, change, seq)
+        if why_not:
+            self._end(table, seconds, why_not)
+
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+        seconds: int,
+    ) -> None:
+        """Begin anew with all rows of a table, each a version; done again, nothing happens.
+
+        Args:
+            table: Also one that was given up; its versions end.
+            files: URIs elsewhere, whose rows have `_ts`, the moment that they were read.
+            key: Names of the key's columns.
+            schema: The source's columns.
+            applied: Up to which `_seq` the log is in them.
+            seconds: When they were read, since 1970.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        if self._tables.applied(table) >= applied:
+            return
+        if not key:
+            self.abandoned[table.plain] = _NO_KEY
+            self._journal.save()
+            return
+        if self._tables.exists(table):
+            self._tables.end_versions(
+                table, pa.scalar(datetime.fromtimestamp(seconds, UTC), MOMENT)
+            )
+            why_not = self._widened(table, schema)
+            if why_not:
+                self._end(table, 0, why_not)
+                return
+        self._tables.seed(table, files, key, schema, applied, first_versions)
+        if self.abandoned.pop(table.plain, None) is not None:
+            self._journal.save()
+
+    def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+        """Apply versions, which are not applied already, in log order.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
+            if table.plain not in self.abandoned:
+                self._merge(table, list(alike))
+
+    def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+        last = pieces[-1]
+        # What foreign keys do is found out anew behind a crash.
+        applied = self._tables.applied(table)
+        runs = [
+            rows.versions
+            for rows in pieces
+            if rows.versions and (rows.images or rows.last_seq > applied)
+        ]
+        why_not = ""
+        if not last.is_full:
+            why_not = _NO_FULL_IMAGES
+        elif not last.key:
+            why_not = _NO_KEY
+        elif any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
+            why_not = _NO_DATE
+        elif runs and self._tables.exists(table):
+            why_not = self._widened(table, last.columns)
+        if why_not:
+            self._end(table, last.last_timestamp, why_not)
+        elif runs:
+            self._tables.merge(table, runs, last.key, last.columns, last.last_seq)
+
+    def _widened(self, table: TableName, columns: pa.Schema) -> str:
+        """Give a table the columns of its rows now, others behind them; why that cannot be."""
+        added = set(self._tables.added.names)
+        known = pa.schema(
+            [field for field in self._tables.schema(table) if field.name not in added]
+        )
+        gone = [field for field in known if field.name not in set(columns.names)]
+        return self._tables.conform(table, pa.schema([*columns, *gone]))

@@ -1,0 +1,288 @@
+"""Applies what tasks found in a batch of the log to tables, in log order, each change exactly once.
+
+Rows wait, table by table, until a statement concerns tables or the batch ends; then each table gets
+its commits, which also record how far it is. A batch that is run again finds in those records, and
+in the journal, what is done, and does the rest: places in the log decide, not what a batch was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from binlane.columnar.selection import file_number
+from binlane.landing.change_tables import ChangeTables
+from binlane.landing.current_tables import CurrentTables
+from binlane.landing.history_tables import HistoryTables
+from binlane.landing.journal import Journal
+from binlane.landing.linked_tables import StaleBatchError
+from binlane.landing.progress import Progress, TableReport
+from binlane.landing.snapshot.splicing import Snapshots
+from binlane.landing.steps import AbandonAll, DropDatabase, Step, tables_of
+from binlane.landing.table_changes import steps, steps_of_trouble
+from binlane.landing.work import RangeItem, RangeResult, Rows, Skipped, sequence
+from binlane.names import TableName
+from binlane.ranges.items import Trouble
+from binlane.ranges.log_range import LogRange
+from binlane.ranges.statements import Statement
+from binlane.scope.scope import Scope
+from binlane.sql.catalog import SchemaCatalog
+
+_TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})
+"""Types that the log takes for others, even with all of its metadata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTerms:
+    """What the tasks of a batch need beside their ranges.
+
+    Attributes:
+        links: See `RangeWork.links`.
+        catalogs: What is known of tables where each range begins; for those behind the last one, as
+            for that.
+    """
+
+    links: Mapping[TableName, frozenset[str] | None]
+    catalogs: tuple[SchemaCatalog, ...]
+
+    def of(self, piece: LogRange, number: int) -> LogRange:
+        """A range with what is known of tables before it."""
+        return replace(piece, catalog=self.catalogs[min(number, len(self.catalogs) - 1)])
+
+
+class Lander:
+    """Lands in one target.
+
+    Args:
+        journal: Of the target.
+        current: The current tables, None to keep none.
+        changes: The change tables, None to keep none.
+        history: The history tables, None to keep none.
+        scope: The tables to land.
+        progress: Takes what is done.
+        snapshots: Of tables whose rows are taken from the server.
+
+    Attributes:
+        definitions: What the log told of the tables so far.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a target has
+        self,
+        journal: Journal,
+        *,
+        current: CurrentTables | None,
+        changes: ChangeTables | None,
+        history: HistoryTables | None = None,
+        scope: Scope,
+        progress: Progress | None = None,
+        snapshots: Snapshots | None = None,
+    ) -> None:
+        self._journal = journal
+        self._current = current
+        self._changes = changes
+        self._history = history
+        self._seconds = 0
+        self._scope = scope
+        self._snapshots = snapshots
+        self._pending: dict[TableName, list[Rows]] = {}
+        self.progress = Progress() if progress is None else progress
+        self.definitions = journal.definitions()
+        self._before = self.definitions
+        self._catalogs: list[SchemaCatalog] = []
+        self._given = 0
+        self._changed: set[TableName] = set()
+        self._linked = None if current is None else current.linked(scope)
+        self._cascaded: dict[TableName, int] = {}
+        self._skipped: dict[str, list[str]] = {}
+
+    def begin(self, *, is_again: bool = False) -> BatchTerms:
+        """Begin a batch: what its tasks need beside their ranges.
+
+        Args:
+            is_again: Whether `apply` raised `StaleBatchError`, and the batch begins anew.
+        """
+        if is_again:
+            self.definitions = self._before
+        else:
+            self._catalogs = [self.definitions.copy().catalog]
+        self._before = self.definitions.copy()
+        self._given = len(self._catalogs)
+        links = {} if self._linked is None else self._linked.to_read(self.definitions)
+        return BatchTerms(links=links, catalogs=tuple(self._catalogs))
+
+    def apply(self, results: Iterable[RangeResult]) -> None:
+        """Apply one batch.
+
+        Args:
+            results: Of its ranges, in log order.
+
+        Raises:
+            StaleBatchError: If statements in it bear on what its tasks read: begin it again.
+            StoreError: If the target cannot be written.
+        """
+        self._pending.clear()
+        self._changed.clear()
+        has_items = False
+        for number, result in enumerate(results):
+            for item in result.items:
+                has_items = True
+                if number >= self._given and self._is_stale(item):
+                    raise StaleBatchError
+                self._take(item)
+            self.progress.by_reference += result.by_reference
+            if number + 1 == len(self._catalogs):
+                self._catalogs.append(self.definitions.copy().catalog)
+            if number + 1 < self._given:
+                self._changed.clear()  # the next one was read with what is known now
+        self._flush()
+        self.progress.batches += has_items
+
+    def _is_stale(self, item: RangeItem) -> bool:
+        """Whether rows were read without what an earlier range tells of their table."""
+        if not isinstance(item, Rows) or item.table not in self._changed:
+            return False
+        # With a key the log tells all else itself.
+        types = {column.type_name for column in self.definitions.columns(item.table).values()}
+        return not item.key or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+
+    def _take(self, item: RangeItem) -> None:
+        if isinstance(item, Rows):
+            self._seconds = item.last_timestamp
+            self._pending.setdefault(item.table, []).append(item)
+            return
+        if isinstance(item, Skipped):
+            self._skip(item)
+            return
+        seq = sequence(file_number(item.file), item.position)
+        if isinstance(item, Trouble):
+            self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
+            return
+        self._seconds = item.timestamp
+        self._do(seq, steps(item, self._scope, self.definitions))
+        self._follow(item)
+        self.progress.reached(seq, item.gtid, item.timestamp)
+
+    def _follow(self, statement: Statement) -> None:
+        before = self.definitions.version
+        self.definitions.follow(statement)
+        if self.definitions.version != before:
+            effects = statement.effects()
+            self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+
+    def _skip(self, item: Skipped) -> None:
+        """Pass over what the user wants to be passed over, and remember it."""
+        if item.statement is not None:
+            self._follow(item.statement)  # what comes behind it is as it left the tables
+        known = self._journal.state.skipped.setdefault(item.gtid, [])
+        known[:] = sorted({*known, *(table.plain for table in item.tables)})
+        self._skipped[item.gtid] = known
+
+    def look(self) -> Progress:
+        """What was done, and how the tables are now."""
+        for gtid, tables in self._skipped.items():
+            rows = f", with rows of {', '.join(tables)}" if tables else ""
+            self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
+        self._skipped.clear()
+        if self._current is not None:
+            for name, reason in self._current.abandoned.items():
+                self.progress.tables.setdefault(name, TableReport()).why_not = reason
+            for table in self._current.names():
+                report = self.progress.of(table)
+                report.is_current = True
+                report.lacks = self._journal.state.partial.get(table.plain, "")
+            self.progress.given_up = self._current.given_up_now()
+            self.progress.notes += [
+                f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
+                for table, count in self._cascaded.items()
+            ]
+            self._cascaded.clear()
+            self.progress.notes += self._current.notes
+            self._current.notes.clear()
+        if self._history is not None:
+            for name, reason in self._history.abandoned.items():
+                report = self.progress.tables.setdefault(name, TableReport())
+                report.why_not = report.why_not or f"no history: {reason}"
+        if self._snapshots is not None:
+            self._snapshots.report(self.progress)
+        return self.progress
+
+    def _do(self, seq: int, found: Sequence[Step]) -> None:
+        """Do the steps of a statement or trouble, unless they are done."""
+        state = self._journal.state
+        is_resumed = state.doing == seq
+        kept = [each for each in (self._current, self._history) if each is not None]
+        if not kept or seq <= state.done:
+            return
+        if not is_resumed and not any(
+            self._is_pending(step) or any(each.concerns(step) for each in kept) for step in found
+        ):
+            return
+        if is_resumed:
+            # What precedes a statement was flushed before its first step was written down.
+            self._pending.clear()
+        else:
+            self._flush()
+        first = state.step if is_resumed else 0
+        for number, step in enumerate(found[first:], first):
+            state.doing, state.step = seq, number
+            self._journal.save()
+            if self._current is not None:
+                self._current.do(step, seq)
+            if self._history is not None:
+                self._history.do(step, seq, self._seconds)
+            if self._snapshots is not None:
+                self._snapshots.see(step, seq)
+        state.done, state.doing, state.step = seq, 0, 0
+        self._journal.save()
+
+    def _is_pending(self, step: Step) -> bool:
+        """Whether rows wait that a step is about."""
+        if isinstance(step, DropDatabase | AbandonAll):
+            return step.database is None or any(
+                table.database == step.database for table in self._pending
+            )
+        return any(table in self._pending for table in tables_of(step))
+
+    def _flush(self) -> None:
+        waiting = self._with_cascades()
+        for table in waiting:
+            pieces = waiting[table]
+            if not self._scope.includes(table):
+                continue
+            report = self.progress.of(table)
+            if self._changes is not None:
+                self._changes.append(table, pieces)
+            # The current table comes last: from its rows it is told what foreign keys do.
+            if self._history is not None:
+                self._history.merge(table, pieces)
+            if self._current is not None:
+                is_told = self.definitions.is_told(table)
+                self._current.merge(table, pieces, is_told=is_told)
+            for rows in pieces:
+                report.rows += rows.images
+                report.invalid_dates += rows.invalid_dates
+                report.committed = time.time()
+                self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
+        self._pending.clear()
+
+    def _with_cascades(self) -> dict[TableName, list[Rows]]:
+        """The rows that wait, and what foreign keys did to others with them."""
+        if self._current is None or self._linked is None:
+            return self._pending
+        found = self._linked.apply(
+            self._pending,
+            self.definitions,
+            lambda table: table.plain in self._journal.state.abandoned,
+        )
+        for table, reason in found.given_up.items():
+            self._current.give_up(table, reason)
+        for table, rows in found.runs.items():
+            others = self._pending.setdefault(table, [])
+            last_seq = max(each.last_seq for each in (*others, rows))
+            others.append(replace(rows, last_seq=last_seq))
+            assert rows.versions is not None, "something was done"
+            self._cascaded[table] = self._cascaded.get(table, 0) + rows.versions.rows
+        ordered = self._linked.order(list(self._pending), self.definitions)
+        return {table: self._pending[table] for table in ordered}

@@ -1,0 +1,100 @@
+"""The columns of a table behind an ALTER TABLE, with their values, for all of its rows or some."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from binlane.landing.column_values import NotToldError
+from binlane.landing.steps import Add, ColumnStep, Modify, Remove, RenameTo, Reshape
+from binlane.sql.column_changes import AddColumn, ModifyColumn
+
+Named = tuple[str, Any]
+"""A column: its name, and its values as a chunked array."""
+
+
+def reshaped(rows: pa.Table, step: Reshape, added: Collection[str]) -> pa.Table:
+    """Rows with their columns as they are behind a statement.
+
+    Args:
+        rows: Any of the table's, with its columns in their order.
+        step: What happens to the columns.
+        added: Names of columns that are landing's own; they stay, behind the others.
+
+    Raises:
+        NotToldError: If the log does not tell the values afterwards.
+    """
+    own = [name for name in rows.column_names if name not in added]
+    names = own
+    if own and own[0].startswith("@"):
+        if len(step.names) != len(own):
+            raise NotToldError(
+                "its columns changed, and the log has no column names "
+                "(set binlog_row_metadata=FULL on the source)"
+            )
+        names = list(step.names)
+    columns = [(name, rows.column(old)) for name, old in zip(names, own, strict=True)]
+    made = _rearranged(columns, step.changes, rows.num_rows)
+    made += [(name, rows.column(name)) for name in rows.column_names if name in added]
+    return pa.table([values for _, values in made], [name for name, _ in made])
+
+
+def _rearranged(columns: Sequence[Named], changes: Sequence[ColumnStep], count: int) -> list[Named]:
+    """First what stays in place, then what moves or comes.
+
+    Source: MariaDB 10.11 sql/sql_table.cc, mysql_prepare_alter_table.
+    """
+    dropped = {each.column.lower() for each in changes if isinstance(each, Remove)}
+    renamed = {each.old.lower(): each.new for each in changes if isinstance(each, RenameTo)}
+    modified = {each.column.old_name.lower(): each for each in changes if isinstance(each, Modify)}
+    made: list[Named] = []
+    moved: dict[str, Any] = {}
+    for name, values in columns:
+        key = name.lower()
+        if key in dropped:
+            continue
+        change = modified.get(key)
+        if change is not None:
+            found = _converted(name, values, change)
+            if _moves(change.column):
+                moved[change.column.name.lower()] = found
+            else:
+                made.append((change.column.name, found))
+        else:
+            made.append((renamed.get(key, name), values))
+    for each in changes:
+        if isinstance(each, Add) and _find(made, each.column.name) is None:
+            filled = pa.chunked_array([pa.array([each.value] * count, each.type)])
+            _insert(made, (each.column.name, filled), each.column)
+        elif isinstance(each, Modify) and each.column.name.lower() in moved:
+            _insert(made, (each.column.name, moved[each.column.name.lower()]), each.column)
+    return made
+
+
+def _converted(name: str, values: Any, change: Modify) -> Any:
+    try:
+        return change.conversion.apply(values)
+    except NotToldError as error:
+        raise NotToldError(f"column {name}: {error}") from None
+
+
+def _moves(change: ModifyColumn) -> bool:
+    return change.is_first or change.after is not None
+
+
+def _insert(columns: list[Named], column: Named, change: AddColumn | ModifyColumn) -> None:
+    place = None if change.after is None else _find(columns, change.after)
+    if change.is_first:
+        columns.insert(0, column)
+    elif place is None:
+        columns.append(column)
+    else:
+        columns.insert(place + 1, column)
+
+
+def _find(columns: Sequence[Named], name: str) -> int | None:
+    """Where a column stands; the servers compare their names without regard to case."""
+    lower = name.lower()
+    return next((i for i, (each, _) in enumerate(columns) if each.lower() == lower), None)

@@ -1,0 +1,438 @@
+"""Statements → what they do to the tables of a target, as steps that can each be done again.
+
+The log has no rows for what DDL does to existing rows, so a copy must do it too: drop, empty,
+rename, give a new column its default, and convert the values of one that changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Final, Self
+
+import pyarrow as pa
+
+from binlane.codec.types import Flavor
+from binlane.columnar.arrow_types import arrow_type, has_zone
+from binlane.errors import StatementError
+from binlane.landing.column_conversions import Conversion
+from binlane.landing.column_families import CHARACTERS
+from binlane.landing.column_values import NotToldError
+from binlane.landing.definitions import Definitions
+from binlane.landing.steps import (
+    Abandon,
+    AbandonAll,
+    Add,
+    ColumnStep,
+    Create,
+    CreateLike,
+    Drop,
+    DropDatabase,
+    Modify,
+    Relink,
+    Remove,
+    Rename,
+    RenameTo,
+    Reshape,
+    Step,
+    Truncate,
+)
+from binlane.ranges.items import Trouble
+from binlane.ranges.statements import Statement
+from binlane.scope.scope import Scope
+from binlane.sql.column_changes import (
+    AddColumn,
+    ChangeRows,
+    ColumnChange,
+    ColumnDefinition,
+    DropColumn,
+    ModifyColumn,
+    RenameColumn,
+    alter_actions,
+    column_changes,
+    created_columns,
+    literal,
+)
+from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.logged_types import logged_column
+from binlane.sql.table_definitions import TableColumn, defined_column, named_charset
+
+_CREATES: Final = frozenset(
+    {
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.CREATE_SEQUENCE,
+    }
+)
+_DROPS: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
+# In row format CREATE TABLE … SELECT is logged as CREATE TABLE and rows.
+_CHANGES_ROWS: Final = frozenset(
+    {
+        StatementKind.CREATE_TABLE_SELECT,
+        StatementKind.INSERT,
+        StatementKind.REPLACE,
+        StatementKind.UPDATE,
+        StatementKind.DELETE,
+        StatementKind.LOAD_DATA,
+        StatementKind.CALL,
+        StatementKind.DO,
+        StatementKind.SELECT,
+    }
+)
+_OF_TABLES: Final = frozenset(
+    {
+        *_CREATES,
+        *_DROPS,
+        *_CHANGES_ROWS,
+        StatementKind.ALTER_TABLE,
+        StatementKind.RENAME_TABLE,
+        StatementKind.TRUNCATE_TABLE,
+        StatementKind.DROP_DATABASE,
+        StatementKind.COMPOUND,
+        StatementKind.UNKNOWN,
+    }
+)
+"""What a statement may be that does something to tables or their rows."""
+_NOW: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
+_MAY_REMOVE_DUPLICATES: Final = frozenset(
+    {"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT", "KEY"}
+)
+_LINKS: Final = frozenset({"FOREIGN", "REFERENCES", "CONSTRAINT"})
+_VERSIONS: Final = re.compile(r"\b(?:WITH|ADD)\s+SYSTEM\s+VERSIONING\b", re.IGNORECASE)
+_IS_VERSIONED: Final = "it is system-versioned: the log has rows of its history among the others"
+_STRICT: Final = 1 << 21 | 1 << 22
+_TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
+_TIME_ROUND_FRACTIONAL: Final = 1 << 34
+
+
+def steps(statement: Statement, scope: Scope, definitions: Definitions) -> tuple[Step, ...]:
+    """What a statement does to tables, in order.
+
+    Args:
+        statement: Of the log.
+        scope: The tables that are landed; what a rename takes out of it or into it follows.
+        definitions: Those before the statement.
+    """
+    effects = statement.effects()
+    if effects.stopped_at is not None:
+        found = _not_understood(statement, effects)
+    elif effects.kind in _CHANGES_ROWS:
+        found = _rows_changed(statement, effects, definitions)
+    elif effects.is_temporary:
+        return ()
+    else:
+        found = _steps(statement, effects, scope, definitions)
+    return _in_scope(found, scope)
+
+
+def steps_of_trouble(trouble: Trouble, scope: Scope, definitions: Definitions) -> tuple[Step, ...]:
+    """What a group that cannot be followed does to tables: those that it concerns are given up."""
+    reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
+    if not trouble.tables:
+        return (AbandonAll(reason, None),)
+    tables = definitions.with_children(trouble.tables)
+    return _in_scope((Abandon(table, reason) for table in tables), scope)
+
+
+def _in_scope(found: Iterable[Step], scope: Scope) -> tuple[Step, ...]:
+    """Steps without those that give up tables which are not landed."""
+    return tuple(
+        step for step in found if not isinstance(step, Abandon) or scope.includes(step.table)
+    )
+
+
+def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator[Step]:
+    """Nothing is known of the tables that it may be about: those of the databases that it names."""
+    if effects.kind not in _OF_TABLES or effects.stopped_at is None:
+        return
+    reason = (
+        f"a statement is not understood at {effects.stopped_at.text[:20]!r}: "
+        f"{_shortened(statement.text)}"
+    )
+    named = (*effects.writes, *effects.drops, *(name for pair in effects.renames for name in pair))
+    databases = {statement.database, *effects.databases, *(table.database for table in named)}
+    for database in sorted(databases):
+        yield AbandonAll(reason, database or None)
+
+
+def _rows_changed(
+    statement: Statement, effects: StatementEffects, definitions: Definitions
+) -> Iterator[Step]:
+    """Rows that a statement changes are in no log but one in row format."""
+    reason = f"rows are changed by a statement: {_shortened(statement.text)}"
+    tables = [table for table in effects.writes if not definitions.is_temporary(table)]
+    # What a view, a trigger or a routine writes is not known.
+    is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
+    if is_known and all(definitions.is_plain(table) for table in tables):
+        yield from (Abandon(table, reason) for table in definitions.with_children(tables))
+    else:
+        yield AbandonAll(reason, None)
+
+
+def _steps(
+    statement: Statement, effects: StatementEffects, scope: Scope, definitions: Definitions
+) -> Iterator[Step]:
+    kind = effects.kind
+    if kind in _CREATES:
+        yield from _create_steps(statement, effects, scope)
+    elif kind in _DROPS:
+        yield from map(Drop, effects.drops)
+    elif kind is StatementKind.TRUNCATE_TABLE:
+        yield from map(Truncate, effects.writes)
+    elif kind is StatementKind.DROP_DATABASE:
+        yield from map(DropDatabase, effects.databases)
+    elif kind is StatementKind.ALTER_TABLE:
+        yield from _alter_steps(statement, effects, definitions)
+    yield from (Rename(old, new) for old, new in effects.renames)
+    for first, last in effects.net_renames:
+        if scope.includes(last) and not scope.includes(first):
+            yield Abandon(last, f"it was {first.plain} before, which is not landed")
+        elif not scope.includes(last):
+            yield Drop(last)
+
+
+def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope) -> Iterator[Step]:
+    table = effects.writes[0]
+    if not effects.if_exists:
+        yield Drop(table)  # either it did not exist, or OR REPLACE dropped it
+    if not scope.includes(table):
+        return
+    if _VERSIONS.search(statement.text):
+        yield Abandon(table, _IS_VERSIONED)
+    elif effects.kind is StatementKind.CREATE_SEQUENCE:
+        yield Abandon(table, "it is a sequence, whose rows are no table's")
+    elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
+        yield from (CreateLike(table, like) for like in effects.reads[:1])
+    else:
+        # Where its columns are not understood it comes with its first rows.
+        with suppress(StatementError):
+            columns = created_columns(statement.text, **statement.quoting)
+            schema = pa.schema([(each.name, _arrow_type(each.definition)) for each in columns])
+            yield Create(table, schema)
+
+
+def _alter_steps(
+    statement: Statement, effects: StatementEffects, definitions: Definitions
+) -> Iterator[Step]:
+    table = effects.writes[0]
+    if _VERSIONS.search(statement.text):
+        yield Abandon(table, _IS_VERSIONED)
+        return
+    try:
+        changes = column_changes(statement.text, **statement.quoting)
+        if _may_remove_duplicates(statement):
+            yield Abandon(table, f"rows may have been removed: {_shortened(statement.text)}")
+            return
+        reshape = _reshape(statement, effects, changes, definitions)
+    except StatementError as error:
+        yield Abandon(table, f"ALTER TABLE cannot be followed: {error}")
+        return
+    except NotToldError as error:
+        yield Abandon(table, str(error))
+        return
+    if _may_link(statement):
+        yield Relink(table)
+    lost = [change for change in changes if isinstance(change, ChangeRows)]
+    if lost and all(change.is_all for change in lost):
+        yield Truncate(table)
+    elif lost:
+        reason = f"the log does not tell which rows {lost[0].action} changes"
+        yield from (Abandon(each, reason) for each in effects.writes)
+    elif reshape is not None:
+        yield reshape
+
+
+def _may_link(statement: Statement) -> bool:
+    """Whether a statement may be about a foreign key."""
+    actions = alter_actions(statement.text, **statement.quoting)
+    return any(token.word in _LINKS for action in actions for token in action)
+
+
+def _may_remove_duplicates(statement: Statement) -> bool:
+    """MariaDB's ALTER IGNORE TABLE keeps one of the rows that a new key does not allow."""
+    words = statement.text.upper().split(None, 4)[:4]
+    if "IGNORE" not in words:
+        return False
+    actions = alter_actions(statement.text, **statement.quoting)
+    return any(token.word in _MAY_REMOVE_DUPLICATES for action in actions for token in action)
+
+
+def _reshape(
+    statement: Statement,
+    effects: StatementEffects,
+    changes: Sequence[ColumnChange],
+    definitions: Definitions,
+) -> Reshape | None:
+    """What becomes of the columns.
+
+    Raises:
+        NotToldError: If the log does not tell it.
+    """
+    table = effects.writes[0]
+    before = definitions.columns(table)
+    last = next((new for old, new in effects.net_renames if old == table), table)
+    after = definitions.after(statement).columns(last) if before else {}
+    session = _Session.of(statement)
+    found: list[ColumnStep] = []
+    for change in changes:
+        if isinstance(change, AddColumn):
+            found.append(_add_step(statement, change))
+        elif isinstance(change, DropColumn):
+            found.append(Remove(change.name))
+        elif isinstance(change, RenameColumn):
+            found.append(RenameTo(change.old, change.new))
+        elif isinstance(change, ModifyColumn):
+            new = after.get(change.name.lower()) or defined_column(change, None, statement.text)
+            old = before.get(change.old_name.lower())
+            data_type = _arrow_type(change.definition)
+            found.append(Modify(change, session.conversion(old, new, data_type)))
+    found += _other_charsets(statement, session, before, after, found)
+    names = tuple(column.name for column in before.values())
+    return Reshape(table, tuple(found), names) if found else None
+
+
+def _other_charsets(
+    statement: Statement,
+    session: _Session,
+    before: Mapping[str, TableColumn],
+    after: Mapping[str, TableColumn],
+    found: Sequence[ColumnStep],
+) -> Iterator[ColumnStep]:
+    """CONVERT TO CHARACTER SET: without strict mode what it lacks becomes other characters."""
+    for action in alter_actions(statement.text, **statement.quoting):
+        if [token.word for token in action[:2]] != ["CONVERT", "TO"] or session.is_strict:
+            continue
+        if not before and named_charset(action) not in CHARACTERS:
+            raise NotToldError("its character set changed, and its columns' are not known")
+        changed = {each.column.old_name.lower() for each in found if isinstance(each, Modify)}
+        for name, old in before.items():
+            new = after.get(name)
+            if new is not None and name not in changed and new.charset != old.charset:
+                column = ModifyColumn(
+                    name=new.name,
+                    old_name=old.name,
+                    definition=ColumnDefinition(type_name=new.type_name),
+                )
+                yield Modify(column, session.conversion(old, new, pa.null()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """What a statement's session decides about values that do not fit."""
+
+    is_strict: bool
+    rounds: bool | None
+    flavor: Flavor | None
+
+    @classmethod
+    def of(cls, statement: Statement) -> Self:
+        mode = statement.sql_mode
+        is_ignored = "IGNORE" in statement.text.upper().split(None, 4)[:4]
+        flavor = None
+        if statement.gtid is not None:
+            # Domain, server and number; MySQL's is a UUID and a number.
+            flavor = Flavor.MYSQL if ":" in statement.gtid else Flavor.MARIADB
+        rounds = {
+            Flavor.MARIADB: bool(mode & _TIME_ROUND_FRACTIONAL),
+            Flavor.MYSQL: not mode & _TIME_TRUNCATE_FRACTIONAL,
+            None: None,
+        }[flavor]
+        return cls(bool(mode & _STRICT) and not is_ignored, rounds, flavor)
+
+    def conversion(
+        self, old: TableColumn | None, new: TableColumn, data_type: pa.DataType
+    ) -> Conversion:
+        return Conversion(
+            old=old,
+            new=new,
+            type=data_type,
+            is_strict=self.is_strict,
+            rounds=self.rounds,
+            flavor=self.flavor,
+        )
+
+
+def _add_step(statement: Statement, change: AddColumn) -> Add:
+    definition = change.definition
+    data_type = _arrow_type(definition)
+    if definition.is_computed:
+        raise NotToldError(f"the log does not tell the values of the new column {change.name}")
+    try:
+        value = _fill(definition, data_type, statement.timestamp)
+    except (ValueError, InvalidOperation):
+        raise NotToldError(f"the default of the new column {change.name} is no constant") from None
+    return Add(change, data_type, value)
+
+
+def _arrow_type(definition: ColumnDefinition) -> pa.DataType:
+    column = logged_column(definition)
+    return pa.binary() if column is None else arrow_type(column)
+
+
+def _fill(definition: ColumnDefinition, data_type: pa.DataType, timestamp: int) -> object:
+    """The value of a new column in rows that exist.
+
+    Raises:
+        ValueError: If the text does not tell it.
+    """
+    default = definition.default
+    if default and default[0].word in _NOW:
+        if definition.type_name != "TIMESTAMP":
+            raise ValueError("the local time of a session whose time zone is not known")
+        return datetime.fromtimestamp(timestamp, UTC)
+    if default:
+        text = literal(default)
+        return None if text is None else _value(text, definition, data_type)
+    if definition.is_nullable:
+        return None
+    return _implicit(definition, data_type)
+
+
+def _implicit(definition: ColumnDefinition, data_type: pa.DataType) -> object:
+    """What NOT NULL without a DEFAULT gives; zero dates are NULL here as everywhere."""
+    if definition.type_name == "ENUM":
+        return definition.type_arguments[0]
+    if definition.type_name == "TIME":
+        return _value("00:00:00", definition, data_type)
+    if pa.types.is_string(data_type):
+        return ""
+    if pa.types.is_binary(data_type):
+        return b""
+    if pa.types.is_temporal(data_type):
+        return None
+    return _value("0", definition, data_type)
+
+
+def _value(text: str, definition: ColumnDefinition, data_type: pa.DataType) -> object:
+    if pa.types.is_integer(data_type):
+        return int(Decimal(text))
+    if isinstance(data_type, pa.Decimal128Type):
+        return round(Decimal(text), data_type.scale)
+    if pa.types.is_floating(data_type):
+        return float(text)
+    if pa.types.is_date(data_type):
+        return None if text.startswith("0000") else date.fromisoformat(text)
+    if pa.types.is_timestamp(data_type):
+        return _time(text, data_type)
+    if pa.types.is_binary(data_type):
+        return text.encode()
+    if definition.type_name == "TIME":
+        raise ValueError("the server may write it in another form")
+    return text
+
+
+def _time(text: str, data_type: pa.DataType) -> datetime | None:
+    if text.startswith("0000"):
+        return None
+    if has_zone(data_type):
+        raise ValueError("the local time of a session whose time zone is not known")
+    return datetime.fromisoformat(text)
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."

@@ -1,0 +1,240 @@
+"""Delta tables: live files and commits by delta-rs.
+
+Each commit says in Delta's own transaction record up to where in the log its table is complete. A
+commit of somebody else in between is an error, never passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    Field,
+    PostCommitHookProperties,
+    Schema,
+    Transaction,
+)
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from binlane.errors import StoreError
+from binlane.landing.settings import KEEP_HOURS_DEFAULT
+from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.tables.directories import Directories
+from binlane.landing.tables.formats import Change, Snapshot, after
+from binlane.landing.work import DataFile, Format, Mode
+from binlane.names import TableName
+
+# delta-rs keeps the order of columns where only that would change; one column more makes it write.
+_REORDERING: Final = "_reordering"
+_OPEN_MAX: Final = 512
+
+
+class DeltaFormat:
+    """The Delta tables of one kind.
+
+    Args:
+        into: URI or path of the target.
+        mode: Which kind of tables.
+        app_id: Names the landing in the tables' transactions.
+        keep_hours: How long files and commits of earlier versions are kept.
+    """
+
+    format = Format.DELTA
+    may_lack_columns = True
+
+    def __init__(
+        self, into: str, mode: Mode, app_id: str, keep_hours: float = KEEP_HOURS_DEFAULT
+    ) -> None:
+        self._directories = Directories(into, mode, "_delta_log")
+        self._app_id = app_id
+        kept = f"interval {max(1, round(keep_hours))} hours"
+        self._configuration = {
+            "delta.checkpointInterval": "20",
+            "delta.logRetentionDuration": kept,
+            "delta.deletedFileRetentionDuration": kept,
+        }
+        self._open: OrderedDict[str, DeltaTable] = OrderedDict()
+
+    def uri(self, table: TableName) -> str:
+        """The directory of a table."""
+        return self._directories.uri(table)
+
+    def names(self) -> Iterator[TableName]:
+        """The tables there are."""
+        return self._directories.names()
+
+    def load(self, table: TableName) -> Snapshot | None:
+        """A table as it is now; None if there is none."""
+        if not self._directories.exists(table):
+            return None
+        found = self._table(table)
+        found.update_incremental()  # an engine that merges by itself commits, too
+        return Snapshot(
+            schema=_schema(found),
+            applied=found.transaction_version(self._app_id) or 0,
+            files={file.path: file for file in _files(found)},
+            version=found.version(),
+        )
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table without rows."""
+        uri = self._directories.uri(table)
+        self._forget(uri)
+        try:
+            DeltaTable.create(uri, schema=schema, mode="ignore", configuration=self._configuration)
+        except (DeltaError, OSError) as error:
+            raise _unwritable(table, uri, error) from error
+
+    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+        """Change a table, all at once."""
+        uri = self._directories.uri(table)
+        try:
+            self._commit(self._table(table), now, change)
+        except (DeltaError, OSError) as error:
+            self._forget(uri)
+            raise _unwritable(table, uri, error) from error
+        except BaseException:
+            self._forget(uri)
+            raise
+        return after(now, change, {file.path: LiveFile.of(file) for file in change.add})
+
+    def _commit(self, found: DeltaTable, now: Snapshot, change: Change) -> None:
+        schema = now.schema if change.schema is None else change.schema
+        mode = "append"
+        if change.schema is not None and not change.schema.equals(_schema(found)):
+            old, new = list(now.schema), list(change.schema)
+            if new[: len(old)] == old and not change.remove:
+                _add_columns(found, new[len(old) :])
+            else:
+                assert set(change.remove) == set(now.files), "all files get the new columns"
+                mode = "overwrite"
+                if set(old) == set(new):
+                    _add_columns(found, [pa.field(_REORDERING, pa.int8())])
+        moment = int(time.time() * 1000)
+        actions: list[AddAction | RemoveAction] = [_add(file, moment) for file in change.add]
+        if mode == "append":
+            actions += [
+                RemoveAction(path, True, moment, now.files[path].size_bytes, {})
+                for path in change.remove
+            ]
+        transactions = None
+        if change.applied is not None:
+            transactions = [Transaction(self._app_id, change.applied)]
+        elif not actions and mode == "append":
+            return
+        found.create_write_transaction(
+            actions,
+            mode,
+            schema,
+            commit_properties=CommitProperties(app_transactions=transactions, max_commit_retries=0),
+            post_commithook_properties=PostCommitHookProperties(create_checkpoint=True),
+        )
+        found.update_incremental()
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table with all its files, if there is one."""
+        self._forget(self._directories.uri(table))
+        self._directories.drop(table)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a table another name, in the place of one that has it."""
+        for table in (old, new):
+            self._forget(self._directories.uri(table))
+        self._directories.rename(old, new)
+
+    def vacuum(self, table: TableName, keep_hours: float) -> int:
+        """Delete files that no version of the last hours needs, and those that none ever named."""
+        uri = self._directories.uri(table)
+        found = self._table(table)
+        try:
+            # Whole hours only; a moment is not told from none.
+            gone = found.vacuum(
+                retention_hours=int(keep_hours),
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=True,
+            )
+            found.cleanup_metadata()
+            found.update_incremental()
+        except (DeltaError, OSError) as error:
+            self._forget(uri)
+            raise _unwritable(table, uri, error) from error
+        return len(gone)
+
+    def storable(self, schema: pa.Schema) -> pa.Schema:
+        """The schema that a table has that was made with another one: Delta has no NULL type."""
+        return pa.schema(
+            [
+                field.with_type(pa.string()) if pa.types.is_null(field.type) else field
+                for field in schema.remove_metadata()
+            ]
+        )
+
+    def _table(self, table: TableName) -> DeltaTable:
+        uri = self._directories.uri(table)
+        found = self._open.get(uri)
+        if found is None:
+            found = self._open[uri] = DeltaTable(uri)
+            if len(self._open) > _OPEN_MAX:
+                self._open.popitem(last=False)
+        self._open.move_to_end(uri)
+        return found
+
+    def _forget(self, uri: str) -> None:
+        self._open.pop(uri, None)
+
+
+def _unwritable(table: TableName, uri: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"{table.plain} cannot be written: {error}",
+        path=uri,
+        hint="check who may write there, its room, and that nobody else does",
+    )
+
+
+def _schema(table: DeltaTable) -> pa.Schema:
+    schema: Any = table.schema().to_arrow()
+    return pa.schema([field for field in pa.schema(schema) if field.name != _REORDERING])
+
+
+def _add_columns(table: DeltaTable, fields: list[pa.Field[Any]]) -> None:
+    schema: Any = pa.schema(fields)
+    new: list[Field] = Schema.from_arrow(schema).fields
+    known = {field.name for field in table.schema().fields}
+    new = [field for field in new if field.name not in known]
+    if new:
+        table.alter.add_columns(new)
+
+
+def _add(file: DataFile, moment: int) -> AddAction:
+    # Not escaped: delta-rs takes two escaped halves of one character for another character.
+    stats = json.dumps(file.stats, ensure_ascii=False)
+    return AddAction(file.path, file.size_bytes, {}, moment, True, stats)
+
+
+def _files(table: DeltaTable) -> Iterator[LiveFile]:
+    actions: Any = table.get_add_actions(flatten=True)
+    for row in pa.table(actions).to_pylist():
+        known = {name: value for name, value in row.items() if value is not None}
+        yield LiveFile(
+            path=row["path"],
+            rows=row["num_records"] or 0,
+            size_bytes=row["size_bytes"],
+            low=_named("min.", known),
+            high=_named("max.", known),
+            nulls=_named("null_count.", known),
+        )
+
+
+def _named(prefix: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): value for name, value in row.items() if name.startswith(prefix)
+    }

@@ -1,0 +1,125 @@
+"""What the store needs of a table format: a table's live files, and their exchange in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.work import DataFile, Format
+from binlane.names import TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A table at one moment.
+
+    Attributes:
+        schema: Names and types of its columns.
+        applied: Up to which `_seq` the log is in it.
+        files: By path.
+        version: Grows with each commit.
+    """
+
+    schema: pa.Schema
+    applied: int = 0
+    files: Mapping[str, LiveFile] = field(default_factory=dict)
+    version: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Of the table."""
+        return sum(file.rows for file in self.files.values())
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its files."""
+        return sum(file.size_bytes for file in self.files.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a commit does.
+
+    Attributes:
+        add: Files that become the table's.
+        remove: Paths of live files that are no more.
+        applied: Up to which `_seq` the log is in the table then; None leaves it as it is.
+        schema: The table's columns then; None leaves them as they are. Unless columns only come
+            behind the others, all live files are removed, too.
+    """
+
+    add: Sequence[DataFile] = ()
+    remove: Sequence[str] = ()
+    applied: int | None = None
+    schema: pa.Schema | None = None
+
+
+class TableFormat(Protocol):
+    """The tables of one kind of a target, in one format. There is one writer.
+
+    Attributes:
+        format: Which one.
+        may_lack_columns: Whether readers take a column for NULL that a file does not have.
+    """
+
+    format: Format
+    may_lack_columns: bool
+
+    def uri(self, table: TableName) -> str:
+        """The directory of a table, also of one that is to be made."""
+
+    def names(self) -> Iterator[TableName]:
+        """The tables there are."""
+
+    def load(self, table: TableName) -> Snapshot | None:
+        """A table as it is now; None if there is none."""
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table without rows."""
+
+    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+        """Change a table, all at once.
+
+        Args:
+            table: Its name.
+            now: As it was last loaded or committed.
+            change: What to do.
+
+        Returns:
+            The table afterwards.
+
+        Raises:
+            StoreError: If that cannot be written, or if somebody else has changed the table.
+        """
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table with all its files, if there is one."""
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a table another name, in the place of one that has it."""
+
+    def vacuum(self, table: TableName, keep_hours: float) -> int:
+        """Delete files that no version of the last hours needs; how many there were."""
+
+    def storable(self, schema: pa.Schema) -> pa.Schema:
+        """The schema that a table has that was made with another one.
+
+        Raises:
+            ConfigError: If the format cannot hold a table with such columns.
+        """
+
+
+def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snapshot:
+    """A table after a change."""
+    gone = set(change.remove)
+    kept = {path: file for path, file in now.files.items() if path not in gone}
+    return Snapshot(
+        schema=now.schema if change.schema is None else change.schema,
+        applied=now.applied if change.applied is None else change.applied,
+        files={**kept, **added},
+        version=now.version + 1,
+    )

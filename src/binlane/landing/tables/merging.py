@@ -1,0 +1,209 @@
+"""What a task does with base files and runs: read them, merge them, write what stands in their place.
+
+What it writes is nobody's until the table's commit names it, so that it can be done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binlane.columnar.table_schema import SEQUENCE_COLUMN
+from binlane.columnar.unify import cast_exactly
+from binlane.landing.net_changes import COUNT, GONE, added
+from binlane.landing.places import file_name
+from binlane.landing.table_files import write_file
+from binlane.landing.tables import planning
+from binlane.landing.tables.keys import Places, last_of_each, places, sorted_by_key
+from binlane.landing.tables.merge_work import How, MergeResult, MergeWork
+from binlane.landing.tables.parquet_files import read_rows
+from binlane.landing.tables.versions import VALID_TO, versions
+from binlane.landing.work import DataFile
+
+DELETED_AT: Final = "_deleted_at"
+"""When a row was deleted that stays; NULL of all others."""
+MOMENT: Final = pa.timestamp("us", tz="UTC")
+
+
+def merge_file(work: MergeWork) -> MergeResult:
+    """Do one work.
+
+    Raises:
+        StoreError: If something cannot be read or written.
+    """
+    if work.how is How.COUNT:
+        return _count(work)
+    try:
+        base = _base(work)
+    except (ValueError, NotImplementedError) as error:
+        return MergeResult(add=(), remove=(), schema=work.schema, error=str(error))
+    if work.how is How.REWRITE:
+        written = _write(work, sorted_by_key(base, work.key))
+        return MergeResult(add=written, remove=work.base, schema=work.schema)
+    if work.how is How.VERSIONS:
+        return _versions(work, base)
+    return _merge(work, base)
+
+
+def _merge(work: MergeWork, base: pa.Table) -> MergeResult:
+    run = _run(work)
+    is_kept = places(base, run, work.key) < 0
+    fresh = run.filter(run.column(_ADDS))
+    if work.soft_deletes:
+        at = pc.if_else(fresh.column(GONE), fresh.column("_ts"), pa.scalar(None, MOMENT))
+        fresh = fresh.append_column(DELETED_AT, at)
+    else:
+        fresh = fresh.filter(pc.invert(fresh.column(GONE)))
+    if is_kept.all() and not fresh.num_rows:
+        return MergeResult(add=(), remove=(), schema=work.schema)
+    kept = base if is_kept.all() else base.filter(pa.array(is_kept))
+    rows = pa.concat_tables([kept, conformed(fresh, work.schema)])
+    written = _write(work, sorted_by_key(rows, work.key))
+    return MergeResult(add=written, remove=work.base, schema=work.schema)
+
+
+def _versions(work: MergeWork, base: pa.Table) -> MergeResult:
+    slices = _slices(work)
+    images = pa.concat_tables(slices)
+    if len(slices) > 1:  # what foreign keys did lies between what the log tells
+        images = images.take(pc.sort_indices(images, [(SEQUENCE_COLUMN, "ascending")]))
+    images = sorted_by_key(images, work.key)
+    found = versions(base, images, work.key, work.schema, images.column(_ADDS).to_numpy())
+    kept = sorted_by_key(pa.concat_tables([found.kept, found.opened]), work.key)
+    return MergeResult(
+        add=(*_write(work, kept), *_write(work, found.ended)), remove=work.base, schema=work.schema
+    )
+
+
+def _count(work: MergeWork) -> MergeResult:
+    """Rows come and go as often as the runs say.
+
+    Only files that lose rows are written anew.
+    """
+    own = list(work.names)
+    parts = [part.drop_columns([_ADDS]) for part in _slices(work)]
+    counts = added(parts, own) if len(parts) > 1 else parts[0]
+    numbers = counts.column(COUNT).to_numpy()
+    left = np.maximum(-numbers, 0)
+    going = counts.filter(pa.array(left > 0))
+    left = left[left > 0]
+    written: list[DataFile] = []
+    removed: list[str] = []
+    for path in work.base if len(left) else ():
+        rows = conformed(_read(work, path), work.schema)
+        at = places(rows, going, own)
+        is_going = _taken(at, left)
+        if is_going.any():
+            removed.append(path)
+            written += _write(work, rows.filter(pa.array(~is_going)))
+    coming: Places = np.repeat(np.arange(len(numbers)), np.maximum(numbers, 0))
+    written += _write(work, conformed(counts.take(coming), work.schema))
+    return MergeResult(
+        add=tuple(written), remove=tuple(removed), schema=work.schema, missing=int(left.sum())
+    )
+
+
+def _taken(at: np.ndarray[Any, Any], left: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Which rows go, the first ones of each kind; `left` is lessened by them."""
+    order = np.argsort(at, kind="stable")
+    kinds = at[order]
+    starts = np.searchsorted(kinds, kinds)
+    number_in_kind = np.arange(len(at)) - starts
+    goes = (kinds >= 0) & (number_in_kind < np.where(kinds >= 0, left[kinds], 0))
+    np.subtract.at(left, kinds[goes], 1)
+    is_going = np.zeros(len(at), bool)
+    is_going[order] = goes
+    return is_going
+
+
+_ADDS: Final = "_adds"
+"""Of a run's row, whether this work writes it; if not, it only takes the key's old row away."""
+
+
+def _run(work: MergeWork) -> pa.Table:
+    """The last row of each key of the runs."""
+    found = [part for part in _slices(work) if part.num_rows]
+    if len(found) == 1:
+        return found[0]
+    return last_of_each(pa.concat_tables(found), work.key)
+
+
+def _slices(work: MergeWork) -> list[pa.Table]:
+    parts = []
+    for each in work.runs:
+        start, stop = each.span
+        rows = read_rows(each.uri, start, stop)
+        # Names of a table may be known where its rows in the log have numbers only.
+        rows = rows.rename_columns([*work.names, *rows.column_names[len(work.names) :]])
+        numbers = np.arange(start, stop)
+        adds = (numbers >= each.add[0]) & (numbers < each.add[1])
+        parts.append(rows.append_column(_ADDS, pa.array(adds)))
+    return parts
+
+
+def _base(work: MergeWork) -> pa.Table:
+    if not work.base:
+        return work.schema.empty_table()
+    parts = [_read(work, path) for path in work.base]
+    if work.change is not None:
+        parts = [work.change(part) for part in parts]
+    return pa.concat_tables([conformed(part, work.schema) for part in parts])
+
+
+def _read(work: MergeWork, path: str) -> pa.Table:
+    return read_rows(f"{work.directory}/{path}")
+
+
+def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with exactly the columns of a schema: cast where types differ, NULL where they lack one.
+
+    Raises:
+        pa.ArrowInvalid: If a value does not fit its new type.
+    """
+    known = set(rows.column_names)
+    columns = [
+        cast_exactly(rows.column(field.name), field.type)
+        if field.name in known
+        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _write(work: MergeWork, rows: pa.Table) -> tuple[DataFile, ...]:
+    return tuple(_written(work, rows)) if rows.num_rows else ()
+
+
+def _written(work: MergeWork, rows: pa.Table) -> Iterator[DataFile]:
+    """Files of about the target's size."""
+    row_bytes = work.size_bytes / max(work.rows, 1)
+    pieces = max(
+        1,
+        round(rows.num_rows * row_bytes / work.target_bytes),
+        round(rows.num_rows / planning.TARGET_ROWS),
+    )
+    length = -(-rows.num_rows // pieces)
+    names = set(work.schema.names)
+    before = [name for name in work.known if name in names]
+    known = known_columns(work.schema, [*work.key, *before])
+    for start in range(0, rows.num_rows, length):
+        name = file_name(work.format, work.run_id)
+        yield write_file(rows.slice(start, length), work.directory, name, known)
+
+
+def known_columns(schema: pa.Schema, key: Sequence[str]) -> list[str]:
+    """Columns of which a file's statistics are kept: those that merging needs, and cheap ones."""
+    cheap = [
+        field.name
+        for field in list(schema)[:_CHEAP_COLUMNS_MAX]
+        if pa.types.is_integer(field.type) or pa.types.is_temporal(field.type)
+    ]
+    own = [name for name in (SEQUENCE_COLUMN, VALID_TO) if name in schema.names]
+    return list(dict.fromkeys([*key, *own, *cheap]))
+
+
+_CHEAP_COLUMNS_MAX: Final = 32

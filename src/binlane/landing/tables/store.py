@@ -1,0 +1,500 @@
+"""The tables of one kind of a target: what a landing asks for, the same in every format.
+
+Rows are read and written by tasks; here it is decided which files they are, and each change of a
+table is one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+
+from binlane.columnar.table_schema import SEQUENCE_COLUMN
+from binlane.columnar.unify import unify_schemas
+from binlane.landing.places import file_name
+from binlane.landing.table_files import move_file, write_file
+from binlane.landing.tables import merge_work
+from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.tables.formats import Change, Snapshot, TableFormat
+from binlane.landing.tables.known import KnownTables
+from binlane.landing.tables.merge_work import How, MergeResult, MergeWork
+from binlane.landing.tables.mergers import MergeOrder, Merger
+from binlane.landing.tables.merging import DELETED_AT, MOMENT, conformed, known_columns, merge_file
+from binlane.landing.tables.parquet_files import read_rows
+from binlane.landing.tables.planning import crowded, target_bytes
+from binlane.landing.tables.versions import VALID_TO, VERSION_COLUMNS, ended
+from binlane.landing.tables.works import Works
+from binlane.landing.work import DataFile, Format, Mode
+from binlane.names import TableName
+
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Runs a function over works, as an engine does."""
+
+_VACUUM_VERSIONS: Final = 100
+"""After so many commits to a table its directory is looked through."""
+
+_OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
+    ("_gtid", pa.string()),
+    (SEQUENCE_COLUMN, pa.int64()),
+]
+OWN_COLUMNS: Final = pa.schema(_OWN_COLUMNS)
+"""What a current table has behind the source's columns: of the change that made each row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """How tables are kept.
+
+    Attributes:
+        run_id: Names this landing in the files that it writes.
+        run: Runs works; here, one after the other, if nothing else is given.
+        fence: Raises if the target is not ours any more; asked before each change of a table.
+        keep_hours: How long files of earlier versions are kept.
+        catalog: Of Iceberg tables, see `iceberg.open_catalog`.
+        merger: Merges into current tables that have a key instead of tasks, where it can.
+        app_id: Names the landing in the merger's commits, as it does in those of the format.
+        soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
+    """
+
+    run_id: str
+    run: Run = map
+    fence: Callable[[], None] = lambda: None
+    merger: Merger | None = None
+    app_id: str = ""
+    soft_deletes: bool = False
+    keep_hours: float = 168.0
+    catalog: Mapping[str, str] = field(default_factory=dict)
+
+
+class TableStore:
+    """The tables of one kind.
+
+    Args:
+        into: URI or path of the target.
+        mode: The kind.
+        tables: In their format.
+        settings: How to keep them.
+    """
+
+    def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
+        self._into = into
+        self._mode = mode
+        self._tables = tables
+        self._settings = settings
+        self._known = KnownTables(tables, settings.fence)
+        self._keys: dict[TableName, tuple[str, ...]] = {}
+        self._vacuumed: dict[TableName, int] = {}
+        run_id, soft_deletes = settings.run_id, settings.soft_deletes
+        self._works = Works(tables, run_id, soft_deletes=soft_deletes)
+
+    # What there is --------------------------------------------------------------------------------
+
+    @property
+    def added(self) -> pa.Schema:
+        """What tables have behind the source's columns."""
+        if self._mode is Mode.HISTORY:
+            return VERSION_COLUMNS
+        if self._settings.soft_deletes:
+            return OWN_COLUMNS.append(pa.field(DELETED_AT, MOMENT))
+        return OWN_COLUMNS
+
+    def names(self) -> list[TableName]:
+        """The tables there are."""
+        return list(self._tables.names())
+
+    def exists(self, table: TableName) -> bool:
+        """Whether there is such a table."""
+        return self.snapshot(table) is not None
+
+    def schema(self, table: TableName) -> pa.Schema:
+        """Names and types of a table's columns, those that landing adds included."""
+        return self._known.there(table).schema
+
+    def has_rows(self, table: TableName) -> bool:
+        """Whether a table, which exists, has any row."""
+        return self._known.there(table).rows > 0
+
+    def applied(self, table: TableName) -> int:
+        """Up to which `_seq` the log is applied to a table; 0 if there is no such table."""
+        found = self.snapshot(table)
+        return 0 if found is None else found.applied
+
+    def snapshot(self, table: TableName) -> Snapshot | None:
+        """A table's columns and files; None if there is no such table."""
+        return self._known.find(table)
+
+    def read(self, table: TableName) -> pa.Table:
+        """All rows of a table."""
+        found = self._known.there(table)
+        folder = self.uri(table)
+        rows = [conformed(read_rows(f"{folder}/{path}"), found.schema) for path in found.files]
+        return pa.concat_tables(rows) if rows else found.schema.empty_table()
+
+    def uri(self, table: TableName) -> str:
+        """The directory of a table."""
+        return self._tables.uri(table)
+
+    # Rows -----------------------------------------------------------------------------------------
+
+    def append(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
+        """Add files that tasks wrote to a change table.
+
+        Args:
+            table: Made if there is none. Columns that it lacks are added; one that gets another
+                type gets a type that holds both.
+            files: In its directory.
+            applied: Up to which `_seq` the table is complete then.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        schemas = [self._tables.storable(file.schema) for file in files]
+        now = self.snapshot(table)
+        if now is None:
+            now = self._known.create(table, unify_schemas(schemas))
+        wider = _in_front(now.schema, unify_schemas([*schemas, now.schema]))
+        if not wider.equals(now.schema):
+            now = self._widen(table, now, wider)
+        add = self._fitted(table, files, wider)
+        self._known.commit(table, now, Change(add=add, applied=applied))
+        self._tidy(table)
+
+    def plan_merge(
+        self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
+    ) -> list[MergeWork]:
+        """What is to be done so that a table holds what some runs tell.
+
+        Args:
+            table: One that has the columns of the runs, or one that does not exist.
+            runs: Staged, in log order, not empty; of a history table those of versions.
+            key: Names of the key's columns; empty if the table has none, then rows are counted.
+            schema: The source's columns, in the order of the runs.
+
+        Returns:
+            Works for `merge_file`; none of their results may be left out.
+
+        Raises:
+            StoreError: If a run cannot be read.
+        """
+        now = self.snapshot(table) or Snapshot(schema=self.whole(schema))
+        self._keys[table] = tuple(key)
+        if not key:
+            return [self._works.counting(table, now, runs, tuple(schema.names))]
+        how = How.VERSIONS if self._mode is Mode.HISTORY else How.MERGE
+        like = self._works.rewriting(table, [], now.schema, key=tuple(key))
+        like = replace(like, how=how, names=tuple(schema.names))
+        live = self._known.bounded(table, self._holding(now), key)
+        return self._works.merging(table, now, live, runs, like)
+
+    def commit_merge(
+        self, table: TableName, results: Sequence[MergeResult], applied: int | None
+    ) -> int:
+        """Let a table be what tasks made of it.
+
+        Args:
+            table: Made if there is none.
+            results: Of all works of one plan.
+            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
+
+        Returns:
+            How many rows were to be removed that were not there.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        now = self.snapshot(table)
+        if now is None:
+            now = self._known.create(table, results[0].schema)
+        add = [file for result in results for file in result.add]
+        remove = [path for result in results for path in result.remove]
+        self._known.commit(table, now, Change(add=add, remove=remove, applied=applied))
+        return sum(result.missing for result in results)
+
+    def merge(
+        self,
+        table: TableName,
+        runs: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+    ) -> int:
+        """Plan a merge, have tasks do it, commit it; see there."""
+        merger = self._settings.merger
+        if key and merger is not None and self._leaves_to(merger):
+            if not self.exists(table):
+                self._known.create(table, self.whole(schema))
+            self._settings.fence()
+            order = MergeOrder(
+                uri=self.uri(table),
+                format=self._tables.format,
+                runs=runs,
+                names=schema.names,
+                key=key,
+                app_id=self._settings.app_id,
+                applied=applied,
+            )
+            merger.merge(order)
+            self._known.forget(table)
+            return 0
+        works = self.plan_merge(table, runs, key, schema)
+        missing = self.commit_merge(table, list(self._run(works)), applied)
+        self._tidy(table)
+        return missing
+
+    def _leaves_to(self, merger: Merger) -> bool:
+        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
+        return is_plain and merger.takes(self._tables.format)
+
+    # Snapshots ------------------------------------------------------------------------------------
+
+    def seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+        change: merge_work.Change | None = None,
+    ) -> None:
+        """Let a table have the rows of some files and no others; made if there is none.
+
+        Of a history table the versions that there are stay.
+
+        Args:
+            table: Its name.
+            files: URIs elsewhere, which are moved to the table, also by a process that died.
+            key: Names of the key's columns.
+            schema: The source's columns, which the files have, and behind them what landing adds.
+            applied: Up to which `_seq` the table is complete then.
+            change: What makes rows of the table of theirs, if they are none.
+
+        Raises:
+            StoreError: If the table cannot be written.
+        """
+        whole = self.whole(schema)
+        now = self.snapshot(table) or self._known.create(table, whole)
+        self._keys[table] = tuple(key)
+        if self._mode is Mode.HISTORY:  # what was before stays
+            add = self._fitted(table, self.adopt(table, files), now.schema, change)
+            self._known.commit(table, now, Change(add=add, applied=applied))
+            return
+        add = self._fitted(table, self.adopt(table, files), whole, change)
+        seeded = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        self._known.commit(table, now, seeded)
+
+    def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
+        """Move files that lie elsewhere to a table, which does not know them yet."""
+        folder = self.uri(table)
+        is_hidden = self._tables.format is Format.PARQUET
+        moved = []
+        for file in files:
+            name = file.path.rpartition("/")[2]
+            moved.append(move_file(file, folder, "_" if is_hidden and name[0] != "_" else ""))
+        return moved
+
+    def _fitted(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        schema: pa.Schema,
+        change: merge_work.Change | None = None,
+    ) -> list[DataFile]:
+        """Files in a table's directory, those written anew that do not have its columns."""
+        is_fit = [change is None and self._fits(file.schema, schema) for file in files]
+        works = [
+            self._works.rewriting(table, [LiveFile.of(file)], schema, change)
+            for file, fits in zip(files, is_fit, strict=True)
+            if not fits
+        ]
+        fitting = [file for file, fits in zip(files, is_fit, strict=True) if fits]
+        return fitting + [file for result in self._run(works) for file in result.add]
+
+    # Statements -----------------------------------------------------------------------------------
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table without rows.
+
+        Args:
+            table: Not there; if it is, it stays.
+            schema: The source's columns.
+        """
+        self._known.create(table, self.whole(schema))
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table with all its files, if there is one."""
+        self._keys.pop(table, None)
+        self._known.drop(table)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a table another name; if it has it already, nothing happens."""
+        self._keys.pop(old, None)
+        self._keys.pop(new, None)
+        self._known.rename(old, new)
+
+    def truncate(self, table: TableName) -> None:
+        """Remove all rows of a table, if there is one."""
+        now = self.snapshot(table)
+        if now is not None and now.files:
+            self._known.commit(table, now, Change(remove=list(now.files)))
+
+    def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
+        """Let all versions of a history table's rows end: its source has none any more."""
+        now = self.snapshot(table)
+        if now is None:
+            return
+        change = partial(ended, moment=moment)
+        works = [
+            self._works.rewriting(table, [file], now.schema, change) for file in self._holding(now)
+        ]
+        results = list(self._run(works))
+        assert not any(result.error for result in results), "moments fit"
+        if results:
+            self.commit_merge(table, results, None)
+
+    def rewrite(
+        self, table: TableName, change: merge_work.Change, applied: int | None = None
+    ) -> str:
+        """Give all rows of a table other columns or values.
+
+        Args:
+            table: One that exists.
+            change: What becomes of any of its rows, those that landing adds included.
+            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
+
+        Returns:
+            Why that cannot be; empty if it is done.
+
+        Raises:
+            StoreError: If the table cannot be read or written.
+        """
+        now = self._known.there(table)
+        try:
+            schema = self._tables.storable(change(now.schema.empty_table()).schema)
+        except (ValueError, NotImplementedError) as error:
+            return str(error)
+        works = [
+            self._works.rewriting(table, [file], schema, change) for file in now.files.values()
+        ]
+        results = list(self._run(works))
+        for result in results:
+            if result.error:
+                return result.error
+        add = [file for result in results for file in result.add]
+        if add or applied is not None or not schema.equals(now.schema):
+            rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
+            self._known.commit(table, now, rewritten)
+        return ""
+
+    def conform(self, table: TableName, schema: pa.Schema) -> str:
+        """Give a table the source's columns by name; those that it lacks are NULL.
+
+        Returns:
+            Why that cannot be; empty if it is done.
+        """
+        whole = self.whole(schema)
+        if whole.equals(self.schema(table)):
+            return ""
+        return self.rewrite(table, partial(conformed, schema=whole))
+
+    def replace(self, table: TableName, rows: pa.Table) -> None:
+        """Replace all rows and columns by others; up to where it is complete stays."""
+        now = self._known.there(table)
+        schema = self._tables.storable(rows.schema)
+        add = []
+        if rows.num_rows:
+            name = file_name(self._tables.format, self._settings.run_id)
+            known = known_columns(schema, self._keys.get(table, ()))
+            add = [write_file(conformed(rows, schema), self.uri(table), name, known)]
+        self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+
+    def whole(self, schema: pa.Schema) -> pa.Schema:
+        """The columns of a table of which the source's are known.
+
+        Raises:
+            ConfigError: If the format cannot hold a table with such columns.
+        """
+        return self._tables.storable(pa.schema([*schema, *self.added]))
+
+    # Upkeep ---------------------------------------------------------------------------------------
+
+    def plan_compaction(self, table: TableName) -> list[MergeWork]:
+        """What is to be done so that a table has few files; nothing, most of the time.
+
+        The results are committed with `applied` None.
+        """
+        now = self.snapshot(table)
+        key = self._keys.get(table)
+        if self._mode is Mode.CHANGES:
+            key = (SEQUENCE_COLUMN,)
+        if now is None or key is None:
+            return []
+        target = target_bytes(now.size_bytes)
+        holding = self._holding(now)
+        paths = {file.path for file in holding}
+        over = [file for path, file in now.files.items() if path not in paths]
+        works = []
+        for files, order in ((holding, key), (over, (SEQUENCE_COLUMN,))):
+            groups = crowded(self._known.bounded(table, files, order), order, target)
+            works += [
+                self._works.rewriting(table, group, now.schema, key=order) for group in groups
+            ]
+        return works
+
+    def _tidy(self, table: TableName) -> None:
+        """Keep a table's files few, and its directory small."""
+        self.compact(table)
+        version = self._known.there(table).version
+        vacuumed = self._vacuumed.setdefault(table, (version - 1) // _VACUUM_VERSIONS)
+        if version // _VACUUM_VERSIONS != vacuumed:
+            self._vacuumed[table] = version // _VACUUM_VERSIONS
+            self.vacuum(table, self._settings.keep_hours)
+
+    def compact(self, table: TableName) -> int:
+        """Join small files where there are many; how many there were."""
+        results = list(self._run(self.plan_compaction(table)))
+        if results:
+            self.commit_merge(table, results, None)
+        return sum(len(result.remove) for result in results)
+
+    def vacuum(self, table: TableName, keep_hours: float) -> int:
+        """Delete files that no version of the last hours needs; how many there were."""
+        self._known.forget(table)
+        return self._tables.vacuum(table, keep_hours)
+
+    # ----------------------------------------------------------------------------------------------
+
+    def _run(self, works: Sequence[MergeWork]) -> Iterable[MergeResult]:
+        return self._settings.run(merge_file, works)
+
+    def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
+        known = list(now.schema)
+        if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
+            self._known.commit(table, now, Change(schema=schema))
+        else:
+            works = [self._works.rewriting(table, [file], schema) for file in now.files.values()]
+            add = [each for result in self._run(works) for each in result.add]
+            self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        return self._known.there(table)
+
+    def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
+        """Whether a file can be the table's as it is."""
+        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+            return False
+        return all(wider.field(field.name).type.equals(field.type) for field in schema)
+
+    def _holding(self, now: Snapshot) -> list[LiveFile]:
+        """Files of rows that hold; versions in a history table that ended are left alone."""
+        files = list(now.files.values())
+        if self._mode is not Mode.HISTORY:
+            return files
+        return [file for file in files if file.nulls.get(VALID_TO, file.rows) > 0]
+
+
+def _in_front(known: pa.Schema, wider: pa.Schema) -> pa.Schema:
+    """A schema with the columns that are known first."""
+    new = [field for field in wider if field.name not in set(known.names)]
+    return pa.schema([*(wider.field(name) for name in known.names), *new])
