@@ -1,4 +1,4 @@
-"""From Python: `binlane.read` and `binlane.scan` read binlogs, `binlane.api.land` lands them."""
+"""From Python: `binlane.read` and `binlane.scan` read binlogs, `binlane.land` lands them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import sys
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import click
 
@@ -192,13 +191,17 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
 def _with_password(place: str, file: Path | None) -> str:
     """The URL of a server, saying where its password is: in a file, or the environment."""
     from binlane.ranges.filesystems import is_server  # noqa: PLC0415 - as above
-    from binlane.ranges.servers import PASSWORD_OPTIONS  # noqa: PLC0415 - as above
+    from binlane.ranges.servers import (  # noqa: PLC0415 - as above
+        PASSWORD_FILE,
+        PASSWORD_OPTIONS,
+        server_uri,
+    )
 
     address, _, query = place.partition("?")
     if not is_server(place) or any(f"{option}=" in query for option in PASSWORD_OPTIONS):
         return place
     if file is not None:
-        return f"{address}?{query and f'{query}&'}password-file={quote(str(file.absolute()))}"
+        return server_uri(place, {PASSWORD_FILE: str(file.absolute())})
     if passwords.from_environment() is None and sys.stdin.isatty():
         os.environ["MYSQL_PWD"] = passwords.asked_for(f"Password for {address}")
     return place

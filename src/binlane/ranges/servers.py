@@ -8,7 +8,7 @@ in nothing that travels or is written down.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -22,9 +22,9 @@ from binlane.client.settings import ServerUrl
 from binlane.codec.format import MAGIC
 from binlane.errors import ConfigError
 
-_PASSWORD_FILE: Final = "password-file"  # noqa: S105 - the name of an option
+PASSWORD_FILE: Final = "password-file"  # noqa: S105 - the name of an option
 _PASSWORD_ENV: Final = "password-env"  # noqa: S105 - the name of an option
-PASSWORD_OPTIONS: Final = (_PASSWORD_FILE, _PASSWORD_ENV)
+PASSWORD_OPTIONS: Final = (PASSWORD_FILE, _PASSWORD_ENV)
 """Options of a server's URL that say where its password is."""
 _ENV_DEFAULT: Final = "MYSQL_PWD"
 
@@ -58,14 +58,14 @@ class ServerPlace:
         rest: list[str] = []
         for option in filter(None, query.split("&")):
             name, _, value = option.partition("=")
-            if name in (_PASSWORD_FILE, _PASSWORD_ENV):
+            if name in (PASSWORD_FILE, _PASSWORD_ENV):
                 own[name] = unquote(value)
             else:
                 rest.append(option)
         text = f"{base}?{'&'.join(rest)}" if rest else base
         return cls(
             url=ServerUrl.parse(text, key="source"),
-            password_file=own.get(_PASSWORD_FILE),
+            password_file=own.get(PASSWORD_FILE),
             password_env=own.get(_PASSWORD_ENV, _ENV_DEFAULT),
             file=file,
         )
@@ -83,7 +83,7 @@ class ServerPlace:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"the password of {self.url} cannot be read: {error}",
-                key=_PASSWORD_FILE,
+                key=PASSWORD_FILE,
                 hint="whoever reads the log needs the file: put it on every worker, "
                 "or give password-env, the name of an environment variable",
             ) from None
@@ -124,25 +124,18 @@ class ServerPlace:
         return f"{self.url}#{self.file}" if self.file else str(self.url)
 
 
-def server_uri(
-    url: str, *, password_file: str | None = None, password_env: str | None = None
-) -> str:
-    """A server as a source.
+def server_uri(url: str, options: Mapping[str, str]) -> str:
+    """The URL of a server, or of a file of its log, with more options.
 
     Args:
-        url: `mariadb://user@host:port`, with the clients' options as its query.
-        password_file: Path of the file with its password, where ranges are read.
-        password_env: Name of the environment variable that holds it there; MYSQL_PWD by default.
-
-    Raises:
-        ConfigError: If it is no URL of a server, or holds a password.
+        url: As the user gave it.
+        options: By the names that they have in URLs.
     """
-    given = {_PASSWORD_FILE: password_file, _PASSWORD_ENV: password_env}
-    options = "&".join(f"{name}={quote(value)}" for name, value in given.items() if value)
-    base, mark, file = url.partition("#")
-    uri = f"{base}{'&' if '?' in base else '?'}{options}" if options else base
-    ServerPlace.parse(uri)
-    return f"{uri}{mark}{file}"
+    place, has_file, file = url.partition("#")
+    given = "&".join(f"{name}={quote(value)}" for name, value in options.items())
+    if given:
+        place += ("&" if "?" in place else "?") + given
+    return f"{place}{has_file}{file}"
 
 
 def file_of(place: str, name: str) -> str:

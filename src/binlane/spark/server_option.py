@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote
 
 from binlane.errors import ConfigError
+from binlane.ranges.servers import server_uri
 
 SERVER_OPTIONS: Final[Mapping[str, str]] = {
     "passwordFile": "password-file",
@@ -45,8 +46,5 @@ def server_place(url: str, user: str | None, options: Mapping[str, str]) -> str:
         if "@" in rest.partition("?")[0]:
             raise ConfigError("the server's URL names a user, too", key="user")
         rest = f"{quote(user, safe='')}@{rest}"
-    place, has_file, file = f"{scheme}://{rest}".partition("#")
-    given = [f"{SERVER_OPTIONS[name]}={quote(value)}" for name, value in options.items()]
-    if given:
-        place += ("&" if "?" in place else "?") + "&".join(given)
-    return f"{place}#{file}" if has_file else place
+    given = {SERVER_OPTIONS[name]: value for name, value in options.items()}
+    return server_uri(f"{scheme}://{rest}", given)
