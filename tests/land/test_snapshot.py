@@ -19,7 +19,7 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.errors import ConfigError, PeerError
-from binlane.landing.engine import EmbeddedEngine, InProcess
+from binlane.landing.engine import EmbeddedEngine
 from binlane.landing.journal import Journal
 from binlane.landing.landing import land
 from binlane.landing.settings import LandingSettings
@@ -290,8 +290,11 @@ def test_what_was_read_is_not_read_again(
     assert_equal(source, lake, "orders", "lines", "visits", "empty")
 
 
-class DoomedEngine(InProcess):
-    """Dies before the work of a number."""
+class DoomedEngine:
+    """Runs works here, and dies before the one of a number."""
+
+    cores = 1
+    merger = None
 
     def __init__(self, number: int | None) -> None:
         self.left = number

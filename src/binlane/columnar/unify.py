@@ -66,24 +66,8 @@ def _common_decimal(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     return pa.decimal128(before + scale, scale)
 
 
-def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch with exactly the columns of a schema: cast where types differ, else NULL.
-
-    Raises:
-        pa.ArrowInvalid: If a value does not fit its new type.
-    """
-    names = set(batch.schema.names)
-    arrays = [
-        cast_exactly(batch.column(field.name), field.type)
-        if field.name in names
-        else pa.nulls(batch.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
 def conform_table(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same for a table.
+    """A table with exactly the columns of a schema: cast where types differ, else NULL.
 
     Raises:
         pa.ArrowInvalid: If a value does not fit its new type.

@@ -52,21 +52,6 @@ class Engine(Protocol):
         """What merges runs into current tables by a statement of its own, if something does."""
 
 
-class InProcess:
-    """Runs works here, one after the other."""
-
-    merger: Final = None
-
-    def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
-        """The results."""
-        return map(function, works)
-
-    @property
-    def cores(self) -> int:
-        """One."""
-        return 1
-
-
 class EmbeddedEngine:
     """Runs works in processes of its own, or in this one where that is less work.
 

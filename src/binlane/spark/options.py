@@ -16,10 +16,8 @@ from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.scope.directives import filter_scope
-from binlane.scope.parser import parse_binlog_statement
+from binlane.ranges.scopes import read_scope
 from binlane.scope.scope import Scope
-from binlane.scope.statements import CreateBinlog
 from binlane.spark.change_columns import CHANGE_COLUMNS, OPS
 from binlane.spark.server_option import SERVER_OPTIONS, server_place
 
@@ -299,21 +297,6 @@ def _read_table(text: str, name: str) -> TableName:
         raise ConfigError(f"{text!r} names no table", key=name, hint="write DATABASE.TABLE")
     (table,) = scope.log_tables
     return table
-
-
-def read_scope(text: str, name: str = "tables") -> Scope:
-    """Read `shop.orders, crm`, or the lists of CREATE BINLOG: `LOG(shop), IGNORE(shop.secret)`.
-
-    Raises:
-        ConfigError: If it is neither.
-        StatementError: If the lists are malformed.
-    """
-    if text.lstrip().upper().startswith(("LOG", "IGNORE")) and "(" in text:
-        statement = parse_binlog_statement(f"CREATE BINLOG x {text}")
-        if isinstance(statement, CreateBinlog):
-            return filter_scope(statement.directives)
-        raise ConfigError(f"{text!r} holds no LOG or IGNORE list", key=name)
-    return parse_tables([part for part in text.split(",") if part.strip()])
 
 
 def _read_bound(text: str, name: str) -> Any:

@@ -4,7 +4,8 @@ import pytest
 
 from binlane.errors import ConfigError
 from binlane.names import TableName
-from binlane.spark.options import Include, Layout, SourceOptions, read_scope
+from binlane.ranges.scopes import read_scope
+from binlane.spark.options import Include, Layout, SourceOptions
 
 
 def test_defaults() -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.columnar.unify import cast_exactly
+from binlane.columnar.unify import conform_table
 from binlane.landing.net_changes import COUNT, GONE, added
 from binlane.landing.places import file_name
 from binlane.landing.table_files import write_file
@@ -61,7 +61,7 @@ def _merge(work: MergeWork, base: pa.Table) -> MergeResult:
     if is_kept.all() and not fresh.num_rows:
         return MergeResult(add=(), remove=(), schema=work.schema)
     kept = base if is_kept.all() else base.filter(pa.array(is_kept))
-    rows = pa.concat_tables([kept, conformed(fresh, work.schema)])
+    rows = pa.concat_tables([kept, conform_table(fresh, work.schema)])
     written = _write(work, sorted_by_key(rows, work.key))
     return MergeResult(add=written, remove=work.base, schema=work.schema)
 
@@ -94,14 +94,14 @@ def _count(work: MergeWork) -> MergeResult:
     written: list[DataFile] = []
     removed: list[str] = []
     for path in work.base if len(left) else ():
-        rows = conformed(_read(work, path), work.schema)
+        rows = conform_table(_read(work, path), work.schema)
         at = places(rows, going, own)
         is_going = _taken(at, left)
         if is_going.any():
             removed.append(path)
             written += _write(work, rows.filter(pa.array(~is_going)))
     coming: Places = np.repeat(np.arange(len(numbers)), np.maximum(numbers, 0))
-    written += _write(work, conformed(counts.take(coming), work.schema))
+    written += _write(work, conform_table(counts.take(coming), work.schema))
     return MergeResult(
         add=tuple(written), remove=tuple(removed), schema=work.schema, missing=int(left.sum())
     )
@@ -151,27 +151,11 @@ def _base(work: MergeWork) -> pa.Table:
     parts = [_read(work, path) for path in work.base]
     if work.change is not None:
         parts = [work.change(part) for part in parts]
-    return pa.concat_tables([conformed(part, work.schema) for part in parts])
+    return pa.concat_tables([conform_table(part, work.schema) for part in parts])
 
 
 def _read(work: MergeWork, path: str) -> pa.Table:
     return read_rows(f"{work.directory}/{path}")
-
-
-def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows with exactly the columns of a schema: cast where types differ, NULL where they lack one.
-
-    Raises:
-        pa.ArrowInvalid: If a value does not fit its new type.
-    """
-    known = set(rows.column_names)
-    columns = [
-        cast_exactly(rows.column(field.name), field.type)
-        if field.name in known
-        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _write(work: MergeWork, rows: pa.Table) -> tuple[DataFile, ...]:

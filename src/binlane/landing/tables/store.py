@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.columnar.unify import unify_schemas
+from binlane.columnar.unify import conform_table, unify_schemas
 from binlane.landing.places import file_name
 from binlane.landing.table_files import move_file, write_file
 from binlane.landing.tables import merge_work
@@ -23,7 +23,7 @@ from binlane.landing.tables.formats import Change, Snapshot, TableFormat
 from binlane.landing.tables.known import KnownTables
 from binlane.landing.tables.merge_work import How, MergeResult, MergeWork
 from binlane.landing.tables.mergers import MergeOrder, Merger
-from binlane.landing.tables.merging import DELETED_AT, MOMENT, conformed, known_columns, merge_file
+from binlane.landing.tables.merging import DELETED_AT, MOMENT, known_columns, merge_file
 from binlane.landing.tables.parquet_files import read_rows
 from binlane.landing.tables.planning import crowded, target_bytes
 from binlane.landing.tables.versions import VALID_TO, VERSION_COLUMNS, ended
@@ -131,7 +131,7 @@ class TableStore:
         """All rows of a table."""
         found = self._known.there(table)
         folder = self.uri(table)
-        rows = [conformed(read_rows(f"{folder}/{path}"), found.schema) for path in found.files]
+        rows = [conform_table(read_rows(f"{folder}/{path}"), found.schema) for path in found.files]
         return pa.concat_tables(rows) if rows else found.schema.empty_table()
 
     def uri(self, table: TableName) -> str:
@@ -398,7 +398,7 @@ class TableStore:
         whole = self.whole(schema)
         if whole.equals(self.schema(table)):
             return ""
-        return self.rewrite(table, partial(conformed, schema=whole))
+        return self.rewrite(table, partial(conform_table, schema=whole))
 
     def replace(self, table: TableName, rows: pa.Table) -> None:
         """Replace all rows and columns by others; up to where it is complete stays."""
@@ -408,7 +408,7 @@ class TableStore:
         if rows.num_rows:
             name = file_name(self._tables.format, self._settings.run_id)
             known = known_columns(schema, self._keys.get(table, ()))
-            add = [write_file(conformed(rows, schema), self.uri(table), name, known)]
+            add = [write_file(conform_table(rows, schema), self.uri(table), name, known)]
         self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
 
     def whole(self, schema: pa.Schema) -> pa.Schema:

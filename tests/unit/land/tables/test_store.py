@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from binlane.columnar.unify import conform_table
 from binlane.landing.places import file_name
 from binlane.landing.table_files import write_file
 from binlane.landing.tables import planning
-from binlane.landing.tables.merging import conformed, merge_file
+from binlane.landing.tables.merging import merge_file
 from binlane.landing.tables.opening import open_store
 from binlane.landing.tables.plain import PlainFormat
 from binlane.landing.tables.store import StoreSettings, TableStore
@@ -268,7 +269,7 @@ def test_columns_change_in_all_rows(table_format: Format, tmp_path: Path) -> Non
     assert not store.conform(TABLE, numbers.append(pa.field("note", pa.string())))
     assert rows_of(tmp_path, table_format) == [(10, 1, None), (20, 2, None)]
     assert opened(tmp_path, table_format).applied(TABLE) == 2
-    too_small = partial(conformed, schema=pa.schema([pa.field("state", pa.decimal128(1, 0))]))
+    too_small = partial(conform_table, schema=pa.schema([pa.field("state", pa.decimal128(1, 0))]))
     assert store.rewrite(TABLE, too_small)
     assert rows_of(tmp_path, table_format) == [(10, 1, None), (20, 2, None)]
 
