@@ -57,7 +57,8 @@ _HINTS: Final = MappingProxyType(
     {
         1045: _GRANT_HINT,
         1130: "the source lets no account in from this host: check the account's host part",
-        1227: _GRANT_HINT,
+        1227: "the account needs GRANT REPLICATION SLAVE ON *.* on the source; where the files of its"
+        " log are asked for also REPLICATION CLIENT, which MariaDB calls BINLOG MONITOR",
         1236: "the source can no longer send its log from there: where its files were purged, or"
         " another server took its place, start anew from what it still has",
         1698: "the account logs in without a password, by its operating system user: use the"
