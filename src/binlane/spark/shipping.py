@@ -9,15 +9,18 @@ from __future__ import annotations
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Final
 
 from pyspark import SparkFiles
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from binlane.kernels.load import Target, compiled_name, folders, kernel_modules
 from binlane.spark.session import is_local
+from binlane.spark.source import BinlogDataSource
 
 ARCHIVE_NAME: Final = "binlane.zip"
 _PACKAGES: Final = ("binlane", "pyspark_binlane")
@@ -58,6 +61,10 @@ def ship(spark: SparkSession) -> None:
     before = list(sys.path)
     context.addPyFile(str(folder / ARCHIVE_NAME))
     sys.path[:] = before  # here it is imported from where it always was
+    # Spark looks for sources with the workers' Python, which finds none; one that is registered is
+    # read with what was brought. Where that Python has binlane, Spark knows the source already.
+    with suppress(AnalysisException):
+        spark.dataSource.register(BinlogDataSource)
 
 
 def _root() -> Path:
