@@ -21,10 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pymysql
-from deltalake import DeltaTable
 
 from benchmarks.logs import served
 from benchmarks.measuring import Figures, chosen_logs, options, run
@@ -132,7 +130,7 @@ def fresh(seconds: float) -> dict[str, Any]:
                 until = time.monotonic() + seconds
                 begin, batches = time.process_time(), landing.progress.batches
                 while time.monotonic() < until:
-                    cursor.execute("INSERT INTO sbtest.fresh (at) VALUES (%s)", time.time())
+                    cursor.execute("INSERT INTO sbtest.fresh (at) VALUES (%s)", (time.time(),))
                     connection.commit()
                     stop.wait(0.1)
                 cpu_s = time.process_time() - begin
@@ -153,13 +151,17 @@ def fresh(seconds: float) -> dict[str, Any]:
 
 
 def _ages(table: Path) -> list[float]:
-    """Seconds from each change to the commit that has its file."""
-    actions: Any = DeltaTable(str(table)).get_add_actions(flatten=True)
+    """Seconds from each change to the commit that first had it: files are joined later."""
+    seen: set[float] = set()
     ages = []
-    for row in pa.table(actions).to_pylist():
-        committed = row["modification_time"] / 1000
-        times = pq.read_table(table / row["path"], columns=["at"]).column("at")
-        ages += [committed - each for each in times.to_pylist() if each is not None]
+    for commit in sorted((table / "_delta_log").glob("*.json")):
+        actions = [json.loads(line) for line in commit.read_text().splitlines()]
+        (info,) = (action["commitInfo"] for action in actions if "commitInfo" in action)
+        for added in (action["add"] for action in actions if "add" in action):
+            times = pq.read_table(table / added["path"], columns=["at"]).column("at")
+            fresh = {each for each in times.to_pylist() if each is not None} - seen
+            seen |= fresh
+            ages += [info["timestamp"] / 1000 - each for each in fresh]
     return ages
 
 
