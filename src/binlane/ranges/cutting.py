@@ -21,7 +21,7 @@ from binlane.ranges.storage import named
 from binlane.scope.scope import Scope
 from binlane.sql.catalog import SchemaCatalog
 
-RANGE_BYTES_DEFAULT: Final = 48 << 20
+RANGE_BYTES_DEFAULT: Final = 64 << 20
 RANGE_BYTES_MIN: Final = 4 << 20
 
 

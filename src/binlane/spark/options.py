@@ -21,7 +21,7 @@ from binlane.scope.scope import Scope
 from binlane.spark.change_columns import CHANGE_COLUMNS, OPS
 from binlane.spark.server_option import SERVER_OPTIONS, server_place
 
-PARTITION_BYTES_DEFAULT: Final = 48 << 20
+PARTITION_BYTES_DEFAULT: Final = 64 << 20
 _COLUMN: Final = re.compile(r"`(?:[^`]|``)+`|[^`,\s][^`,]*")
 
 
