@@ -120,6 +120,28 @@ def test_a_real_log_with_all_types(fixture_logs: Path, tmp_path: Path) -> None:
         assert current_rows(path) == final_rows(fixture.final(name), path), name
 
 
+@pytest.mark.parametrize("name", ["md1011_encrypted", "my97_encrypted"])
+def test_an_encrypted_log(name: str, tmp_path: Path) -> None:
+    files = fixture_set(name).files
+    plain, locked = tmp_path / "plain", tmp_path / "locked"
+    for folder in (plain, locked):
+        folder.mkdir()
+    for file in ("binlog.000001", "binlog.000002"):
+        (plain / file).write_bytes(files[f"{file}.decrypted"])
+        (locked / file).write_bytes(files[file])
+    expected = land(str(plain), str(tmp_path / "one"))
+    keys = tmp_path / "keys"
+    keys.write_bytes(files.get("keys.txt") or files["keyring"])
+    settings = LandingSettings(keys=str(keys))
+    report = land(str(locked), str(tmp_path / "two"), settings)
+    assert expected.rows == report.rows > 0
+    assert [*report.tables] == [*expected.tables]
+    for table in report.tables:
+        path = f"changes/{table.replace('.', '/')}"
+        one, two = (delta_rows(tmp_path / lake / path) for lake in ("one", "two"))
+        assert Counter(map(str, one.to_pylist())) == Counter(map(str, two.to_pylist()))
+
+
 def test_modes_and_tables(fixture_logs: Path, tmp_path: Path) -> None:
     lists = "LOG(shop.m1, shop.m2), IGNORE(shop.m2)"
     settings = LandingSettings(modes=frozenset({Mode.CHANGES}), tables=lists)

@@ -59,6 +59,11 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     help="Who runs the tasks.",
 )
 @click.option(
+    "--encryption-keys",
+    metavar="FILE",
+    help="Keys of encrypted files: MariaDB's file_key_management or MySQL's keyring file.",
+)
+@click.option(
     "--soft-deletes", is_flag=True, help="Keep deleted rows in current tables, with _deleted_at."
 )
 @click.option(
@@ -184,6 +189,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         snapshot=_with_password(options["snapshot"] or "", options["password_file"]),
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
+        keys=options["encryption_keys"],
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
 

@@ -42,7 +42,7 @@ from binlane.landing.work import Mode, RangeResult, RangeWork
 from binlane.names import TableName
 from binlane.ranges.items import Want
 from binlane.ranges.offset import Offset
-from binlane.ranges.plan import Planner
+from binlane.ranges.plan import Planner, PlanOptions
 from binlane.ranges.scopes import read_scope
 from binlane.scope.scope import Scope
 
@@ -126,7 +126,7 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
-        self._planner = Planner(self._sources)
+        self._planner = Planner(self._sources, PlanOptions(keys=settings.keys))
         self._planner.files()  # what is wrong with them is said before the target is touched
         with ExitStack() as stack:
             lease = stack.enter_context(

@@ -39,7 +39,7 @@ class LandingSettings:
         chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
         skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
-        server_options: What a source that is a server needs: see the planner.
+        keys: Path of the key file of encrypted logs; tasks read it, too. None for none.
     """
 
     modes: frozenset[Mode] = frozenset({Mode.CURRENT, Mode.CHANGES})
@@ -56,7 +56,7 @@ class LandingSettings:
     chunk_rows: int | None = None
     skip: frozenset[str] = frozenset()
     is_taking_over: bool = False
-    server_options: Mapping[str, str] = field(default_factory=dict)
+    keys: str | None = None
 
     @property
     def terms(self) -> dict[str, str]:
