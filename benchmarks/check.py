@@ -1,8 +1,10 @@
 """Statements per second of `check`, and what the analysis of one statement costs, as JSON lines.
 
 Warm, in one process, CPU seconds: a script of usual statements whose literals differ is checked
-after another one of the same kinds. `analysis` reads the same statements alone, first as new texts,
-then again.
+after another one of the same kinds. `ten binlogs` carries them out alone, without splitting a
+script or printing. `analysis` reads the same statements alone, first as new texts, then again; `new
+shapes` are 7,000 different ones of which none is like another, the median of each. `10 MB` is one
+INSERT of plain rows through `check`.
 
     python -m benchmarks.check [--rounds N] [--statements N]
 """
@@ -11,20 +13,29 @@ from __future__ import annotations
 
 import argparse
 import gc
+import gzip
 import json
 import os
 import statistics
 import time
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
+from typing import Final
 
 from binlane.check.checker import Checker
+from binlane.check.definitions import read_definitions
 from binlane.check.json_lines import JsonReport
 from binlane.check.reasons import Judgement
 from binlane.check.report import Run
+from binlane.codec.types import Flavor
 from binlane.policy.server import Server
-from binlane.sql.analysis import read
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.dialect import Dialect
+from binlane.sql.reading import read
 
+_ACCEPTED: Final = Path(__file__).parents[1] / "tests/vectors/accepted.tsv.gz"
 SCHEMA = """
 CREATE DATABASE shop; USE shop;
 CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, customer INT, state VARCHAR(20),
@@ -89,6 +100,7 @@ def main() -> None:
             ]
             told = {"server": server, "binlogs": 2 if definitions else 0}
             tell("check", given.statements, seconds, **told)
+        _tell_ten_binlogs(server, given.statements, given.rounds)
     texts = [statements(given.statements, next(begins)) for _ in range(given.rounds)]
     tell("analysis, new texts", given.statements, [measured(analyse, each) for each in texts])
     tell(
@@ -96,12 +108,53 @@ def main() -> None:
         len(_KINDS) * 100,
         [measured(analyse, statements(len(_KINDS), 0) * 100) for _ in range(given.rounds)],
     )
+    _tell_new_shapes()
+    _tell_ten_megabytes()
+
+
+def _tell_ten_binlogs(server: str, number: int, rounds: int) -> None:
+    objects = SchemaCatalog(Flavor(server))
+    objects.load(SCHEMA)
+    scopes = ("LOG(`shop`.`orders`, `shop`.`items`, `shop`.`stock`)", "LOG(`shop`)")
+    lists = [scopes[n % len(scopes)] for n in range(10)]
+    text = "".join(f"CREATE BINLOG 'b{n}' {one};\n" for n, one in enumerate(lists))
+    definitions = read_definitions(text, name="binlogs")
+    session = Session(
+        server=Server.parse(server), objects=objects, definitions=definitions, database="shop"
+    )
+
+    def carry_out(texts: list[str]) -> None:
+        for text in texts:
+            session.execute(text)
+
+    carry_out(statements(number, 0))
+    seconds = [measured(carry_out, statements(number, 10**6 * n)) for n in range(1, rounds + 1)]
+    tell("ten binlogs", number, seconds, server=server)
+
+
+def _tell_new_shapes() -> None:
+    lines = gzip.decompress(_ACCEPTED.read_bytes()).decode().splitlines()
+    texts = [line.partition("\t")[2] for line in lines]
+    seconds = sorted(measured(analyse, [text]) for text in texts)
+    tell("analysis, new shapes", 1, [seconds[len(seconds) // 2]], shapes=len(texts))
+
+
+def _tell_ten_megabytes() -> None:
+    rows = ",\n".join(f"({n}, 'customer {n}', {n}.50)" for n in range(320_000))
+    script = f"INSERT INTO shop.orders (customer, state, total) VALUES {rows};"
+    run = Run(Checker(Server.parse("mariadb"), SCHEMA, None), Judgement(), JsonReport())
+
+    def check(texts: list[str]) -> None:
+        for _ in run.check("script.sql", texts[0]):
+            pass
+
+    tell("10 MB", 1, [measured(check, [script]) for _ in range(3)], bytes=len(script))
 
 
 def analyse(texts: list[str]) -> None:
     """Read statements."""
     for text in texts:
-        read(text, database="shop")
+        read(text, database="shop", dialect=Dialect(flavor="mysql"))
 
 
 def measured(work: Callable[[list[str]], None], texts: list[str]) -> float:

@@ -34,11 +34,11 @@ from binlane.grouping.inner import expanded, expanded_all
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.policy.server import Server
-from binlane.sql.analysis import analyse
 from binlane.sql.catalog import SchemaCatalog
 from tests.build import FORMAT, PLAIN_FORMAT, event, rows, table_map
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.kernel_reading import rows_of
+from tests.reading import analyse
 
 _SMALL_BYTES: Final = 12_000
 

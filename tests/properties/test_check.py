@@ -20,10 +20,10 @@ from binlane.scope.scope import Scope
 from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
 from binlane.session.report import Refusal, StatementResult
 from binlane.session.session import Session
-from binlane.sql.analysis import analyse
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.tokens import tokenise
 from tests.checked import SCHEMA
+from tests.reading import analyse
 
 SERVERS: Final = st.sampled_from(["mariadb", "mysql"])
 

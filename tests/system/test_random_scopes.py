@@ -28,6 +28,7 @@ from binlane.service.private_server import (
     SOURCE_OPTIONS,
     PrivateServer,
 )
+from binlane.sql.dialect import ANY
 from binlane.sql.remarks import without_comments
 from tests.final_tables import Client
 from tests.routed_files import definitions, outputs, routed
@@ -221,7 +222,7 @@ def objects_of(server: PrivateServer) -> set[tuple[str, ...]]:
             kind,
             database,
             name,
-            without_comments(text, ansi_quotes=False, no_backslash_escapes=False),
+            without_comments(text, ANY),
         )
         for kind, database, name, text in found
         if database in DATABASES

@@ -97,7 +97,7 @@ def _compare(
         yield Difference("unanalysed", None, result.unanalysed.reason)
     if errno != record.error:
         yield Difference("error", record.error, errno)
-    reasons = tuple(note.reason for note in result.notes)
+    reasons = tuple(note.reason for note in result.notes if note.is_told)
     if reasons != record.reasons:
         yield Difference("notes", record.reasons, reasons)
     words = record.sql.lower()

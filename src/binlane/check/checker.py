@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from mmap import mmap
 from traceback import extract_tb
+from typing import Final
 
 from binlane.check.definitions import read_definitions
-from binlane.check.findings import CheckedStatement
-from binlane.check.script import Script, ScriptStatement, read_script
+from binlane.check.findings import SYNTAX_ERROR, CheckedStatement
+from binlane.check.schema import Schema
+from binlane.check.script import ScriptStatement, read_script
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError, DefinitionError, NotLoggableError, StatementError
 from binlane.policy.engines import engine_traits
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
-from binlane.session.report import StatementResult, Unanalysed
+from binlane.session.report import Refusal, StatementResult, Unanalysed
 from binlane.session.safety import refuse_views
 from binlane.session.session import Session
 from binlane.sql.catalog import CatalogProblem, SchemaCatalog
+from binlane.sql.dialect import Dialect
+from binlane.sql.reading import read
+from binlane.sql.script import Script, ScriptReader
+from binlane.sql.tokens import TokenKind
+
+_IN_PROGRAM: Final = "expected ;"
+"""What a text lacks that ends between the statements of a program."""
 
 
 class Checker:
@@ -25,12 +35,16 @@ class Checker:
 
     Args:
         server: Whose rules are followed.
-        schema: Script of all objects that there are.
+        schema: Script of all objects that there are, or several sources of them, one after the
+            other.
         definitions: Script of CREATE BINLOG; None for one binlog that logs everything in the
             session's binlog_format.
         assume_engine: Engine that tables have which the schema does not know; None: they are
             unknown tables.
         definitions_name: What messages call `definitions`.
+
+    Attributes:
+        problems: What of the schema was not understood, behind the name of its source.
 
     Raises:
         ConfigError: If the definitions are not what they should be, or there is no such engine.
@@ -39,35 +53,50 @@ class Checker:
     def __init__(
         self,
         server: Server,
-        schema: str | Script = "",
+        schema: str | Script | Sequence[Schema] = "",
         definitions: str | Script | None = None,
         *,
         assume_engine: str | None = None,
         definitions_name: str = "--binlogs",
     ) -> None:
         self._server = server
-        self._definitions = (
-            None if definitions is None else read_definitions(definitions, name=definitions_name)
-        )
         if assume_engine is not None:
             _check_engine(assume_engine, server)
         self._assume_engine = assume_engine
         self._objects = SchemaCatalog(Flavor(server.flavor))
-        text = schema if isinstance(schema, str) else schema[:].decode("utf-8", "surrogateescape")
-        self._objects.load(text.removeprefix("\ufeff"), version=server.version)
+        if isinstance(schema, str | bytes | mmap):
+            schema = (Schema(name="--schema", script=schema),)
+        self.problems: Sequence[tuple[str, CatalogProblem]] = [
+            (source.name, problem)
+            for source in schema
+            for problem in source.load(self._objects, server)
+        ]
+        self._definitions = (
+            None
+            if definitions is None
+            else read_definitions(
+                definitions, name=definitions_name, ignores_case=self._objects.ignores_case
+            )
+        )
         for definition in self._definitions or ():
             try:
                 refuse_views(definition, self._objects)
             except DefinitionError as error:
                 raise ConfigError(f"{error}", key=definitions_name, hint=error.hint) from error
 
-    @property
-    def problems(self) -> Sequence[CatalogProblem]:
-        """What of the schema was not understood."""
-        return self._objects.problems
-
-    def check(self, script: str | Script) -> Iterator[CheckedStatement]:
+    def check(
+        self,
+        script: str | Script,
+        *,
+        path: str = "",
+        source: Callable[[str], Script] | None = None,
+    ) -> Iterator[CheckedStatement]:
         """Run one script, statement by statement, in a session that starts from the schema.
+
+        Args:
+            script: It.
+            path: Where it stands.
+            source: Gives the bytes of scripts that it reads; raises StoreError.
 
         What the end of a session appends stands in the events of the statement after it, or, where
         there is none, of the one before it.
@@ -76,8 +105,13 @@ class Checker:
         session = self._session(objects, self._definitions)
         waiting: CheckedStatement | None = None
         statements = read_script(
-            script, has_backslash_escapes=lambda: session.has_backslash_escapes
+            script,
+            dialect=lambda: session.dialect,
+            path=path,
+            source=source,
+            first_end=lambda sql: _first_end(sql, session),
         )
+        failed: Refusal | None = None
         for statement in statements:
             ended = None
             if statement.is_disconnect:
@@ -92,7 +126,11 @@ class Checker:
                 break
             if waiting is not None:
                 yield waiting
-            result = _result(session, statement)
+            if statement.follows and failed is not None:
+                result = _not_run(failed)
+            else:
+                result = _explained(_result(session, statement), statement, session)
+                failed = result.error
             if ended is not None:
                 result = _joined(ended, result, result)
             waiting = CheckedStatement(statement=statement, result=result)
@@ -131,6 +169,65 @@ def _result(session: Session, statement: ScriptStatement) -> StatementResult:
         )
 
 
+def _first_end(sql: str, session: Session) -> int | None:
+    """Where the `;` stands that ends the first of several statements in one text."""
+    stopped = read(sql, database="", dialect=session.dialect).effects.stopped_at
+    if stopped is None:
+        return None
+    end = stopped.offset
+    # What several of them end is the first one's.
+    while (before := sql.rfind(";", 0, end)) >= 0 and _is_blank(sql[before + 1 : end]):
+        end = before
+    # Before the first token it ends nothing, which is an error.
+    return None if end == stopped.offset or _is_blank(sql[:end]) else end
+
+
+def _is_blank(text: str) -> bool:
+    """Whether there is nothing but white space and comments."""
+    data = text.encode("utf-8", "surrogateescape")
+    return not ScriptReader(data, Dialect, delimiter=b"\0").rest().text
+
+
+def _explained(
+    result: StatementResult, statement: ScriptStatement, session: Session
+) -> StatementResult:
+    """The result of a statement that was not understood, with what its script may lack."""
+    unanalysed, error = result.unanalysed, result.error
+    is_syntax = error is not None and error.errno == SYNTAX_ERROR and not error.is_stated
+    if statement.problem is not None or not (unanalysed is not None or is_syntax):
+        return result
+    reason = _cut_off(statement, session)
+    if not reason:
+        return result
+    if unanalysed is not None:
+        return replace(
+            result, unanalysed=replace(unanalysed, reason=f"{unanalysed.reason}; {reason}")
+        )
+    assert error is not None, "one of the two, as above"
+    return replace(result, error=replace(error, message=f"{error.message}; {reason}"))
+
+
+def _cut_off(statement: ScriptStatement, session: Session) -> str:
+    """What a script lacks where `;` cut a program into pieces; empty if it did not."""
+    facts = read(statement.sql, database="", dialect=session.dialect)
+    stopped = facts.effects.stopped_at
+    if stopped is None or statement.is_chunk:
+        return ""
+    if stopped.kind is TokenKind.END and str(facts.error).endswith(_IN_PROGRAM):
+        return "it ends at a ';' of its own program; is a DELIMITER line missing before it?"
+    if stopped.text.upper() == "END" and not statement.sql[: stopped.offset].strip():
+        return "a ';' cut off the program that it ends; is a DELIMITER line missing before that?"
+    if statement.sql.startswith("--", stopped.offset):
+        return "only `--` with a blank behind it begins a comment"
+    return ""
+
+
+def _not_run(failed: Refusal) -> StatementResult:
+    """What follows in the text of a statement that failed."""
+    message = f"Not run: a statement before it in the same text failed: {failed.message}"
+    return StatementResult(error=replace(failed, message=message, why=()))
+
+
 def _not_followed(reason: str) -> StatementResult:
     return StatementResult(unanalysed=Unanalysed(reason=reason, offset=0, length=0))
 
@@ -147,14 +244,14 @@ def _joined(
     """A result with the events of two, one after the other."""
     binlogs = {}
     for name in {**first.binlogs, **second.binlogs}:
-        events = tuple(
-            event
+        bodies = tuple(
+            body
             for result in (first, second)
             if (binlog := result.binlogs.get(name)) is not None
-            for event in binlog.events
+            for body in binlog.bodies
         )
         own = main.binlogs.get(name)
         if own is None:
             own = first.binlogs.get(name) or second.binlogs[name]
-        binlogs[name] = replace(own, events=events)
+        binlogs[name] = replace(own, bodies=bodies)
     return replace(main, binlogs=binlogs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from binlane.check.script import Script, ScriptStatement, read_script
+from binlane.check.script import ScriptStatement, read_script
 from binlane.errors import ConfigError, StatementError
 from binlane.scope import (
     AlterBinlog,
@@ -17,10 +17,15 @@ from binlane.scope import (
     look_up,
     parse_binlog_statement,
 )
+from binlane.sql.script import Script
 
 
 def read_definitions(
-    script: str | Script, *, name: str, before: Iterable[Definition] = ()
+    script: str | Script,
+    *,
+    name: str,
+    before: Iterable[Definition] = (),
+    ignores_case: bool = False,
 ) -> tuple[Definition, ...]:
     """The binlogs that a script of CREATE, ALTER and DROP BINLOG leaves.
 
@@ -28,6 +33,7 @@ def read_definitions(
         script: Its text or bytes.
         name: What messages call it.
         before: Those that there are already.
+        ignores_case: The server keeps names of databases and tables in lower case.
 
     Raises:
         ConfigError: If it holds anything else, or something that cannot be done.
@@ -36,7 +42,7 @@ def read_definitions(
     first = 1 + max((definition.log_id for definition in definitions.values()), default=0)
     for number, statement in enumerate(read_script(script), first):
         try:
-            _define(statement, number, definitions)
+            _define(statement, number, definitions, ignores_case=ignores_case)
         except StatementError as error:
             raise ConfigError(
                 f"{error}", key=f"{name}:{statement.line}", hint=error.hint
@@ -44,11 +50,17 @@ def read_definitions(
     return tuple(definitions.values())
 
 
-def _define(statement: ScriptStatement, number: int, definitions: dict[str, Definition]) -> None:
+def _define(
+    statement: ScriptStatement,
+    number: int,
+    definitions: dict[str, Definition],
+    *,
+    ignores_case: bool,
+) -> None:
     parsed = parse_binlog_statement(statement.sql)
     if isinstance(parsed, CreateBinlog):
         if parsed.name not in definitions:
-            definitions[parsed.name] = create(parsed, number)
+            definitions[parsed.name] = create(parsed, number, ignores_case=ignores_case)
         elif not parsed.if_not_exists:
             raise duplicate_binlog(parsed.name)
     elif isinstance(parsed, AlterBinlog):
@@ -64,6 +76,7 @@ def _define(statement: ScriptStatement, number: int, definitions: dict[str, Defi
 
 
 def _verb(statement: str) -> str | None:
-    from binlane.sql.analysis import read  # noqa: PLC0415  # definitions need no analysis
+    from binlane.sql.dialect import Dialect  # noqa: PLC0415  # definitions need no analysis
+    from binlane.sql.reading import read  # noqa: PLC0415  # as above
 
-    return read(statement, database="").verb
+    return read(statement, database="", dialect=Dialect()).verb

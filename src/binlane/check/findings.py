@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
@@ -17,7 +17,10 @@ UNKNOWN_OBJECTS: Final = frozenset(
 """Errors of what names an unknown database, table, view, routine, trigger or event, or a view of
 such: the schema may lack it, so nothing is known of the statement."""
 _SAVEPOINT: Final = "SAVEPOINT "
+_CONDITIONS_NAMED: Final = 3
 SYNTAX_ERROR: Final = 1064
+PARSE_ERROR: Final = "ER_PARSE_ERROR"
+"""The symbol of a SYNTAX_ERROR that the server's grammar answers with."""
 UNANALYSED: Final = "BINLANE_NOT_ANALYSED"
 NOT_UNDERSTOOD: Final = "BINLANE_NOT_UNDERSTOOD"
 """A scope's refusal of a statement whose effects were not found out."""
@@ -88,11 +91,12 @@ def findings(checked: CheckedStatement) -> Iterator[Finding]:
     if result.unanalysed is not None:
         yield unanalysed_finding(result.unanalysed)
     elif result.error is not None and not result.error.is_stated:
-        yield _refusal(result.error)
+        for error in (result.error, *result.error.others):
+            yield _on_ways(_refusal(error), error, result)
     noted = set()
     for note in result.notes:
         noted.add(note.reason)
-        yield _note(note)
+        yield _on_ways(_note(note), note, result)
     by_reason: dict[str, list[str]] = {}
     for name, binlog in result.binlogs.items():
         for reason in binlog.unsafe:
@@ -106,6 +110,20 @@ def findings(checked: CheckedStatement) -> Iterator[Finding]:
             message="Unsafe to log as a statement, logged in rows for that reason",
             binlogs=tuple(names),
         )
+
+
+def what_is_unanalysed(result: StatementResult) -> Unanalysed | None:
+    """Why nothing is known of a statement, also where that is an error of the server.
+
+    It is of what the server's grammar does not take, and of objects that are not known.
+    """
+    error = result.error
+    if result.unanalysed is not None or error is None or error.is_stated:
+        return result.unanalysed
+    if _refusal(error).kind is not Kind.UNANALYSED:
+        return None
+    offset, length = next(((why.offset, why.length) for why in error.why), (0, 0))
+    return Unanalysed(reason=error.message, offset=offset, length=length)
 
 
 def unanalysed_finding(unanalysed: Unanalysed) -> Finding:
@@ -122,7 +140,8 @@ def unanalysed_finding(unanalysed: Unanalysed) -> Finding:
 
 def _refusal(error: Refusal) -> Finding:
     is_object = error.errno in UNKNOWN_OBJECTS and not error.message.startswith(_SAVEPOINT)
-    is_unknown = is_object or error.symbol == NOT_UNDERSTOOD
+    # Also what the server does not take: nobody knows what was meant.
+    is_unknown = is_object or error.symbol in (NOT_UNDERSTOOD, PARSE_ERROR)
     return Finding(
         kind=Kind.UNANALYSED if is_unknown else Kind.REFUSED,
         symbol=error.symbol,
@@ -143,6 +162,20 @@ def _note(note: Note) -> Finding:
         binlogs=note.binlogs,
         whys=(note.why,),
     )
+
+
+def _on_ways(finding: Finding, found: Refusal | Note, result: StatementResult) -> Finding:
+    """A finding that says so if data decides whether it comes to it."""
+    if not found.on_some_ways:
+        return finding
+    return replace(finding, message=f"{finding.message} (on some ways, by {depends_on(result)})")
+
+
+def depends_on(result: StatementResult) -> str:
+    """The conditions that decide on the way that a statement takes."""
+    named = [f"{one.text} in {one.program}".removesuffix(" in ") for one in result.depends_on]
+    more = len(named) - _CONDITIONS_NAMED
+    return ", ".join(named[:_CONDITIONS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def place_of(statement: ScriptStatement, why: Why | None = None) -> Place:

@@ -6,9 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from binlane.check.findings import CheckedStatement, place_of, unanalysed_finding
+from binlane.check.findings import (
+    CheckedStatement,
+    place_of,
+    unanalysed_finding,
+    what_is_unanalysed,
+)
 from binlane.check.report import Judged, Report
-from binlane.session.report import BinlogResult, StatementResult, Why
+from binlane.session.report import BinlogResult, Note, Refusal, StatementResult, Why
 from binlane.sql.logging_mode import LoggingFormat
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)
@@ -53,19 +58,33 @@ def json_line(script: str, checked: CheckedStatement, *, explain: bool = False) 
         "sql": statement.sql,
         "error": _error(result),
         "notes": [
-            {"errno": note.errno, "reason": note.reason, "message": note.message}
+            {
+                "errno": note.errno,
+                "reason": note.reason,
+                "message": note.message,
+                **_on_some_ways(note),
+            }
             for note in result.notes
         ],
         "binlogs": {name: _binlog(binlog) for name, binlog in result.binlogs.items()},
     }
-    if result.unanalysed is not None:
-        (why,) = unanalysed_finding(result.unanalysed).whys
+    if result.error is not None and result.error.others:
+        told["more_errors"] = [_refusal(one) for one in result.error.others]
+    unanalysed = what_is_unanalysed(result)
+    if unanalysed is not None:
+        (why,) = unanalysed_finding(unanalysed).whys
         place = place_of(statement, why)
         told["unanalysed"] = {
-            "reason": result.unanalysed.reason,
+            "reason": unanalysed.reason,
             "line": place.line,
             "column": place.column,
         }
+    if result.depends_on:
+        told["ways"] = result.ways
+        told["depends_on"] = [
+            {"condition": one.text, "program": one.program, "offset": one.offset}
+            for one in result.depends_on
+        ]
     if explain:
         told["why"] = _whys(result)
         for name, binlog in result.binlogs.items():
@@ -81,20 +100,32 @@ def _error(result: StatementResult) -> dict[str, Any] | None:
             "sqlstate": finding.sqlstate,
             "message": f"This statement could not be analysed: {finding.message}",
         }
-    error = result.error
-    if error is None:
-        return None
-    return {"errno": error.errno, "sqlstate": error.sqlstate, "message": error.message}
+    return None if result.error is None else _refusal(result.error)
+
+
+def _refusal(error: Refusal) -> dict[str, Any]:
+    return {
+        "errno": error.errno,
+        "sqlstate": error.sqlstate,
+        "message": error.message,
+        **_on_some_ways(error),
+    }
+
+
+def _on_some_ways(found: Refusal | Note) -> dict[str, bool]:
+    return {"on_some_ways": True} if found.on_some_ways else {}
 
 
 def _binlog(binlog: BinlogResult) -> dict[str, Any]:
-    return {"logged_as": _FORMATS[binlog.logged_as], "events": binlog.events}
+    told = {"logged_as": _FORMATS[binlog.logged_as], "events": binlog.events}
+    return told if binlog.ways == 1 else {**told, "ways": binlog.ways}
 
 
 def _whys(result: StatementResult) -> list[dict[str, Any]]:
     whys: list[tuple[str, Why]] = []
     if result.error is not None:
-        whys += [(result.error.symbol, why) for why in result.error.why]
+        for error in (result.error, *result.error.others):
+            whys += [(error.symbol, why) for why in error.why]
     whys += [(note.reason, note.why) for note in result.notes]
     return [
         {

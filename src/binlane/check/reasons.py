@@ -79,6 +79,8 @@ _GROUPS: Final = MappingProxyType(
         "all": frozenset(DESCRIPTIONS),
     }
 )
+_NEAR_MAX: Final = 4
+_PART_MIN: Final = 3
 GROUPS: Final = tuple(_GROUPS)
 """Names that stand for several reasons."""
 
@@ -153,7 +155,24 @@ def _named(name: str, option: str) -> str:
     for symbol in (wanted.upper(), SHORT_NAMES.get(wanted.lower().replace("_", "-"), "")):
         if symbol in DESCRIPTIONS:
             return symbol
-    names = (*GROUPS, *SHORT_NAMES)
-    close = get_close_matches(wanted.lower(), names, n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"reasons: {', '.join(names)}"
+    near = _near(wanted.lower().replace("_", "-"))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"reasons: {', '.join(_NAMES)}"
     raise ConfigError(f"there is no reason {name!r}", key=option, hint=hint)
+
+
+_NAMES: Final = (*GROUPS, *SHORT_NAMES)
+
+
+def _near(wanted: str) -> list[str]:
+    """Names that somebody who typed another one may have meant, the nearest first."""
+    for prefix in _PREFIXES:
+        wanted = wanted.removeprefix(prefix.lower().replace("_", "-"))
+    # A name is known without what many begin with, too.
+    shorter = {name.removeprefix("unsafe-"): name for name in _NAMES}
+    holding = [
+        name
+        for short, name in shorter.items()
+        if len(wanted) >= _PART_MIN and (wanted in name or short in wanted)
+    ]
+    close = get_close_matches(wanted, (*_NAMES, *shorter), n=3, cutoff=0.7)
+    return list(dict.fromkeys(shorter.get(name, name) for name in (*close, *holding)))[:_NEAR_MAX]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from binlane.check.checker import Checker
 from binlane.check.findings import CheckedStatement, Finding, Kind, findings
 from binlane.check.reasons import Judgement
-from binlane.check.script import Script
+from binlane.sql.script import Script
 
 EXIT_UNREADABLE = 3
 
@@ -95,15 +95,18 @@ class Run:
     is_quiet: bool = False
     tally: Tally = field(default_factory=Tally)
 
-    def check(self, name: str, script: str | Script) -> Iterator[str]:
+    def check(
+        self, name: str, script: str | Script, source: Callable[[str], Script] | None = None
+    ) -> Iterator[str]:
         """The lines on one script.
 
         Args:
             name: As the user gave it.
             script: Its text or bytes.
+            source: Gives the bytes of scripts that it reads; raises StoreError.
         """
         tally, judgement = self.tally, self.judgement
-        for checked in self.checker.check(script):
+        for checked in self.checker.check(script, path=name, source=source):
             tally.statements += 1
             judged = [
                 Judged(finding, judgement.counts(finding))
@@ -112,5 +115,5 @@ class Run:
             ]
             tally.count(judged)
             if not self.is_quiet or any(counts for _, counts in judged):
-                yield from self.report.statement(name, checked, judged)
+                yield from self.report.statement(checked.statement.script or name, checked, judged)
         tally.scripts += 1

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from unicodedata import east_asian_width
 
-from binlane.check.findings import CheckedStatement, Finding, Kind, hints, place_of
+from binlane.check.findings import (
+    PARSE_ERROR,
+    CheckedStatement,
+    Finding,
+    Kind,
+    depends_on,
+    hints,
+    place_of,
+)
 from binlane.check.reasons import short_name
 from binlane.check.report import Judged, Report, Tally
 from binlane.check.script import ScriptStatement
@@ -99,13 +107,18 @@ class TextReport(Report):
             return
         error = result.error
         if error is not None and error.is_stated:
-            yield f"  fails with error {error.errno}, as the script states"
+            if error.on_some_ways:
+                yield f"  may fail with error {error.errno}: {printable(error.message)}"
+            else:
+                yield f"  fails with error {error.errno}, as the script states"
         noted = {name for note in result.notes for name in note.binlogs or result.binlogs}
         for name, binlog in result.binlogs.items():
             style, verdict = _verdict(name, binlog, error, is_noted=name in noted)
             yield f"  {printable(name)}: {self._styled(style, verdict)}"
             if self._explain:
                 yield from self._explanation(binlog)
+        if result.depends_on:
+            yield from self._wrapped(f"depends on data: {printable(depends_on(result))}", "  ")
 
     def _explanation(self, binlog: BinlogResult) -> Iterator[str]:
         for number, step in enumerate(binlog.steps, 1):
@@ -118,7 +131,9 @@ class TextReport(Report):
     ) -> Iterator[str]:
         style, title = _TITLES[finding.kind]
         name = short_name(finding.symbol)
-        if finding.kind in (Kind.REFUSED, Kind.UNSAFE):
+        if finding.symbol == PARSE_ERROR:
+            title = _TITLES[Kind.REFUSED][1]
+        if finding.kind in (Kind.REFUSED, Kind.UNSAFE) or finding.symbol == PARSE_ERROR:
             title += f" {finding.errno}"
         if not counts:
             style, title = "dim", f"allowed {title}"
@@ -174,7 +189,7 @@ def _verdict(
     name: str, binlog: BinlogResult, error: Refusal | None, *, is_noted: bool
 ) -> tuple[str, str]:
     if error is not None and not error.is_stated:
-        if not error.binlogs or name in error.binlogs:
+        if any(not one.binlogs or name in one.binlogs for one in (error, *error.others)):
             return "bad", "refused"
         return "", "not logged, since the statement is refused"
     if is_noted:

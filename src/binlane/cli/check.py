@@ -19,17 +19,23 @@ from binlane import __version__
 from binlane.cli.main import EXIT_UNUSABLE, EXIT_USAGE
 from binlane.cli.main import report as report_error
 from binlane.cli.talk import verbose_option
-from binlane.errors import StoreError
+from binlane.errors import ConfigError, StoreError
 from binlane.store.chunks import STDIN, open_chunks
 from binlane.store.compression import SUFFIXES
 
 if TYPE_CHECKING:
     from binlane.check.report import Report
-    from binlane.check.script import Script
+    from binlane.check.schema import Schema
+    from binlane.client.schema import ServerObjects
+    from binlane.policy.server import Server
+    from binlane.sql.script import Script
 
 _WIDTH: Final = 80
 _MAPPED_FROM_BYTES: Final = 64 << 20
-_SERVERS: Final = ("mariadb", "mysql", "mariadb:10.11", "mariadb:11.8", "mysql:8.0", "mysql:9.7")
+_SERVERS: Final = (
+    *("mariadb", "mariadb:10.6", "mariadb:10.11", "mariadb:11.4", "mariadb:11.8", "mariadb:12"),
+    *("mysql", "mysql:5.7", "mysql:8.0", "mysql:8.4", "mysql:9.7"),
+)
 
 
 def _complete_server(
@@ -61,16 +67,29 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     "--server",
     "server_name",
     metavar="mariadb|mysql[:VERSION]",
-    required=True,
     shell_complete=_complete_server,
-    help="Whose rules are followed.",
+    help="Whose rules are followed. Default: the server that --schema is of, where it tells.",
 )
 @click.option(
     "--schema",
-    "schema_file",
-    metavar="SCHEMA.sql",
+    "schemas",
+    metavar="SCHEMA.sql|SERVER",
+    multiple=True,
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Definitions of all objects: a dump without rows, or a server that has them, such as "
+    "mariadb://user@host. May be repeated.",
+)
+@click.option(
+    "--password-file",
     type=_FILE,
-    help="Definitions of all objects, such as a dump without rows.",
+    help="File with the password of SERVER's account; else MYSQL_PWD, else it is asked for.",
+)
+@click.option(
+    "--lower-case-table-names",
+    metavar="0|1|2",
+    type=click.IntRange(0, 2),
+    help="The server's variable: 1 and 2 do not tell names apart by case. Default: as --schema "
+    "says, else 0.",
 )
 @click.option(
     "--binlogs",
@@ -107,8 +126,10 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 def command(  # noqa: PLR0913  # one parameter an option
     *,
     scripts: Sequence[str],
-    server_name: str,
-    schema_file: Path | None,
+    server_name: str | None,
+    schemas: Sequence[str],
+    password_file: Path | None,
+    lower_case_table_names: int | None,
     definitions_file: Path | None,
     assume_engine: str | None,
     deny: Sequence[str],
@@ -117,21 +138,25 @@ def command(  # noqa: PLR0913  # one parameter an option
     explain: bool,
     quiet: bool,
 ) -> int:
-    """Tell what each statement of a script would do to each binlog, without a server.
+    """Tell what each statement of a script would do to each binlog, without running it.
 
-    SCRIPT.sql is - for standard input. Exit status: 0 all is safe; 1 something is refused or
+    SCRIPT.sql is - for standard input; scripts that it reads with SOURCE are read too. Exit status: 0 all is safe; 1 something is refused or
     unsafe; 2 something could not be analysed; 3 a file could not be read.
     """
     from binlane.check.checker import Checker  # noqa: PLC0415  # after --help
     from binlane.check.reasons import Judgement  # noqa: PLC0415  # as above
     from binlane.check.report import Run  # noqa: PLC0415  # as above
-    from binlane.policy.server import Server  # noqa: PLC0415  # as above
+    from binlane.check.schema import Schema  # noqa: PLC0415  # as above
 
-    server = Server.parse(server_name)
     judgement = Judgement.of(deny=deny, allow=allow)
+    sources, told = _schemas(schemas, password_file)
+    server = _server(server_name, told)
+    if lower_case_table_names is not None:
+        variables = (("lower_case_table_names", str(lower_case_table_names)),)
+        sources.insert(0, Schema(name="--lower-case-table-names", variables=variables))
     checker = Checker(
         server,
-        b"" if schema_file is None else _read(str(schema_file)),
+        sources,
         None if definitions_file is None else _read(str(definitions_file)),
         assume_engine=assume_engine,
         definitions_name=str(definitions_file),
@@ -139,15 +164,15 @@ def command(  # noqa: PLR0913  # one parameter an option
     run = Run(checker, judgement, _report(form, explain=explain, quiet=quiet), is_quiet=quiet)
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper
     _write(run.report.begin())
-    for problem in checker.problems:
-        click.echo(f"binlane: {problem.message} ({schema_file}:{problem.line})", err=True)
+    for name, problem in checker.problems:
+        click.echo(f"binlane: {problem.message} ({name}:{problem.line})", err=True)
         run.tally.exit_code = EXIT_USAGE
     if checker.problems:
         click.echo("hint: what the schema makes there is not known to the check", err=True)
     for script in scripts:
         try:
             with _opened(script) as data:
-                _write(run.check(script, data))
+                _write(run.check(script, data, _read))
         except StoreError as error:
             report_error(error)
             run.tally.missed(script, error.message)
@@ -155,6 +180,74 @@ def command(  # noqa: PLR0913  # one parameter an option
     with _stops_where_full():
         sys.stdout.flush()
     return run.tally.exit_code
+
+
+def _schemas(
+    names: Sequence[str], password_file: Path | None
+) -> tuple[list[Schema], dict[str, Server]]:
+    """The sources of definitions, and of which servers they say that they are, by their names.
+
+    Raises:
+        StoreError: If a file cannot be read.
+        PeerError: If a server cannot be asked.
+        ConfigError: If a server's address is none, or binlane knows no such server.
+    """
+    from binlane.check.schema import (  # noqa: PLC0415  # after --help
+        Schema,
+        server_of_dump,
+        server_of_version,
+    )
+
+    sources: list[Schema] = []
+    told: dict[str, Server] = {}
+    for name in names:
+        if "://" not in name:
+            data = _read(name)
+            sources.append(Schema(name=name, script=data))
+            found = server_of_dump(data)
+        else:
+            objects = _objects_of(name, password_file)
+            variables = tuple(objects.variables.items())
+            sources.append(Schema(name=name, definitions=objects.definitions, variables=variables))
+            found = server_of_version(objects.version)
+        if found is not None:
+            told[name] = found
+    return sources, told
+
+
+def _objects_of(address: str, password_file: Path | None) -> ServerObjects:
+    from binlane.cli.passwords import password_of  # noqa: PLC0415  # for servers only
+    from binlane.client.schema import read_objects  # noqa: PLC0415  # as above
+    from binlane.client.settings import ServerUrl  # noqa: PLC0415  # as above
+
+    url = ServerUrl.parse(address, key="--schema")
+    return read_objects(url, password_of(password_file, url.user))
+
+
+def _server(name: str | None, told: dict[str, Server]) -> Server:
+    """Whose rules are followed: the option's, else what all of the schema tells.
+
+    Raises:
+        ConfigError: If nothing tells, or it contradicts itself.
+    """
+    from binlane.policy.server import Server  # noqa: PLC0415  # after --help
+
+    if name is not None:
+        return Server.parse(name)
+    servers = dict.fromkeys(told.values())
+    if not servers:
+        raise ConfigError(
+            "nothing tells which server it is", key="--server", hint="say it, as --server mysql:8.0"
+        )
+    if len(servers) > 1:
+        listed = ", ".join(
+            f"{source} of {one.flavor} {'.'.join(map(str, one.version))}"
+            for source, one in told.items()
+        )
+        raise ConfigError(
+            f"the schemas are of several servers: {listed}", key="--server", hint="say which one"
+        )
+    return next(iter(servers))
 
 
 def _write(lines: Iterator[str]) -> None:

@@ -1,7 +1,8 @@
-"""The definitions of a server's tables, for a log that does not name its columns."""
+"""The definitions of a server's tables, for a log without names, and of all its objects."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from binlane.client.account import account_at
@@ -22,10 +23,56 @@ _TABLES: Final = (
     " WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'sys')"
     " AND TABLE_TYPE NOT LIKE '%VIEW'"
 )
-# Dropped since it was listed, or broken.
+_SEQUENCES: Final = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'SEQUENCE'"
+)
+_VIEWS: Final = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW'"
+    " AND TABLE_SCHEMA NOT IN ('mysql', 'sys')"
+)
+_ROUTINES: Final = (
+    "SELECT ROUTINE_SCHEMA, ROUTINE_NAME FROM information_schema.ROUTINES"
+    " WHERE ROUTINE_TYPE = '{}' AND ROUTINE_SCHEMA NOT IN ('mysql', 'sys')"
+)
+_TRIGGERS: Final = (
+    "SELECT TRIGGER_SCHEMA, TRIGGER_NAME FROM information_schema.TRIGGERS"
+    " WHERE TRIGGER_SCHEMA <> 'sys' ORDER BY ACTION_ORDER"
+)
+_EVENTS: Final = "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS"
+_ACCOUNTS: Final = "SELECT QUOTE(User), QUOTE(Host) FROM mysql.user"
+_OTHERS: Final = (
+    # What is listed, what SHOW CREATE calls it, which of its columns is the text.
+    (_VIEWS, "VIEW", 1),
+    (_ROUTINES.format("FUNCTION"), "FUNCTION", 2),
+    (_ROUTINES.format("PROCEDURE"), "PROCEDURE", 2),
+    (_TRIGGERS, "TRIGGER", 2),
+    (_EVENTS, "EVENT", 3),
+)
+_CONFIGURED: Final = (
+    *("binlog_format", "default_storage_engine", "enforce_gtid_consistency", "gtid_mode"),
+    *("innodb_autoinc_lock_mode", "log_bin_trust_function_creators", "lower_case_table_names"),
+    *("sql_generate_invisible_primary_key", "sql_mode", "transaction_isolation", "tx_isolation"),
+)
+# Dropped since it was listed, broken, or not to be seen by this account.
 _UNKNOWN_TABLE: Final = 1146
+_UNTOLD: Final = frozenset((_UNKNOWN_TABLE, 1044, 1142, 1143, 1227, 1305, 1356, 1360, 1539))
 
 Definitions = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerObjects:
+    """What a server is and has, as far as an account sees it.
+
+    Attributes:
+        version: As it says: `10.11.6-MariaDB-log`.
+        variables: Global ones that bear on logging.
+        definitions: Statements that make its objects, each with its default database.
+    """
+
+    version: str
+    variables: dict[str, str]
+    definitions: Definitions
 
 
 def read_schema(url: ServerUrl, password: str) -> Definitions:
@@ -44,6 +91,54 @@ def read_schema(url: ServerUrl, password: str) -> Definitions:
         ConfigError: If a file of certificates cannot be used.
     """
     return hold(url, _definitions(account_at(url, password)))
+
+
+def read_objects(url: ServerUrl, password: str) -> ServerObjects:
+    """Ask a server for all that it has: tables, views, routines, triggers, events and accounts.
+
+    Args:
+        url: The server; what its account may not see is left out.
+        password: Of the account.
+
+    Raises:
+        PeerError: If the server cannot be reached, or refuses something else.
+        ConfigError: If a file of certificates cannot be used.
+    """
+    return hold(url, _objects(account_at(url, password)))
+
+
+def _objects(account: Account) -> Dialogue[ServerObjects]:
+    peer = account.peer
+    # Logs in, and leaves the session set.
+    definitions = yield from _definitions(account)
+    [[version]] = yield from _texts("SELECT VERSION()", peer)
+    listed = ", ".join(f"'{name}'" for name in _CONFIGURED)
+    rows = yield from _texts(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})", peer)
+    variables = {row[0]: row[1] for row in rows}
+    for others, kind, column in ((_SEQUENCES, "SEQUENCE", 1), *_OTHERS):
+        definitions += yield from _shown(others, kind, column, peer)
+    for user, host in (yield from _allowed(_ACCOUNTS, peer)):
+        definitions.append(("", f"CREATE USER IF NOT EXISTS {user}@{host}"))
+    return ServerObjects(version=version, variables=variables, definitions=definitions)
+
+
+def _shown(listing: str, kind: str, column: int, peer: str) -> Dialogue[Definitions]:
+    found: Definitions = []
+    for database, name in (yield from _texts(listing, peer)):
+        shown = yield from _allowed(f"SHOW CREATE {kind} {TableName(database, name)}", peer)
+        # The text of a routine is NULL for who may not see it.
+        found += [(database, row[column]) for row in shown if row[column]]
+    return found
+
+
+def _allowed(statement: str, peer: str) -> Dialogue[list[list[str]]]:
+    """The rows of a query; none if the account may not ask it, or its object is gone."""
+    try:
+        return (yield from _texts(statement, peer))
+    except PeerError as error:
+        if error.errno not in _UNTOLD:
+            raise
+        return []
 
 
 def _definitions(account: Account) -> Dialogue[Definitions]:

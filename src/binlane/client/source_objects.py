@@ -18,6 +18,7 @@ from binlane.policy.server import Server
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import StatementFacts
+from binlane.sql.schema import Routine, Trigger
 
 TIMEOUT_S: Final = 10.0
 """How long the source is asked for definitions."""
@@ -47,7 +48,7 @@ _SYSTEM: Final = frozenset(("information_schema", "performance_schema", "mysql",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class SourceSession:
     """A client's session on the source.
 
     Attributes:
@@ -119,7 +120,7 @@ class Source:
             )
         return [list(row) for row in (await self._session.query_source(query)).texts()]
 
-    async def circumstances(self) -> Circumstances:
+    async def circumstances(self) -> SourceSession:
         """How the client's session is set.
 
         Raises:
@@ -131,7 +132,7 @@ class Source:
         values = (
             await self._session.query_source(f"SELECT DATABASE(), VERSION(), {transaction}")
         ).texts()[0]
-        return Circumstances(
+        return SourceSession(
             server=_server(values[1] or "", is_mariadb=self.is_mariadb),
             database=values[0] or "",
             variables=await self._variables("SESSION", _SESSION),
@@ -240,18 +241,18 @@ class Objects:
             is_function = kind == FUNCTION
             routine = self.catalog.function(name) if is_function else self.catalog.procedure(name)
             if routine is not None:
-                await self._fetch_body(routine.body, name.database)
+                await self._fetch_body(routine, name.database)
         elif (view := self.catalog.view(name)) is not None:
             await self.fetch_used(view.facts, name.database)
         else:
             await self._fetch_triggers(name)
             await self._fetch_children(name)
 
-    async def _fetch_body(self, body: str, database: str) -> None:
-        use = body_use(body, database)
+    async def _fetch_body(self, program: Routine | Trigger, database: str) -> None:
+        use = body_use(program.body, database, program.dialect)
         if not use.is_understood:
             raise StatementError(
-                f"a routine or trigger that the statement uses is not understood: {body[:200]}"
+                f"a routine or trigger that the statement uses is not understood: {program.body[:200]}"
             )
         for facts in use.facts:
             await self.fetch_used(facts, database)
@@ -285,7 +286,7 @@ class Objects:
             self.apply(table.database, row[2] or "")
             found = self.catalog.trigger(full_name)
             if found is not None:
-                await self._fetch_body(found.body, table.database)
+                await self._fetch_body(found, table.database)
 
     async def _fetch_children(self, parent: TableName) -> None:
         children = await self._source.texts(
@@ -302,8 +303,7 @@ def _is_sequence(text: str) -> bool:
 
 
 def _server(version: str, *, is_mariadb: bool) -> Server:
-    numbers = version.partition("-")[0]
-    return Server.parse(f"{'mariadb' if is_mariadb else 'mysql'}:{numbers}")
+    return Server.of("mariadb" if is_mariadb else "mysql", version)
 
 
 def _text(value: str) -> str:

@@ -12,12 +12,12 @@ from enum import Enum
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.sql.cursor import Cursor
-from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, tokenise
 
 _ALL: Final = "ALL PRIVILEGES"
-_WORDS_MAX: Final = 6
-"""The longest name of a privilege on `*.*`, CREATE TEMPORARY TABLES, has three words."""
+_END: Final = ["ON", "*", ".", "*", "TO"]
+_OUTSIDE: Final = frozenset(("ON", "*", "."))
+"""What stands in no name of a privilege."""
 ACCESS_DENIED_ERRNO: Final = 1227
 
 
@@ -57,40 +57,26 @@ def global_privileges(grants: Iterable[str]) -> frozenset[str]:
 def _global_privileges(line: str) -> Iterable[str]:
     """What one line grants on `*.*`; nothing if it is not wholly understood up to there."""
     head = _head(line)
-    if head is None or not head.accept("GRANT"):
+    names = head[1 : -len(_END)]
+    if head[:1] != ["GRANT"] or head[-len(_END) :] != _END or not _OUTSIDE.isdisjoint(names):
         return ()
-    names = []
-    while words := _words(head):
-        names.append(" ".join(words))
-        if head.accept("ON"):
-            is_global = all(head.accept_operator(text) for text in "*.*") and head.accept("TO")
-            return names if is_global else ()
-        if not head.accept_operator(","):
-            return ()
-    return ()
+    found = " ".join(names).split(" , ")
+    return found if all("," not in name for name in found) else ()
 
 
-def _head(line: str) -> Cursor | None:
-    """The tokens up to the TO of a grant on `*.*`; None where another one stands among them."""
-    tokens: list[Token] = []
+def _head(line: str) -> list[str]:
+    """The words and signs up to the TO of a grant on `*.*`; none where others stand among them."""
+    head: list[str] = []
     try:
         for token in tokenise(line):
-            is_plain = token.kind is TokenKind.NAME or token.text in (",", "*", ".")
-            if not is_plain:
-                return None
-            tokens.append(token)
+            if token.kind is not TokenKind.NAME and token.text not in (",", "*", "."):
+                return []
+            head.append(token.word or token.text)
             if token.word == "TO":
-                return Cursor(tokens)
+                return head
     except SqlSyntaxError:
-        return None
-    return None
-
-
-def _words(head: Cursor) -> list[str]:
-    words: list[str] = []
-    while head.word not in ("", "ON", "TO") and len(words) < _WORDS_MAX:
-        words.append(head.advance().word)
-    return words
+        return []
+    return []
 
 
 def check(privilege: Privilege, grants: Iterable[str]) -> None:

@@ -6,9 +6,7 @@ rename, give a new column its default, and convert the values of one that change
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -18,7 +16,6 @@ import pyarrow as pa
 
 from binlane.codec.types import Flavor
 from binlane.columnar.arrow_types import arrow_type, has_zone
-from binlane.errors import StatementError
 from binlane.landing.column_conversions import Conversion
 from binlane.landing.column_families import CHARACTERS
 from binlane.landing.column_values import NotToldError
@@ -48,18 +45,23 @@ from binlane.sql.column_changes import (
     AddColumn,
     ChangeRows,
     ColumnChange,
-    ColumnDefinition,
     DropColumn,
     ModifyColumn,
     RenameColumn,
-    alter_actions,
     column_changes,
     created_columns,
-    literal,
 )
+from binlane.sql.column_fit import logged_column
 from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.logged_types import logged_column
-from binlane.sql.table_definitions import TableColumn, defined_column, named_charset
+from binlane.sql.table_definitions import TableColumn, named_charset
+from binlane.sql.tree.definitions import (
+    AlterAction,
+    AlterTable,
+    Column,
+    CreateTable,
+    KeyDefinition,
+)
+from binlane.sql.tree.statements import innermost
 
 _CREATES: Final = frozenset(
     {
@@ -97,12 +99,9 @@ _OF_TABLES: Final = frozenset(
     }
 )
 """What a statement may be that does something to tables or their rows."""
-_NOW: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
-_MAY_REMOVE_DUPLICATES: Final = frozenset(
-    {"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT", "KEY"}
-)
-_LINKS: Final = frozenset({"FOREIGN", "REFERENCES", "CONSTRAINT"})
-_VERSIONS: Final = re.compile(r"\b(?:WITH|ADD)\s+SYSTEM\s+VERSIONING\b", re.IGNORECASE)
+_MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CONVERT"})
+_UNIQUE: Final = frozenset({"UNIQUE", "PRIMARY"})
+_LINKS: Final = frozenset({"DROP FOREIGN KEY", "DROP CONSTRAINT"})
 _IS_VERSIONED: Final = "it is system-versioned: the log has rows of its history among the others"
 _STRICT: Final = 1 << 21 | 1 << 22
 _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
@@ -201,40 +200,39 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope)
         yield Drop(table)  # either it did not exist, or OR REPLACE dropped it
     if not scope.includes(table):
         return
-    if _VERSIONS.search(statement.text):
+    facts = statement.facts()
+    node = innermost(facts.tree)
+    if isinstance(node, CreateTable) and _is_versioned_by(node):
         yield Abandon(table, _IS_VERSIONED)
     elif effects.kind is StatementKind.CREATE_SEQUENCE:
         yield Abandon(table, "it is a sequence, whose rows are no table's")
     elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
         yield from (CreateLike(table, like) for like in effects.reads[:1])
     else:
-        # Where its columns are not understood it comes with its first rows.
-        with suppress(StatementError):
-            columns = created_columns(statement.text, **statement.quoting)
-            schema = pa.schema([(each.name, _arrow_type(each.definition)) for each in columns])
-            yield Create(table, schema)
+        schema = pa.schema([(each.name, _arrow_type(each)) for each in created_columns(facts)])
+        yield Create(table, schema)
 
 
 def _alter_steps(
     statement: Statement, effects: StatementEffects, definitions: Definitions
 ) -> Iterator[Step]:
     table = effects.writes[0]
-    if _VERSIONS.search(statement.text):
+    facts = statement.facts()
+    node = innermost(facts.tree)
+    assert isinstance(node, AlterTable)
+    if _becomes_versioned(node):
         yield Abandon(table, _IS_VERSIONED)
         return
-    try:
-        changes = column_changes(statement.text, **statement.quoting)
-        if _may_remove_duplicates(statement):
-            yield Abandon(table, f"rows may have been removed: {_shortened(statement.text)}")
-            return
-        reshape = _reshape(statement, effects, changes, definitions)
-    except StatementError as error:
-        yield Abandon(table, f"ALTER TABLE cannot be followed: {error}")
+    if _may_remove_duplicates(node):
+        yield Abandon(table, f"rows may have been removed: {_shortened(statement.text)}")
         return
+    changes = column_changes(facts)
+    try:
+        reshape = _reshape(statement, effects, changes, definitions)
     except NotToldError as error:
         yield Abandon(table, str(error))
         return
-    if _may_link(statement):
+    if _may_link(node):
         yield Relink(table)
     lost = [change for change in changes if isinstance(change, ChangeRows)]
     if lost and all(change.is_all for change in lost):
@@ -246,19 +244,45 @@ def _alter_steps(
         yield reshape
 
 
-def _may_link(statement: Statement) -> bool:
+def _is_versioned_by(node: CreateTable) -> bool:
+    """Whether a CREATE TABLE says WITH SYSTEM VERSIONING, of the table or a column."""
+    words = "WITH SYSTEM VERSIONING"
+    return any(option.name == words for option in node.options) or any(
+        isinstance(each, Column) and words in each.words for each in node.elements
+    )
+
+
+def _becomes_versioned(node: AlterTable) -> bool:
+    return any(
+        action.kind == "ADD SYSTEM VERSIONING"
+        or (action.option is not None and action.option.name == "WITH SYSTEM VERSIONING")
+        or any("WITH SYSTEM VERSIONING" in column.words for column in action.columns)
+        for action in node.actions
+    )
+
+
+def _may_link(node: AlterTable) -> bool:
     """Whether a statement may be about a foreign key."""
-    actions = alter_actions(statement.text, **statement.quoting)
-    return any(token.word in _LINKS for action in actions for token in action)
+    return any(
+        action.kind in _LINKS
+        or any(key.kind == "FOREIGN" for key in _keys(action))
+        or any(column.references is not None for column in action.columns)
+        for action in node.actions
+    )
 
 
-def _may_remove_duplicates(statement: Statement) -> bool:
+def _keys(action: AlterAction) -> tuple[KeyDefinition, ...]:
+    return action.keys if action.key is None else (*action.keys, action.key)
+
+
+def _may_remove_duplicates(node: AlterTable) -> bool:
     """MariaDB's ALTER IGNORE TABLE keeps one of the rows that a new key does not allow."""
-    words = statement.text.upper().split(None, 4)[:4]
-    if "IGNORE" not in words:
-        return False
-    actions = alter_actions(statement.text, **statement.quoting)
-    return any(token.word in _MAY_REMOVE_DUPLICATES for action in actions for token in action)
+    return "IGNORE" in node.modifiers and any(
+        action.kind in _MAY_REMOVE_DUPLICATES
+        or any(key.kind in _UNIQUE for key in _keys(action))
+        or any(column.key for column in action.columns)
+        for action in node.actions
+    )
 
 
 def _reshape(
@@ -286,9 +310,9 @@ def _reshape(
         elif isinstance(change, RenameColumn):
             found.append(RenameTo(change.old, change.new))
         elif isinstance(change, ModifyColumn):
-            new = after.get(change.name.lower()) or defined_column(change, None, statement.text)
+            new = after.get(change.name.lower()) or change.column
             old = before.get(change.old_name.lower())
-            data_type = _arrow_type(change.definition)
+            data_type = _arrow_type(change.column)
             found.append(Modify(change, session.conversion(old, new, data_type)))
     found += _other_charsets(statement, session, before, after, found)
     names = tuple(column.name for column in before.values())
@@ -303,20 +327,18 @@ def _other_charsets(
     found: Sequence[ColumnStep],
 ) -> Iterator[ColumnStep]:
     """CONVERT TO CHARACTER SET: without strict mode what it lacks becomes other characters."""
-    for action in alter_actions(statement.text, **statement.quoting):
-        if [token.word for token in action[:2]] != ["CONVERT", "TO"] or session.is_strict:
+    node = innermost(statement.facts().tree)
+    assert isinstance(node, AlterTable)
+    for action in node.actions:
+        if action.kind != "CONVERT" or session.is_strict or action.option is None:
             continue
-        if not before and named_charset(action) not in CHARACTERS:
+        if not before and named_charset([action.option]) not in CHARACTERS:
             raise NotToldError("its character set changed, and its columns' are not known")
         changed = {each.column.old_name.lower() for each in found if isinstance(each, Modify)}
         for name, old in before.items():
             new = after.get(name)
             if new is not None and name not in changed and new.charset != old.charset:
-                column = ModifyColumn(
-                    name=new.name,
-                    old_name=old.name,
-                    definition=ColumnDefinition(type_name=new.type_name),
-                )
+                column = ModifyColumn(column=new, old_name=old.name)
                 yield Modify(column, session.conversion(old, new, pa.null()))
 
 
@@ -331,7 +353,8 @@ class _Session:
     @classmethod
     def of(cls, statement: Statement) -> Self:
         mode = statement.sql_mode
-        is_ignored = "IGNORE" in statement.text.upper().split(None, 4)[:4]
+        node = innermost(statement.facts().tree)
+        is_ignored = isinstance(node, AlterTable) and "IGNORE" in node.modifiers
         flavor = None
         if statement.gtid is not None:
             # Domain, server and number; MySQL's is a UUID and a number.
@@ -357,45 +380,45 @@ class _Session:
 
 
 def _add_step(statement: Statement, change: AddColumn) -> Add:
-    definition = change.definition
-    data_type = _arrow_type(definition)
-    if definition.is_computed:
+    data_type = _arrow_type(change.column)
+    if change.is_computed:
         raise NotToldError(f"the log does not tell the values of the new column {change.name}")
     try:
-        value = _fill(definition, data_type, statement.timestamp)
+        value = _fill(change, data_type, statement.timestamp)
     except (ValueError, InvalidOperation):
         raise NotToldError(f"the default of the new column {change.name} is no constant") from None
     return Add(change, data_type, value)
 
 
-def _arrow_type(definition: ColumnDefinition) -> pa.DataType:
+def _arrow_type(definition: TableColumn) -> pa.DataType:
     column = logged_column(definition)
     return pa.binary() if column is None else arrow_type(column)
 
 
-def _fill(definition: ColumnDefinition, data_type: pa.DataType, timestamp: int) -> object:
+def _fill(change: AddColumn, data_type: pa.DataType, timestamp: int) -> object:
     """The value of a new column in rows that exist.
 
     Raises:
         ValueError: If the text does not tell it.
     """
-    default = definition.default
-    if default and default[0].word in _NOW:
+    definition = change.column
+    if definition.default_form == "now":
         if definition.type_name != "TIMESTAMP":
             raise ValueError("the local time of a session whose time zone is not known")
         return datetime.fromtimestamp(timestamp, UTC)
-    if default:
-        text = literal(default)
-        return None if text is None else _value(text, definition, data_type)
-    if definition.is_nullable:
+    if not change.has_value:
+        raise ValueError("an expression")
+    if change.value is not None:
+        return _value(change.value, definition, data_type)
+    if definition.default is not None or definition.is_nullable:
         return None
     return _implicit(definition, data_type)
 
 
-def _implicit(definition: ColumnDefinition, data_type: pa.DataType) -> object:
+def _implicit(definition: TableColumn, data_type: pa.DataType) -> object:
     """What NOT NULL without a DEFAULT gives; zero dates are NULL here as everywhere."""
     if definition.type_name == "ENUM":
-        return definition.type_arguments[0]
+        return definition.arguments[0]
     if definition.type_name == "TIME":
         return _value("00:00:00", definition, data_type)
     if pa.types.is_string(data_type):
@@ -407,7 +430,7 @@ def _implicit(definition: ColumnDefinition, data_type: pa.DataType) -> object:
     return _value("0", definition, data_type)
 
 
-def _value(text: str, definition: ColumnDefinition, data_type: pa.DataType) -> object:
+def _value(text: str, definition: TableColumn, data_type: pa.DataType) -> object:
     if pa.types.is_integer(data_type):
         return int(Decimal(text))
     if isinstance(data_type, pa.Decimal128Type):

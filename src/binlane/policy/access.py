@@ -13,7 +13,7 @@ from binlane.sql.effects import StatementKind
 
 if TYPE_CHECKING:
     from binlane.names import TableName
-    from binlane.policy.reasons_found import ReasonFound, Via
+    from binlane.policy.reasons import ReasonFound, Via
     from binlane.policy.refusals import LoggingError
     from binlane.sql.facts import RowChange, Shift
     from binlane.sql.schema import Table
@@ -33,6 +33,8 @@ class TableAccess:
         has_unsafe_default: A column's DEFAULT may give another value on a replica.
         is_acl: It is one of MySQL's tables of accounts and privileges.
         has_several_unique_keys: ON DUPLICATE KEY UPDATE may meet more than one of its keys.
+        set_columns: Columns to which an UPDATE or ON DUPLICATE KEY UPDATE gives values, in small
+            letters; empty if that is not known.
         via: From the statement's text to the table; empty if the text names it.
         offset: Where the text names it, or what leads to it, in characters.
         length: Of that.
@@ -46,6 +48,7 @@ class TableAccess:
     has_unsafe_default: bool = False
     is_acl: bool = False
     has_several_unique_keys: bool = False
+    set_columns: frozenset[str] = frozenset()
     via: tuple[Via, ...] = ()
     offset: int = 0
     length: int = 0

@@ -9,15 +9,20 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from binlane.policy.functions import is_unsafe_function
 from binlane.policy.reasons import Reason
-from binlane.sql.analysis import read_expression
+from binlane.policy.unsafe_text import is_unsafe_function
+from binlane.sql.dialect import ANY
 from binlane.sql.effects import StatementKind
+from binlane.sql.reading import read_expression
+from binlane.sql.tree.definitions import Column, CreateTable
+from binlane.sql.tree.expressions import Default
+from binlane.sql.tree.node import told, walk
+from binlane.sql.tree.statements import Insert, Update
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from binlane.policy.reasons_found import ReasonFound
+    from binlane.policy.reasons import ReasonFound
     from binlane.policy.server import Server
     from binlane.policy.unsafe_text import Place
     from binlane.sql.facts import StatementFacts
@@ -40,7 +45,17 @@ _INSERTS: Final = frozenset({StatementKind.INSERT, StatementKind.REPLACE, Statem
 @lru_cache(maxsize=_EXPRESSIONS_MAX)
 def default_facts(expression: str, database: str) -> StatementFacts:
     """What the expression of a DEFAULT uses."""
-    return read_expression(expression, database=database)
+    return read_expression(expression, database=database, dialect=ANY)
+
+
+def has_random_default(table: Table) -> bool:
+    """Whether a column's DEFAULT calls RAND(), which takes the session's seeds."""
+    return any(
+        use.upper_name == "RAND" and not use.arguments
+        for column in table.definition.columns
+        if column.has_default_expression and column.default is not None
+        for use in default_facts(column.default, table.name.database).functions
+    )
 
 
 def has_varying_default(table: Table, server: Server) -> bool:
@@ -51,10 +66,13 @@ def has_varying_default(table: Table, server: Server) -> bool:
 def used_defaults(
     table: Table, facts: StatementFacts, server: Server, place: Place
 ) -> Iterator[ReasonFound]:
-    """What MySQL finds unsafe in the defaults that a statement uses of a table that it writes."""
-    if server.is_mariadb:
+    """What is found unsafe in the defaults that a statement uses of a table that it writes.
+
+    MariaDB looks for them here in CREATE … SELECT alone.
+    """
+    if server.is_mariadb and facts.effects.kind is not StatementKind.CREATE_TABLE_SELECT:
         return
-    for column in _used(table, facts):
+    for column in used_columns(table, facts):
         if _is_varying(column, table, server):
             what = f"the default of {table.name.plain}.{column.name}"
             yield place.found(Reason.SYSTEM_FUNCTION, what, place.offset, place.length)
@@ -67,24 +85,51 @@ def prepared_defaults(
 
     MariaDB does so with all of every table that it opens, MySQL with those that are used.
     """
-    columns = table.definition.columns if server.is_mariadb else _used(table, facts)
+    columns = table.definition.columns if server.is_mariadb else used_columns(table, facts)
     for column in columns:
         if column.has_default_expression and column.default is not None:
             yield default_facts(column.default, table.name.database)
 
 
-def _used(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
+def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
     """The columns whose DEFAULT a statement uses."""
-    supplied = None if facts.columns is None else {name.lower() for name in facts.columns}
-    assigned = {column.name.lower() for column in facts.set_columns}
+    said = _said(facts, table)
+    given = None if facts.columns is None else {name.lower() for name in facts.columns}
+    created = facts.tree if isinstance(facts.tree, CreateTable) else None
+    if created is not None:
+        # Of CREATE … SELECT the columns that it defines itself, also where its query gives them.
+        given = {column.name.lower() for column in table.definition.columns}
+        given -= {e.name.lower() for e in created.elements if isinstance(e, Column)}
+    is_insert = facts.effects.kind in _INSERTS or created is not None
     for column in table.definition.columns:
         name = column.name.lower()
-        is_left_out = (
-            facts.effects.kind in _INSERTS and supplied is not None and name not in supplied
-        )
-        is_said = facts.defaults and (supplied is None or name in supplied | assigned)
-        if is_left_out or is_said:
+        if name in said or (is_insert and given is not None and name not in given):
             yield column
+
+
+def _said(facts: StatementFacts, table: Table) -> set[str]:
+    """The columns, in small letters, for which DEFAULT stands in a text."""
+    if not facts.defaults:
+        return set()
+    found = {
+        node.column.parts[-1].lower()
+        for node in walk(facts.tree)
+        if isinstance(node, Default) and node.column is not None
+    }
+    if isinstance(facts.tree, Update):
+        for one in facts.tree.assignments:
+            if isinstance(one.value, Default):
+                found.add(one.column.parts[-1].lower())
+    elif isinstance(facts.tree, Insert):
+        names = facts.columns or [column.name for column in table.definition.columns]
+        for row in told(facts.tree.rows or ()):
+            items = told(row.items)
+            is_whole = len(items) == len(row.items)
+            for index, item in enumerate(items):
+                if isinstance(item, Default):
+                    meant = names[index : index + 1] if is_whole else names
+                    found.update(name.lower() for name in meant)
+    return found
 
 
 def _is_varying(column: TableColumn, table: Table, server: Server) -> bool:

@@ -17,20 +17,19 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.bodies import body_use
-from binlane.policy.defaults import default_facts
+from binlane.policy.bodies import body_use, in_server_order
+from binlane.policy.defaults import default_facts, used_columns
 from binlane.policy.foreign_keys import (
+    NO_CHANGES,
     ROW_DELETES,
     ROW_UPDATES,
     cascaded,
     identifier,
+    roles,
 )
-from binlane.policy.reasons_found import ReasonFound, Via
-from binlane.policy.routine_tables import in_server_order
-from binlane.policy.targets import updated_uses
+from binlane.policy.reasons import ReasonFound, Via
 from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons
-from binlane.policy.view_columns import columns_behind
-from binlane.policy.view_merging import is_merged
+from binlane.policy.views import columns_behind, is_merged, updated_uses
 from binlane.sql.built_in_functions import is_built_in
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange
@@ -61,6 +60,7 @@ _FIRED: Final = {
 # Databases whose tables are made when they are asked, and are in no lock list.
 _UNLOCKED: Final = frozenset({"information_schema"})
 _UPDATED: Final = frozenset({RowChange.UPDATE})
+_ALL_CHANGES: Final = frozenset({RowChange.INSERT, RowChange.UPDATE, RowChange.DELETE})
 _PERFORMANCE_SCHEMA: Final = "performance_schema"
 _SYS: Final = "sys"
 # Databases whose functions come with the server.
@@ -79,6 +79,7 @@ class Opened:
         is_prelocked: The statement's own text does not lead to it, views aside.
         is_foreign_key: A foreign key leads to it.
         is_sequence: NEXTVAL and its like name it.
+        set_columns: Those that an UPDATE of it, or of what may be it, sets.
         place: What leads to it, and where in the statement's text it stands.
         use: Of the text that names it; None for foreign keys.
         table: What it is; None for views, and what could not be found.
@@ -87,10 +88,11 @@ class Opened:
     name: TableName
     changes: frozenset[RowChange] = frozenset()
     is_locked_for_write: bool = False
-    fires: frozenset[RowChange] = frozenset()
+    fires: frozenset[RowChange] = NO_CHANGES
     is_prelocked: bool = False
     is_foreign_key: bool = False
     is_sequence: bool = False
+    set_columns: tuple[SetColumn, ...] = ()
     place: Place = OWN_TEXT
     use: TableUse | None = None
     table: Table | None = None
@@ -136,7 +138,9 @@ class LockList:
     unknown: list[tuple[TableName, int]] = field(default_factory=list)
     errors: list[LoggingError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    _set_columns: tuple[SetColumn, ...] = ()
+    _is_joined_update: bool = False
+    _says_default: bool = False
+    _facts: StatementFacts | None = None
     _unknown_functions: list[LoggingError] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
@@ -144,7 +148,8 @@ class LockList:
     def open(self, entries: Iterable[Opened], facts: StatementFacts, database: str) -> None:
         """Open what a statement names, and everything that this leads to."""
         self.tables.extend(entries)
-        self._set_columns = facts.set_columns
+        self._facts = facts
+        self._is_joined_update, self._says_default = facts.is_multi_table, facts.defaults
         self._add_calls(facts, database, OWN_TEXT)
         opened = called = 0
         while opened < len(self.tables) or called < len(self._calls):
@@ -169,8 +174,7 @@ class LockList:
         self._add_merged(entry, entry.table, index)
         if not (entry.is_locked_for_write or entry.fires):
             return
-        if not entry.is_foreign_key or self.server.has_server_foreign_keys:
-            self._add_triggers(entry)
+        self._add_triggers(entry)
         self._add_children(entry)
         if self.server.has_server_foreign_keys:
             self._add_parents(entry, entry.table)
@@ -201,15 +205,15 @@ class LockList:
     def _open_view(self, view: View, entry: Opened, index: int) -> None:
         place = _next(entry, Via(kind="view", name=view.name))
         uses = view.facts.tables
+        columns = columns_behind(view, entry.set_columns)
         is_narrowed = entry.changes == _UPDATED and sum(use.is_outermost for use in uses) > 1
         if is_narrowed:
-            columns = columns_behind(view, self._set_columns)
             uses = updated_uses(uses, columns, self.objects)
-        members = [_member(use, entry, place, is_narrowed=is_narrowed) for use in uses]
+        members = [_member(use, entry, place, columns, is_narrowed=is_narrowed) for use in uses]
         if not entry.changes and not is_merged(view, self.server):
             for member in members:
                 member.is_locked_for_write = False
-        if is_narrowed and not self.server.is_mariadb:
+        if is_narrowed and not (self.server.is_mariadb and self._is_joined_update):
             fire_all(members)
         self.tables[index + 1 : index + 1] = members
         self.reasons.extend(parsed_reasons(view.facts, self.objects, self.server, place))
@@ -244,7 +248,9 @@ class LockList:
         ]
 
     def _add_triggers(self, entry: Opened) -> None:
-        fired = {event for change in entry.changes | entry.fires for event in _FIRED[change]}
+        # What a foreign key does itself fires triggers in MySQL alone.
+        is_innodb = entry.is_foreign_key and not self.server.has_server_foreign_keys
+        fired = _events(entry.fires if is_innodb else entry.changes | entry.fires)
         triggers = self.objects.triggers(entry.name) if fired else ()
         for event in _EVENTS:
             for time in TriggerTime:
@@ -257,46 +263,66 @@ class LockList:
         if key not in self._known_calls:
             self._known_calls.add(key)
             place = _next(entry, Via(kind="trigger", name=trigger.name))
-            self._add_body(trigger.body, trigger.table.database, place)
+            self._add_body(trigger, trigger.table.database, place)
 
     def _add_children(self, entry: Opened) -> None:
         """The tables that refer to one whose rows go or change."""
-        if not entry.changes & (ROW_DELETES | ROW_UPDATES):
-            return
-        if not self.checks_foreign_keys and not self.server.is_mariadb:
-            return
-        keys = list(self.objects.children(entry.name))
         if self.server.is_mariadb:
-            # InnoDB keeps them by their names.
-            keys.sort(key=identifier)
-        for key in keys:
-            changes = cascaded(key, entry.changes)
-            if changes or self.server.has_server_foreign_keys:
-                self._add_foreign_table(entry, key.table, changes)
+            self._add_mariadb_children(entry)
+            return
+        if not self.checks_foreign_keys:
+            return
+        for key in self.objects.children(entry.name):
+            for changes in roles(key, entry.changes | entry.fires):
+                if changes or self.server.has_server_foreign_keys:
+                    self._add_foreign_table(entry, key.table, changes)
+
+    def _add_mariadb_children(self, entry: Opened) -> None:
+        """What happens to the first parent decides the locks of all below it, and their triggers.
+
+        InnoDB, which keeps the keys by their names, fires none of these.
+        """
+        happens = entry.fires if entry.is_foreign_key else entry.changes | entry.fires
+        if not happens & (ROW_DELETES | ROW_UPDATES):
+            return
+        for key in sorted(self.objects.children(entry.name), key=identifier):
+            changes = cascaded(key, happens)
+            if changes:
+                self._add_foreign_table(entry, key.table, changes, happens)
 
     def _add_parents(self, entry: Opened, table: Table) -> None:
         """The tables that a new or changed row refers to are read."""
-        fired = {event for change in entry.changes for event in _FIRED[change]}
-        if self.checks_foreign_keys and fired & {"INSERT", "UPDATE"}:
+        events = _events(entry.changes | entry.fires)
+        if self.checks_foreign_keys and events & {"INSERT", "UPDATE"}:
             for key in table.foreign_keys:
-                self._add_foreign_table(entry, key.parent, frozenset())
+                self._add_foreign_table(entry, key.parent, NO_CHANGES)
 
     def _add_foreign_table(
-        self, entry: Opened, name: TableName, changes: frozenset[RowChange]
+        self,
+        entry: Opened,
+        name: TableName,
+        changes: frozenset[RowChange],
+        fires: frozenset[RowChange] = NO_CHANGES,
     ) -> None:
-        is_known = name == entry.name or any(
-            each.is_foreign_key
-            and each.name == name
-            and each.is_locked_for_write == bool(changes)
-            and each.changes >= changes
-            for each in self.tables
-        )
+        if self.server.is_mariadb:
+            is_known = any(
+                each.is_foreign_key
+                and each.name == name
+                and each.is_locked_for_write >= bool(changes)
+                for each in self.tables
+            )
+        else:
+            is_known = name == entry.name or any(
+                each.is_foreign_key and each.name == name and each.changes == changes
+                for each in self.tables
+            )
         if not is_known and self.objects.table(name) is not None:
             self.tables.append(
                 Opened(
                     name=name,
                     changes=changes,
                     is_locked_for_write=bool(changes),
+                    fires=fires,
                     is_prelocked=True,
                     is_foreign_key=True,
                     place=_next(entry, Via(kind="foreign key", name=name)),
@@ -304,15 +330,26 @@ class LockList:
             )
 
     def _add_default_sequences(self, entry: Opened) -> None:
-        """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows."""
+        """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
+
+        It does so too where the text has the word.
+        """
         table = entry.table
-        if table is None or "INSERT" not in {e for c in entry.changes for e in _FIRED[c]}:
+        if table is None or not (self._says_default or "INSERT" in _events(entry.changes)):
             return
         place = _next(entry, Via(kind="default of", name=table.name))
+        # One that the statement gives a value stands where it is, but is opened.
+        columns = table.definition.columns
+        if self._facts is not None and not entry.is_prelocked:
+            columns = tuple(used_columns(table, self._facts))
+        used = {column.name for column in columns}
         for column in table.definition.columns:
             if column.has_default_expression and column.default is not None:
                 for use in default_facts(column.default, table.name.database).tables:
-                    self.tables.append(opened_by(use, place, is_prelocked=False))
+                    opened = opened_by(use, place, is_prelocked=entry.is_prelocked)
+                    if column.name not in used:
+                        opened.changes = NO_CHANGES
+                    self.tables.append(opened)
 
     def _add_calls(self, facts: StatementFacts, database: str, place: Place) -> None:
         is_call = facts.effects.kind is StatementKind.CALL
@@ -350,10 +387,10 @@ class LockList:
     def _open_routine(self, call: _Call) -> None:
         if call.routine.is_function:
             self.functions.append(call.routine.name)
-        self._add_body(call.routine.body, call.routine.name.database, call.place)
+        self._add_body(call.routine, call.routine.name.database, call.place)
 
-    def _add_body(self, body: str, database: str, place: Place) -> None:
-        used = body_use(body, database)
+    def _add_body(self, program: Routine | Trigger, database: str, place: Place) -> None:
+        used = body_use(program.body, database, program.dialect)
         if not used.is_understood:
             last = place.via[-1]
             self.notes.append(f"the body of {last.kind} {last.name.plain} is not understood")
@@ -365,6 +402,11 @@ class LockList:
             self._add_calls(facts, database, place)
 
 
+def _events(changes: Iterable[RowChange]) -> set[str]:
+    """The events of triggers that changes fire."""
+    return {event for change in changes for event in _FIRED[change]}
+
+
 def _is_made(use: FunctionUse) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
@@ -372,12 +414,17 @@ def _is_made(use: FunctionUse) -> bool:
     return not is_built_in(use.name)
 
 
-def opened_by(use: TableUse, place: Place, *, is_prelocked: bool) -> Opened:
-    """What a text names, as it stands in the list."""
+def opened_by(
+    use: TableUse, place: Place, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
+) -> Opened:
+    """What a text names, as it stands in the list; LOCK TABLES is for every change."""
+    is_locked = use.lock.upper().endswith("WRITE")
     return Opened(
         name=use.name,
         changes=use.changes,
-        is_locked_for_write=bool(use.changes) or use.is_locked_for_update or "WRITE" in use.lock,
+        is_locked_for_write=bool(use.changes) or use.is_locked_for_update or is_locked,
+        fires=_ALL_CHANGES if is_locked else NO_CHANGES,
+        set_columns=_set_columns(use, set_columns),
         is_prelocked=is_prelocked,
         is_sequence=use.is_sequence,
         place=place if place.via else Place((), use.offset, use.length),
@@ -385,14 +432,33 @@ def opened_by(use: TableUse, place: Place, *, is_prelocked: bool) -> Opened:
     )
 
 
+def _set_columns(use: TableUse, columns: Iterable[SetColumn]) -> tuple[SetColumn, ...]:
+    """The columns that may be those of a table."""
+    return tuple(
+        column
+        for column in columns
+        if column.qualifier is None or column.qualifier.lower() == use.alias.lower()
+    )
+
+
 def fire_all(entries: Iterable[Opened]) -> None:
-    """MySQL opens the triggers of all tables that an UPDATE joins, before it knows its targets."""
+    """Open the triggers of all tables that an UPDATE joins, before its targets are known.
+
+    MySQL does so always, MariaDB where the text names but a view.
+    """
     for entry in entries:
         if entry.use is not None and entry.use.is_outermost:
             entry.fires = _UPDATED
 
 
-def _member(use: TableUse, entry: Opened, place: Place, *, is_narrowed: bool) -> Opened:
+def _member(
+    use: TableUse,
+    entry: Opened,
+    place: Place,
+    columns: Iterable[SetColumn],
+    *,
+    is_narrowed: bool,
+) -> Opened:
     """A table of a view: in its own SELECT it gets what happens to the view."""
     changes = entry.changes if use.is_outermost else frozenset()
     is_written = entry.is_locked_for_write and use.is_outermost
@@ -406,6 +472,7 @@ def _member(use: TableUse, entry: Opened, place: Place, *, is_narrowed: bool) ->
         fires=entry.fires if use.is_outermost else frozenset(),
         is_prelocked=entry.is_prelocked,
         is_sequence=use.is_sequence,
+        set_columns=_set_columns(use, columns) if changes else (),
         place=place,
         use=use,
     )

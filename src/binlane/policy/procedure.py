@@ -13,16 +13,15 @@ from typing import Final
 
 from binlane.policy import refusals
 from binlane.policy.access import ResolvedStatement
-from binlane.policy.circumstances import Circumstances, Isolation
-from binlane.policy.engines import NEITHER
-from binlane.policy.mixed_engines import Access
-from binlane.policy.reasons import Reason
-from binlane.policy.reasons_found import ReasonFound
+from binlane.policy.engines import NEITHER, Access
+from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.refusals import LoggingError
+from binlane.policy.server import Circumstances, Isolation
 from binlane.policy.survey import CREATES, Survey
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange, Shift
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.versions import Fact
 
 __all__ = [
     "Circumstances",
@@ -210,7 +209,7 @@ def _format_if_mixed(survey: Survey) -> LoggingFormat:
     )
     if survey.server.is_mariadb:
         is_row |= survey.circumstances.is_bulk
-    else:
+    if survey.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
         is_row |= survey.statement.is_temporary or _touches_temporary(survey)
     # LOAD DATA is set to rows when it begins, without a reason.
     is_row |= survey.statement.kind is StatementKind.LOAD_DATA

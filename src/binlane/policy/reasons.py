@@ -1,4 +1,4 @@
-"""The servers' reasons why a statement is unsafe to log as its text, with their texts and numbers.
+"""The servers' reasons why a statement is unsafe to log as its text, and where they were found.
 
 The members stand in the servers' bit order, which is the order of several notes or errors: what
 only one server knows stands where its neighbours leave room, so that one order serves both.
@@ -7,14 +7,19 @@ Source: sql_lex.h, sql_lex.cc and the message files of MariaDB 10.11 and MySQL 9
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from binlane.sql.versions import Fact
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from binlane.names import TableName
     from binlane.policy.server import Server
+    from binlane.sql.facts import Shift
 
 
 class Reason(Enum):
@@ -64,8 +69,6 @@ UNSAFE_STATEMENT: Final = (
 _POSITIONS: Final[Mapping[Reason, int]] = MappingProxyType(
     {reason: position for position, reason in enumerate(Reason)}
 )
-# MySQL speaks of sources and replicas since this version.
-_NEW_TERMS: Final = (8, 0, 26)
 
 
 def symbol(reason: Reason) -> str:
@@ -89,7 +92,7 @@ def text(reason: Reason, server: Server) -> str:
         return _MARIADB_TEXTS.get(reason) or _TEXTS[reason].format(
             on="slave", pair="master and the slave"
         )
-    if server.version >= _NEW_TERMS:
+    if server.has(Fact.SOURCES_AND_REPLICAS):
         said = _TEXTS[reason].format(on="replica", pair="source and the replica")
     else:
         said = _TEXTS[reason].format(on="slave", pair="master and the slave")
@@ -257,3 +260,41 @@ _TEXTS: Final[Mapping[Reason, str]] = MappingProxyType(
 _MARIADB_TEXTS: Final[Mapping[Reason, str]] = MappingProxyType(
     {Reason.SKIP_LOCKED: "SKIP LOCKED makes this statement unsafe"}
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Via:
+    """One step from the statement's text to a table: a view, trigger, routine or foreign key.
+
+    Attributes:
+        kind: `view`, `trigger`, `function`, `procedure`, `foreign key`, `default of`,
+            `merge table`.
+        name: Its name; of a foreign key the child table's, of a default the table's.
+    """
+
+    kind: str
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonFound:
+    """An unsafe reason with what raised it.
+
+    Attributes:
+        reason: Which.
+        what: What in the statement is meant, such as `uuid()` or `@@hostname`.
+        offset: Where it stands in the statement's text, or what leads to it.
+        length: Of that.
+        via: How the statement comes to it; empty if its own text says it.
+    """
+
+    reason: Reason
+    what: str = ""
+    offset: int = 0
+    length: int = 0
+    via: tuple[Via, ...] = ()
+
+    def moved(self, shift: Shift) -> ReasonFound:
+        """The same in a statement that differs only in its literals."""
+        offset = shift(self.offset)
+        return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)

@@ -12,7 +12,7 @@ from binlane.policy import reasons
 
 if TYPE_CHECKING:
     from binlane.names import TableName
-    from binlane.policy.reasons_found import ReasonFound
+    from binlane.policy.reasons import ReasonFound
     from binlane.policy.server import Server
     from binlane.sql.facts import Shift
 

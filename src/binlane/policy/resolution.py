@@ -13,10 +13,9 @@ from binlane.policy import refusals
 from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.defaults import has_varying_default, used_defaults
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
-from binlane.policy.reasons import Reason
-from binlane.policy.reasons_found import ReasonFound
-from binlane.policy.targets import updated_uses
+from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.unsafe_text import OWN_TEXT, command_reasons, parsed_reasons
+from binlane.policy.views import updated_uses
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange
 from binlane.sql.schema import Table
@@ -146,7 +145,7 @@ def _named(
         yield _created(made, facts, objects, created)
         uses = tuple(use for use in uses if not _is_made(use, made, facts))
     entries = [
-        opened_by(use, OWN_TEXT, is_prelocked=False)
+        opened_by(use, OWN_TEXT, facts.set_columns, is_prelocked=False)
         for use in uses
         if not use.is_sequence or server.is_mariadb
     ]
@@ -205,6 +204,7 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         has_unsafe_default=is_written and has_varying_default(table, server),
         is_acl=_is_acl(table.name, server),
         has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
+        set_columns=frozenset(column.name.lower() for column in entry.set_columns),
         via=entry.place.via,
         offset=entry.place.offset,
         length=entry.place.length,

@@ -15,29 +15,30 @@ from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import (
     BOTH,
     NEITHER,
+    NOTHING,
     ROW_ONLY,
+    Access,
     Capability,
     EngineTraits,
+    access_class,
     capability_now,
+    is_mixed_unsafe,
     is_self_logging_now,
     is_unreplicated,
     traits,
 )
-from binlane.policy.mixed_engines import NOTHING, Access, access_class, is_mixed_unsafe
-from binlane.policy.reasons import Reason
-from binlane.policy.reasons_found import ReasonFound
+from binlane.policy.reasons import Reason, ReasonFound
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingMode
-from binlane.sql.table_options import printed_engine
+from binlane.sql.table_changes import printed_engine
+from binlane.sql.versions import Fact
 
 if TYPE_CHECKING:
-    from binlane.policy.circumstances import Circumstances
     from binlane.policy.refusals import LoggingError
-    from binlane.policy.server import Server
+    from binlane.policy.server import Circumstances, Server
 
 CREATES: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
 """Commands that make a table."""
-_FIRST_XA: Final = (8, 0, 2)
 
 
 @dataclass(slots=True)
@@ -260,12 +261,7 @@ class Survey:
             self.errors.append(refusals.several_engines_and_self_logging(self.server))
         elif self.accesses_self_logging and len(set(self.accessed_engines)) > 1:
             self.add(self._mixture(Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE))
-        if (
-            now.is_in_xa
-            and self.is_written
-            and not self.server.is_mariadb
-            and self.server.version >= _FIRST_XA
-        ):
+        if now.is_in_xa and self.is_written and self.server.has(Fact.UNSAFE_IN_XA):
             self.add(ReasonFound(reason=Reason.XA, what="an XA transaction"))
 
     def _mixture(self, reason: Reason) -> ReasonFound:

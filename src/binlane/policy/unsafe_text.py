@@ -2,6 +2,9 @@
 
 The servers set these while they parse, or when they begin to execute a command; reasons that
 depend on tables are found in `resolution`, those that depend on the session in `procedure`.
+
+Source: `set_stmt_unsafe` in item_create.cc and sql_yacc.yy, and the NOT_IN_BINLOG flags of
+sys_vars.cc, of MariaDB 10.11/11.8 and MySQL 9.7.
 """
 
 from __future__ import annotations
@@ -9,22 +12,93 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from binlane.policy.functions import is_unsafe_function, is_unsafe_variable
-from binlane.policy.reasons import Reason
-from binlane.policy.reasons_found import ReasonFound, Via
+from binlane.policy.reasons import Reason, ReasonFound, Via
 from binlane.sql.effects import StatementKind
+from binlane.sql.facts import VariableScope
+from binlane.sql.tree.statements import Delete, Update
+from binlane.sql.versions import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from binlane.policy.server import Server
-    from binlane.sql.facts import FunctionUse, StatementFacts
+    from binlane.sql.facts import FunctionUse, StatementFacts, SystemVariableUse
     from binlane.sql.schema import Objects
+
+
+_UNSAFE_IN_BOTH: Final = frozenset(
+    {
+        *("FOUND_ROWS", "ROW_COUNT", "SLEEP", "SYSDATE", "LOAD_FILE", "RANDOM_BYTES"),
+        *("GET_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"),
+        *("USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER"),
+        *("UUID", "UUID_SHORT", "VERSION", "MASTER_POS_WAIT"),
+    }
+)
+MARIADB_UNSAFE_FUNCTIONS: Final = _UNSAFE_IN_BOTH | {
+    *("MASTER_GTID_WAIT", "BINLOG_GTID_POS", "CURRENT_ROLE"),
+    *("SYS_GUID", "UUID_V4", "UUID_V7", "JSON_TABLE"),
+    *("NEXTVAL", "LASTVAL"),
+}
+MYSQL_UNSAFE_FUNCTIONS: Final = _UNSAFE_IN_BOTH | {
+    *("AES_ENCRYPT", "AES_DECRYPT", "ICU_VERSION", "RAND"),
+    *("SOURCE_POS_WAIT", "WAIT_FOR_EXECUTED_GTID_SET"),
+}
+_SAFE_VARIABLES: Final = frozenset(
+    {
+        *("auto_increment_increment", "auto_increment_offset"),
+        *("character_set_client", "character_set_connection"),
+        *("character_set_database", "character_set_server"),
+        *("collation_connection", "collation_database", "collation_server"),
+        *("foreign_key_checks", "identity", "last_insert_id", "lc_time_names"),
+        *("pseudo_thread_id", "rand_seed1", "rand_seed2", "sql_auto_is_null"),
+        *("time_zone", "timestamp", "unique_checks"),
+    }
+)
+MARIADB_SAFE_VARIABLES: Final = _SAFE_VARIABLES | {
+    *("check_constraint_checks", "explicit_defaults_for_timestamp", "sql_if_exists"),
+    "system_versioning_insert_history",
+}
+MYSQL_SAFE_VARIABLES: Final = _SAFE_VARIABLES | {
+    *("default_collation_for_utf8mb4", "default_table_encryption"),
+    *("generated_random_password_length", "immediate_server_version"),
+    *("original_commit_timestamp", "original_server_version"),
+    *("partial_revokes", "xa_detach_on_prepare"),
+}
+
+
+def is_unsafe_function(use: FunctionUse, kind: StatementKind, server: Server) -> bool:
+    """Whether a built-in function makes a statement unsafe.
+
+    Args:
+        use: The call.
+        kind: Of the statement whose text it stands in. MariaDB takes RAND for safe in INSERT,
+            whose seeds are logged, and ROWNUM for unsafe only where rows are changed in place.
+        server: Whose functions.
+    """
+    if use.database is not None:
+        return False
+    name = use.upper_name
+    if not server.is_mariadb:
+        return name in MYSQL_UNSAFE_FUNCTIONS or (
+            name == "PASSWORD" and server.has(Fact.PASSWORD_IS_UNSAFE)
+        )
+    if name == "RAND":
+        return kind is not StatementKind.INSERT
+    if name == "ROWNUM":
+        return kind in (StatementKind.UPDATE, StatementKind.DELETE)
+    return name in MARIADB_UNSAFE_FUNCTIONS
+
+
+def is_unsafe_variable(use: SystemVariableUse, server: Server) -> bool:
+    """Whether reading a system variable makes a statement unsafe: most do, all global ones."""
+    if use.scope in (VariableScope.GLOBAL, VariableScope.PERSIST):
+        return True
+    safe = MARIADB_SAFE_VARIABLES if server.is_mariadb else MYSQL_SAFE_VARIABLES
+    return use.name not in safe
+
 
 _INSERTS: Final = (StatementKind.INSERT, StatementKind.REPLACE)
 # LIMIT of these commands counts whatever its number, as it stands in another rule of the grammar.
-_LIMITED_CHANGES: Final = (StatementKind.UPDATE, StatementKind.DELETE)
-_MARIADB_SKIP_LOCKED: Final = (10, 6, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +145,7 @@ def parsed_reasons(
             scope = variable.scope.value
             name = f"@@{scope}.{variable.name}" if scope else f"@@{variable.name}"
             yield place.found(Reason.SYSTEM_VARIABLE, name, variable.offset, variable.length)
-    if facts.skip_locked is not None and (
-        not server.is_mariadb or server.version >= _MARIADB_SKIP_LOCKED
-    ):
+    if facts.skip_locked is not None and server.has(Fact.SKIP_LOCKED):
         yield place.found(Reason.SKIP_LOCKED, "SKIP LOCKED", facts.skip_locked, len("SKIP LOCKED"))
     if facts.nowait is not None and not server.is_mariadb:
         yield place.found(Reason.NOWAIT, "NOWAIT", facts.nowait, len("NOWAIT"))
@@ -105,9 +177,11 @@ def _command(reason: Reason, what: str, offset: int) -> ReasonFound:
 
 
 def _limits(facts: StatementFacts, server: Server, place: Place) -> Iterator[ReasonFound]:
-    own = facts.limits[-1:] if facts.effects.kind in _LIMITED_CHANGES else ()
+    tree = facts.tree
+    own = tree.limit if isinstance(tree, Update | Delete) else None
+    own_at = None if own is None else facts.place(own.at)
     for limit in facts.limits:
-        if not limit.is_zero or not server.is_mariadb or limit in own:
+        if not limit.is_zero or not server.is_mariadb or limit.offset == own_at:
             yield place.found(Reason.LIMIT, "LIMIT", limit.offset, limit.length)
 
 

@@ -33,14 +33,23 @@ from binlane.routing.statements import (
     names_only,
 )
 from binlane.scope.scope import Scope
-from binlane.sql.analysis import read
 from binlane.sql.built_in_functions import is_built_in
 from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.facts import FunctionUse, StatementFacts
-from binlane.sql.grants import grant_object
 from binlane.sql.logged_statements import LoggedStatement
+from binlane.sql.reading import read
 from binlane.sql.remarks import dotted_names, without_comments, without_remarks
-from binlane.sql.tokens import TokenKind, tokenise
+from binlane.sql.table_definitions import string_of
+from binlane.sql.tree.definitions import (
+    AccountStatement,
+    CreateRoutine,
+    CreateTrigger,
+    Database,
+    Event,
+)
+from binlane.sql.tree.expressions import Literal
+from binlane.sql.tree.node import children
+from binlane.sql.tree.statements import Prepare, innermost
 
 _VIEWS: Final = frozenset({StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW})
 _TABLES: Final = frozenset(
@@ -94,8 +103,8 @@ class Judgement:
 
 def judge_statement(statement: LoggedStatement, scope: Scope, memory: Memory) -> Judgement:
     """Say what a binlog of `scope` makes of a statement that has run."""
-    text = without_comments(statement.text, **statement.quoting)
-    facts = read(text, database=statement.database, **statement.quoting)
+    text = without_comments(statement.text, statement.dialect)
+    facts = read(text, database=statement.database, dialect=statement.dialect)
     if scope.ignores_case:
         facts = replace(facts, effects=_in_lower_case(facts.effects))
     reader = _Reader(replace(statement, text=text), facts, scope, memory)
@@ -164,19 +173,16 @@ class _Reader:
 
     def _database_options(self) -> Verdict | None:
         """The defaults of a database, which tables take that are made in it later."""
-        facts, statement = self._facts, self._statement
+        facts = self._facts
         if facts.effects.kind is StatementKind.ALTER_DATABASE:
             return Keep()
         if facts.effects.if_exists or facts.is_or_replace:
             return None
         (database,) = facts.effects.databases
-        text = without_remarks(statement.text, None, **statement.quoting).text
-        *_, last = (
-            token
-            for token in tokenise(text, **statement.quoting)
-            if token.value == database and token.kind is not TokenKind.STRING
-        )
-        options = text[last.end :].strip().removesuffix(";")
+        node = innermost(facts.tree)
+        assert isinstance(node, Database)
+        kept = (each for each in node.options if each.name != "COMMENT")
+        options = " ".join(map(facts.text_of, kept))
         return Rewrite(f"ALTER DATABASE {quote(database)} {options}") if options else None
 
     def _judge_renames(self, effects: StatementEffects, views: frozenset[TableName]) -> Verdict:
@@ -205,19 +211,22 @@ class _Reader:
         verdict = judge(self._facts.effects, self._scope)
         if not isinstance(verdict, Keep) or self._facts.verb not in ("GRANT", "REVOKE"):
             return verdict
-        statement, scope = self._statement, self._scope
-        on = grant_object(statement.text, database=statement.database, **statement.quoting)
-        if on is None:
+        node = innermost(self._facts.tree)
+        if not isinstance(node, AccountStatement):
             reason = "it cannot be told what it is about"
             return LeaveOut(Omission(kind=OmissionKind.GRANT, reason=reason))
-        is_known = on.database is None or scope.touches_database(on.database)
-        if on.name is not None and on.what == "TABLE":
-            is_known = is_inside(on.name, scope) and on.name not in views_left_out(self._memory)
-        elif on.name is not None:
-            one = stored_object(ObjectKind(on.what.lower()), on.name)
-            is_known = (
-                scope.includes_database(on.name.database) and one not in self._memory.left_out
-            )
+        on, scope = node.on, self._scope
+        if on is None or (on.database, on.name) == ("*", "*"):  # roles, PROXY, everything
+            return Keep()
+        database = self._statement.database if on.database is None else on.database
+        name = TableName(database, on.name)
+        if on.name == "*":
+            is_known = scope.touches_database(_unescaped(database))
+        elif node.object_kind == "TABLE":
+            is_known = is_inside(name, scope) and name not in views_left_out(self._memory)
+        else:
+            one = stored_object(ObjectKind(node.object_kind.lower()), name)
+            is_known = scope.includes_database(database) and one not in self._memory.left_out
         if is_known:
             return Keep()
         reason = "it is about an object outside of the scope, or one that was left out"
@@ -246,7 +255,7 @@ class _Reader:
         default, facts = self._statement.database, self._facts
         if default in ("", database):
             return True
-        chains, _ = dotted_names(self._statement.text, **self._statement.quoting)
+        chains, _ = dotted_names(self._statement.text, self._statement.dialect)
         return self._are_inside(facts.body_functions, default, must_exist=False) and all(
             is_inside(TableName(default, name.table), self._scope)
             for name in facts.effects.reads
@@ -268,40 +277,33 @@ class _Reader:
 
     def _is_opaque(self) -> bool:
         """Whether a body runs or is what its text does not tell."""
-        effects, start = self._facts.effects, self._facts.body_offset
-        if effects.kind in (StatementKind.CREATE_PACKAGE, StatementKind.CREATE_LIBRARY):
+        facts = self._facts
+        if facts.effects.kind in (StatementKind.CREATE_PACKAGE, StatementKind.CREATE_LIBRARY):
             return True
-        if start is None:
+        node = innermost(facts.tree)
+        if not isinstance(node, CreateRoutine | CreateTrigger | Event):
             return False
-        tokens = [
-            token
-            for token in tokenise(self._statement.text, **self._statement.quoting)
-            if token.offset >= start
-        ]
-        if tokens and tokens[0].word in ("AS", "IS"):
-            return True  # of sql_mode ORACLE or another language, which nobody reads
-        database = effects.objects[0].database
-        for index, token in enumerate(tokens):
-            if token.word == "PREPARE" and tokens[index - 1].word not in ("DEALLOCATE", "DROP"):
-                text = tokens[min(index + 3, len(tokens) - 1)]
-            elif token.word == "IMMEDIATE":
-                text = tokens[min(index + 1, len(tokens) - 1)]
-            else:
+        if node.body is None or facts.dialect.is_oracle:
+            return node.body_at >= 0  # of another language
+        database = facts.effects.objects[0].database
+        waiting = [node.body]
+        while waiting:
+            part = waiting.pop()
+            waiting += children(part)
+            if not isinstance(part, Prepare) or part.source is None:
                 continue
-            following = tokens[min(tokens.index(text) + 1, len(tokens) - 1)]
-            is_whole = following.text in (";", "") or following.word in ("USING", "END")
-            if text.kind is not TokenKind.STRING or not is_whole:
+            if not isinstance(part.source, Literal):
                 return True
-            if not self._is_inside_text(text.value, database):
+            if not self._is_inside_text(string_of(part.source, facts), database):
                 return True
         return False
 
     def _is_inside_text(self, text: str, database: str) -> bool:
         """Whether a statement that another one prepares names only what is in scope."""
-        quoting = self._statement.quoting
-        facts = read(text, database=database, **quoting)
+        dialect = self._statement.dialect
+        facts = read(text, database=database, dialect=dialect)
         return (
-            without_comments(text, **quoting) == text
+            without_comments(text, dialect) == text
             and facts.effects.kind is not StatementKind.ACCOUNT
             and names_only(facts.effects, self._scope)
             and self._are_inside(
@@ -316,7 +318,7 @@ class _Reader:
             return False
         named = {*effects.writes, *effects.reads, *effects.objects, *effects.calls}
         pairs = {(name.database.lower(), name.table.lower()) for name in named}
-        chains, single = dotted_names(self._statement.text, **self._statement.quoting)
+        chains, single = dotted_names(self._statement.text, self._statement.dialect)
         alone = {name.lower() for name in single} | _ROW_WORDS
         for first, second, *rest in chains:
             pair = (first.lower(), second.lower())
@@ -335,7 +337,7 @@ class _Reader:
             return text, Incident("a definition may name objects outside of the scope"), ()
         if kind in _WITH_REMARKS:
             end = facts.body_offset if facts.query_offset is None else facts.query_offset
-            remarks = without_remarks(text, end, **statement.quoting)
+            remarks = without_remarks(text, end, statement.dialect)
             if kind in _TABLES and remarks.elsewhere:
                 reason = f"a table's definition has {remarks.elsewhere}, which may name others"
                 return text, Incident(reason), ()
@@ -350,13 +352,13 @@ class _Reader:
 
     def _without_order(self, text: str) -> str:
         """CREATE TRIGGER without FOLLOWS or PRECEDES of one that replicas do not have."""
-        tokens = list(tokenise(text, **self._statement.quoting))
-        database = self._facts.effects.objects[0].database
-        for index, token in enumerate(tokens):
-            if token.word in ("FOLLOWS", "PRECEDES") and tokens[index - 1].word == "ROW":
-                other = TableName(database, tokens[index + 1].value)
-                if self._memory.has_left_out((ObjectKind.TRIGGER,), other):
-                    return text[: token.offset] + text[tokens[index + 1].end :].lstrip()
+        node = innermost(self._facts.tree)
+        if not isinstance(node, CreateTrigger) or node.order is None:
+            return text
+        other = TableName(self._facts.effects.objects[0].database, node.order[1])
+        if self._memory.has_left_out((ObjectKind.TRIGGER,), other):
+            at, body_at = map(self._facts.place, (node.order_at, node.body_at))
+            return text[:at] + text[body_at:]
         return text
 
 
@@ -376,6 +378,11 @@ def _in_lower_case(effects: StatementEffects) -> StatementEffects:
         renames=tuple((old.folded, new.folded) for old, new in effects.renames),
         drops=lowered(effects.drops),
     )
+
+
+def _unescaped(pattern: str) -> str:
+    """The database that a pattern of GRANT means if it means a single one."""
+    return pattern.replace("\\_", "_").replace("\\%", "%")
 
 
 def _is_named(effects: StatementEffects) -> bool:

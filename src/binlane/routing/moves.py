@@ -20,20 +20,19 @@ from binlane.codec.status_vars import decode_status_vars, encode_status_vars
 from binlane.codec.types import Flavor
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.inner import expanded_all
-from binlane.names import TableName
+from binlane.names import TableName, quote
 from binlane.routing.judging import Judgement, judge_statement
 from binlane.routing.memory import CreatedTable, Memory
 from binlane.routing.queries import with_text
 from binlane.routing.rows import table_name
 from binlane.routing.statements import Incident, Keep, Rewrite, Verdict
 from binlane.scope.scope import Scope
-from binlane.sql.column_changes import alter_actions
-from binlane.sql.cursor import Cursor, Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementFacts
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
-from binlane.sql.sql_mode import Quoting
 from binlane.sql.table_changes import created
-from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.definitions import AlterAction, AlterTable, CreateTable
+from binlane.sql.tree.statements import innermost
 
 CREATED_MAX: Final = 64
 """Tables that are remembered; of more that are made and stay empty nothing is known."""
@@ -178,11 +177,8 @@ def _only_renames(statement: LoggedStatement, effects: StatementEffects) -> bool
     """Whether a statement that renames tables does nothing else."""
     if effects.kind is StatementKind.RENAME_TABLE:
         return True
-    try:
-        actions = [each for each in alter_actions(statement.text, **statement.quoting) if each]
-    except SqlSyntaxError:
-        return False
-    return len(actions) == 1
+    node = innermost(statement.facts().tree)
+    return isinstance(node, AlterTable) and len(node.actions) == 1
 
 
 def _context(created_with: bytes, renamed_with: bytes) -> bytes:
@@ -213,17 +209,15 @@ def _text(
 
 def _names_its_charset(statement: LoggedStatement, name: TableName) -> bool:
     """Whether a table is the same in a database of any character set."""
-    try:
-        table = created(
-            name, statement.text, engine="INNODB", charset=None, quoting=statement.quoting
-        )
-    except (SqlSyntaxError, Stopped):
+    facts = statement.facts()
+    if not isinstance(innermost(facts.tree), CreateTable):
         return False
+    table = created(name, facts, engine="INNODB", charset=None)
     return any(option in ("CHARSET", "COLLATE") for option, _ in table.options)
 
 
 def judge_partition(
-    text: str, effects: StatementEffects, scope: Scope, memory: Memory, quoting: Quoting
+    facts: StatementFacts, effects: StatementEffects, scope: Scope, memory: Memory
 ) -> Verdict | None:
     """What becomes of partitions that ALTER TABLE moves between tables inside and outside.
 
@@ -235,35 +229,32 @@ def judge_partition(
     table, other = effects.writes
     if scope.includes(table) == scope.includes(other):
         return None
-    try:
-        actions = [Cursor(action) for action in alter_actions(text, **quoting) if action]
-        if len(actions) != 1:
-            return None
-        return _moved(actions[0], table, other, scope, memory.empty_tables)
-    except (SqlSyntaxError, Stopped):
+    node = innermost(facts.tree)
+    if not isinstance(node, AlterTable) or len(node.actions) != 1:
         return None
+    return _moved(node.actions[0], table, other, scope, memory.empty_tables)
 
 
 def _moved(
-    action: Cursor,
+    action: AlterAction,
     table: TableName,
     other: TableName,
     scope: Scope,
     empty: Collection[TableName],
 ) -> Verdict | None:
     is_inside = scope.includes(table)
-    if action.accept("CONVERT", "TABLE"):
+    verb = action.words[0] if action.kind == "PARTITION" else ""
+    if verb == "CONVERT TABLE":
         if not is_inside:
             return Rewrite(f"DROP TABLE IF EXISTS {other}")
         return Incident("a table outside of the scope becomes a partition; its rows are not known")
-    if action.accept("CONVERT", "PARTITION"):
-        partition = action.advance().text
+    if verb == "CONVERT":
         if is_inside:
-            return Rewrite(f"ALTER TABLE {table} DROP PARTITION {partition}")
+            return Rewrite(f"ALTER TABLE {table} DROP PARTITION {quote(action.name)}")
         return Incident("a partition outside of the scope becomes a table; its rows are not known")
-    if action.accept("EXCHANGE", "PARTITION"):
-        partition = action.advance().text
+    if verb == "EXCHANGE":
         if is_inside and scope.key(other) in empty:
+            partition = quote(action.words[1])
             return Rewrite(f"ALTER TABLE {table} TRUNCATE PARTITION {partition}")
         return Incident("a partition is exchanged with a table outside of the scope")
     return None

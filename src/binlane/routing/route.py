@@ -55,7 +55,6 @@ from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
 from binlane.sql.effects import StatementKind
 from binlane.sql.logged_statements import logged_statement
-from binlane.sql.sql_mode import Quoting
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
@@ -314,9 +313,9 @@ class _Selection:
         before = self._memory
         found = judge_statement(statement, self._scope, before)
         verdict, self._memory = found.verdict, found.memory
-        self._follow(found, query, statement.quoting)
+        self._follow(found, query)
         if isinstance(verdict, Incident):
-            query, found = self._at_the_edge(query, found, statement.quoting, before)
+            query, found = self._at_the_edge(query, found, before)
             verdict = found.verdict
         if is_logged_as_statement(found.facts):
             self._is_told = True
@@ -345,21 +344,21 @@ class _Selection:
         return None
 
     def _at_the_edge(
-        self, query: QueryEvent, found: Judgement, quoting: Quoting, before: Memory
+        self, query: QueryEvent, found: Judgement, before: Memory
     ) -> tuple[QueryEvent, Judgement]:
         """What stands for tables and partitions that move, if their rows are known, else the same."""
         effects, scope = found.facts.effects, self._scope
-        partition = judge_partition(found.text, effects, scope, before, quoting)
+        partition = judge_partition(found.facts, effects, scope, before)
         if partition is not None:
             return query, replace(found, verdict=partition)
         if effects.renames:
             made = came_in(query, effects, scope, before, self._format.flavor)
             if made is not None:
-                self._follow(made[1], made[0], quoting)
+                self._follow(made[1], made[0])
                 return made
         return query, found
 
-    def _follow(self, found: Judgement, query: QueryEvent, quoting: Quoting) -> None:
+    def _follow(self, found: Judgement, query: QueryEvent) -> None:
         """Remember what a statement does to tables and the links between them.
 
         Raises:
@@ -369,7 +368,7 @@ class _Selection:
         if isinstance(first, GtidEvent) and first.is_undone:
             return
         before = self._memory.links
-        links = before.after(found.text, effects, quoting=quoting)
+        links = before.after(found.facts, effects)
         links = links.folded if self._scope.ignores_case else links
         if links != before:
             known = frozenset(filter(self._scope.includes, links.known))

@@ -2,7 +2,8 @@
 
 In capture mode the source has already run the statement, so nothing can be refused any more: a
 statement is kept, rewritten to its in-scope part, left out, or, where none of these is exact,
-replaced by an incident. No name of an outside object passes (invariant 6).
+replaced by an incident. No name of an outside object passes (invariant 6). What is inside is decided
+by `scope.safety`, as where a statement can still be refused.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.routing.routed_group import Omission, OmissionKind
+from binlane.scope.changes import changed_databases, changes_in_text
+from binlane.scope.safety import coverage
 from binlane.scope.scope import Scope
 from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.system_schemas import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
@@ -138,16 +141,16 @@ def is_inside(name: TableName, scope: Scope) -> bool:
 
 def names_only(effects: StatementEffects, scope: Scope) -> bool:
     """Whether every object that the statement names is in scope."""
+    changes = changes_in_text(effects)
     return (
-        effects.stopped_at is None
+        not changes.stopped_near
         and all(is_inside(table, scope) for table in (*effects.writes, *effects.reads))
-        and all(scope.includes_database(name) for name in effects.databases)
-        and all(scope.includes_database(called.database) for called in effects.calls)
+        and all(used.is_in(scope) for used in (*changed_databases(effects), *changes.needs))
     )
 
 
 def _judge_database(effects: StatementEffects, scope: Scope) -> Verdict:
-    if all(scope.includes_database(name) for name in effects.databases):
+    if all(used.is_in(scope) for used in changed_databases(effects)):
         return Keep()
     if effects.kind is not StatementKind.DROP_DATABASE:
         return Drop()
@@ -207,13 +210,13 @@ def _judge_drop(effects: StatementEffects, scope: Scope) -> Verdict:
 
 
 def _judge_writes(effects: StatementEffects, scope: Scope) -> Verdict:
-    is_inside = [scope.includes(table) for table in effects.writes]
-    if not any(is_inside):
+    found = coverage(changes_in_text(effects), scope)
+    if found.is_empty:
         return Drop()
-    if effects.kind is StatementKind.MAINTENANCE and not all(is_inside):
+    if effects.kind is StatementKind.MAINTENANCE and found.is_partial:
         omission = Omission(kind=OmissionKind.ADMIN, reason="it names tables outside of the scope")
         return LeaveOut(omission)
-    if not all(is_inside):
+    if found.is_partial:
         return Incident("a statement writes both inside and outside of the scope")
     if not names_only(effects, scope):
         return Incident("a statement needs objects outside of the scope")

@@ -119,15 +119,15 @@ def names_in_shape(shape: bytes) -> TextNames:
 
 
 def _reading(shape: bytes, *, ansi_quotes: bool, no_backslash_escapes: bool) -> TextNames:
-    from binlane.sql.analysis import read  # noqa: PLC0415  # where all is logged, no text is read
     from binlane.sql.built_in_functions import is_built_in  # noqa: PLC0415  # as above
+    from binlane.sql.dialect import Dialect  # noqa: PLC0415  # as above
     from binlane.sql.effects import StatementKind  # noqa: PLC0415  # as above
+    from binlane.sql.reading import read  # noqa: PLC0415  # where all is logged, no text is read
 
     facts = read(
         shape.decode("utf-8", "surrogateescape"),
         database="",
-        ansi_quotes=ansi_quotes,
-        no_backslash_escapes=no_backslash_escapes,
+        dialect=Dialect(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes),
     )
     effects = facts.effects
     if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN or effects.calls:

@@ -28,7 +28,7 @@ class ObjectKind(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
+class UsedObject:
     """One object that a statement changes or needs.
 
     Attributes:
@@ -73,7 +73,7 @@ class Touched:
 class FiredTrigger:
     """A trigger that runs when a statement changes `table`."""
 
-    trigger: Touched
+    trigger: UsedObject
     table: TableName
 
 
@@ -91,21 +91,21 @@ class Changes:
     """
 
     kind: StatementKind
-    writes: tuple[Touched, ...] = ()
-    needs: tuple[Touched, ...] = ()
+    writes: tuple[UsedObject, ...] = ()
+    needs: tuple[UsedObject, ...] = ()
     triggers: tuple[FiredTrigger, ...] = ()
     is_in_procedure: bool = False
     stopped_near: str = ""
 
     @property
-    def permanent_writes(self) -> tuple[Touched, ...]:
+    def permanent_writes(self) -> tuple[UsedObject, ...]:
         """What it changes, temporary tables left out."""
-        return tuple(touched for touched in self.writes if not touched.is_temporary)
+        return tuple(used for used in self.writes if not used.is_temporary)
 
     @property
-    def temporary_writes(self) -> tuple[Touched, ...]:
+    def temporary_writes(self) -> tuple[UsedObject, ...]:
         """The temporary tables that it changes."""
-        return tuple(touched for touched in self.writes if touched.is_temporary)
+        return tuple(used for used in self.writes if used.is_temporary)
 
 
 NAMED_ONLY: Final = frozenset(
@@ -124,9 +124,26 @@ def written_tables(effects: StatementEffects) -> tuple[TableName, ...]:
     return () if effects.kind is StatementKind.FLUSH else effects.writes
 
 
-def changed_databases(effects: StatementEffects) -> tuple[Touched, ...]:
+def changed_databases(effects: StatementEffects) -> tuple[UsedObject, ...]:
     """Databases that the text changes as such."""
-    return tuple(Touched(name=name, kind=ObjectKind.DATABASE) for name in effects.databases)
+    return tuple(UsedObject(name=name, kind=ObjectKind.DATABASE) for name in effects.databases)
+
+
+def changes_in_text(effects: StatementEffects) -> Changes:
+    """What a text alone tells of what its statement changes and needs, by name and database."""
+    stopped = effects.stopped_at
+    return Changes(
+        kind=effects.kind,
+        writes=(
+            *(UsedObject(name=name) for name in written_tables(effects)),
+            *changed_databases(effects),
+        ),
+        needs=(
+            *(UsedObject(name=name) for name in needed_tables(effects)),
+            *(UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls),
+        ),
+        stopped_near="" if stopped is None else stopped.text[:80] or "the end",
+    )
 
 
 def needed_tables(effects: StatementEffects) -> tuple[TableName, ...]:

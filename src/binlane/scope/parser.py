@@ -7,9 +7,7 @@ name one of several binlogs here. What they mean stands in `statements`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final
 
 from binlane.names import TableName
@@ -30,10 +28,11 @@ from binlane.scope.statements import (
     StartBinlog,
     StopBinlog,
 )
-from binlane.sql.clauses import skip_set_statement
-from binlane.sql.cursor import Cursor, Stopped
+from binlane.sql.dialect import Dialect
 from binlane.sql.logging_mode import LoggingMode
-from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, tokenise
+from binlane.sql.parser import Stopped, cursor_over
+from binlane.sql.parser.cursor import Cursor
+from binlane.sql.tokens import SqlSyntaxError, TokenKind
 
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
@@ -48,8 +47,6 @@ ALTER_GRAMMAR: Final = (
 FIRST_WORDS: Final = frozenset(
     ("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET")
 )
-_BEGINNING: Final = 8
-"""More tokens than any of our statements is known by."""
 
 
 def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogStatement | None:
@@ -65,27 +62,16 @@ def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogSta
     Raises:
         SqlSyntaxError: If it begins like one of them and goes on otherwise.
     """
-    source = tokenise(text, ansi_quotes=ansi_quotes)
-    tokens: list[Token] = []
+    dialect = Dialect(ansi_quotes=ansi_quotes)
     try:
-        tokens.extend(islice(source, 2))
-        # Of what else begins with these words no more is read.
-        may_be_ours = tokens[0].word in FIRST_WORDS and (
-            tokens[0].word != "SET" or tokens[-1].word == "STATEMENT"
-        )
-        if not may_be_ours:
-            return None
-        tokens.extend(islice(source, _BEGINNING))
-        if tokens[0].word != "SET" and _grammar(Cursor(tokens)) is None:
-            return None
-        tokens.extend(source)
-    except SqlSyntaxError:
-        tokens = _whole_tokens(text, ansi_quotes=ansi_quotes)
-        if _grammar(Cursor(tokens)) is None:
-            return None
-        raise
-    cursor = Cursor(tokens)
-    grammar = _grammar(cursor)
+        cursor = cursor_over(text, dialect)
+    except Stopped:
+        return None  # longer than any of ours
+    except SqlSyntaxError as error:
+        if _begins_like_ours(text[: error.offset], dialect):
+            raise
+        return None
+    grammar = _grammar(cursor) if cursor.word in FIRST_WORDS else None
     if grammar is None:
         return None
     try:
@@ -99,12 +85,12 @@ def parse_binlog_statement(text: str, *, ansi_quotes: bool = False) -> BinlogSta
     return statement
 
 
-def _whole_tokens(text: str, *, ansi_quotes: bool) -> list[Token]:
-    """The tokens before the one that does not end."""
-    tokens: list[Token] = []
-    with suppress(SqlSyntaxError):
-        tokens.extend(tokenise(text, ansi_quotes=ansi_quotes))
-    return tokens
+def _begins_like_ours(text: str, dialect: Dialect) -> bool:
+    """Whether what stands before a quote or comment that does not end is one of our statements."""
+    try:
+        return _grammar(cursor_over(text, dialect)) is not None
+    except (Stopped, SqlSyntaxError):
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +108,17 @@ class Grammar:
     text: str
 
 
+def _skip_set_statement(cursor: Cursor) -> None:
+    """Go behind `SET STATEMENT variable = value, … FOR`."""
+    while cursor.accept("SET", "STATEMENT"):
+        cursor.until(("FOR",))
+        cursor.expect("FOR")
+
+
 def _grammar(cursor: Cursor) -> Grammar | None:
     """Find the grammar that the text begins like, and go behind the words it is known by."""
     try:
-        skip_set_statement(cursor)
+        _skip_set_statement(cursor)
     except Stopped:
         return None
     for grammar in GRAMMARS:
@@ -195,8 +188,13 @@ def _read_list(cursor: Cursor) -> Directive:
 
 
 def _scope_object(cursor: Cursor) -> ScopeObject:
-    database, name = cursor.qualified_name()
-    return name if database is None else TableName(database, name)
+    first = cursor.any_name()
+    if not cursor.accept_operator("."):
+        return first
+    second = cursor.any_name()
+    if cursor.word == ".":
+        raise cursor.stop("a name of at most two parts")
+    return TableName(first, second)
 
 
 def _logging_mode(cursor: Cursor) -> LoggingMode:
@@ -215,7 +213,7 @@ def _binlog_name(cursor: Cursor) -> str:
         return cursor.advance().value
     if cursor.is_at_end or cursor.token.kind is TokenKind.OPERATOR:
         raise cursor.stop("the name of a binlog")
-    return cursor.identifier()
+    return cursor.any_name()
 
 
 def _name_at_end(cursor: Cursor) -> str | None:

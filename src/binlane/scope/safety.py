@@ -8,7 +8,7 @@ that log statements stand neither triggers nor LOAD DATA. What a transaction add
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from binlane.errors import (
@@ -19,7 +19,7 @@ from binlane.errors import (
     UnsafeStatementError,
 )
 from binlane.names import TableName
-from binlane.scope.changes import Changes, ObjectKind, Touched
+from binlane.scope.changes import Changes, ObjectKind, UsedObject
 from binlane.scope.definition import Definition
 from binlane.scope.repair import statement_to_log
 from binlane.scope.scope import Scope
@@ -52,16 +52,16 @@ class Setting:
     logging_format: LoggingFormat
     temporary_tables: frozenset[TableName] = frozenset()
 
-    def logs(self, touched: Touched, changes: Changes) -> bool:
+    def logs(self, used: UsedObject, changes: Changes) -> bool:
         """Whether the binlog logs what the statement does to an object."""
-        if not touched.is_temporary:
-            return touched.is_in(self.definition.scope)
+        if not used.is_temporary:
+            return used.is_in(self.definition.scope)
         is_made = changes.kind in _MAKES_TEMPORARY
         return (
             self.mode is not LoggingMode.ROW
             and (self.logging_format is LoggingFormat.STATEMENT or changes.kind.is_ddl)
-            and touched.is_in(self.definition.scope)
-            and (is_made or touched.name in self.temporary_tables)
+            and used.is_in(self.definition.scope)
+            and (is_made or used.name in self.temporary_tables)
         )
 
     def is_text(self, changes: Changes) -> bool:
@@ -94,7 +94,7 @@ _DROPS = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 class Cause:
     """An object that leads to a refusal, and what would make it none (empty: see the others)."""
 
-    touched: Touched
+    used: UsedObject
     hint: str = ""
 
 
@@ -117,7 +117,7 @@ class Danger:
 class Coverage:
     """What of a statement's changes a binlog logs: each change, and whether it is logged."""
 
-    changes: tuple[tuple[Touched, bool], ...]
+    changes: tuple[tuple[UsedObject, bool], ...]
 
     @property
     def is_empty(self) -> bool:
@@ -138,10 +138,10 @@ class Coverage:
 def coverage(changes: Changes, scope: Scope) -> Coverage:
     """Compare what a statement changes, temporary tables left out, with a scope."""
     written = _written(changes, scope)
-    return Coverage(tuple((touched, touched.is_in(scope)) for touched in written))
+    return Coverage(tuple((used, used.is_in(scope)) for used in written))
 
 
-def _written(changes: Changes, scope: Scope) -> Iterable[Touched]:
+def _written(changes: Changes, scope: Scope) -> Iterable[UsedObject]:
     """What changes for good.
 
     DROP DATABASE of a database that the scope splits changes some tables inside and some outside:
@@ -154,7 +154,7 @@ def _written(changes: Changes, scope: Scope) -> Iterable[Touched]:
         if dropped.kind is ObjectKind.DATABASE and scope.splits_database(dropped.database):
             for table in sorted(scope.tables_named()):
                 if scope.is_same(table.database, dropped.database):
-                    yield Touched(name=table, offset=dropped.offset, length=dropped.length)
+                    yield UsedObject(name=table, offset=dropped.offset, length=dropped.length)
 
 
 def find_danger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
@@ -168,27 +168,31 @@ def find_danger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
         The first reason against it, None if there is none: writes on both sides of a scope's edge
         before what it needs.
     """
+    return next(find_dangers(changes, settings), None)
+
+
+def find_dangers(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
+    """As `find_danger`, all reasons of all binlogs, the first one first."""
     if changes.stopped_near:
-        return _not_understood(changes, settings)
-    return (
-        _partial_write(changes, settings)
-        or _fired_trigger(changes, settings)
-        or _load_data(changes, settings)
-        or _dependency(changes, settings)
-    )
+        yield from _not_understood(changes, settings)
+        return
+    yield from _partial_writes(changes, settings)
+    yield from _fired_triggers(changes, settings)
+    yield from _load_data(changes, settings)
+    yield from _dependencies(changes, settings)
 
 
-def _not_understood(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+def _not_understood(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
     names = tuple(
         sorted(one.definition.name for one in settings if not one.definition.scope.is_unscoped)
     )
     if not names:
-        return None
+        return
     error = UnsafeStatementError(
         f"what it reads and writes could not be found out near '{changes.stopped_near}'",
         hint=NOT_UNDERSTOOD_HINT,
     )
-    return Danger(error=error, binlogs=names)
+    yield Danger(error=error, binlogs=names)
 
 
 def _coverage(changes: Changes, setting: Setting) -> Coverage:
@@ -201,37 +205,39 @@ def _coverage(changes: Changes, setting: Setting) -> Coverage:
     return Coverage((*found, *((table, setting.logs(table, changes)) for table in temporary)))
 
 
-def _partial_write(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
-    """Find the first pair of writes that some binlog splits, and all binlogs that split it."""
+def _partial_writes(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
+    """Find pairs of writes that binlogs split, each with all that split it; a binlog has one."""
     found = [(setting, dict(_coverage(changes, setting).changes)) for setting in settings]
-    first_split = next((logged for _, logged in found if len(set(logged.values())) > 1), None)
-    if first_split is None:
-        return None
-    one, *others = first_split
-    other = next(touched for touched in others if first_split[touched] != first_split[one])
-    splitting = [
-        setting.definition
-        for setting, logged in found
-        if one in logged and other in logged and logged[one] != logged[other]
-    ]
-    return Danger(
-        error=PartialWriteError(
-            f"binlogs {braced(splitting)} do not log both {one} and {other}", hint=SPLIT_HINT
-        ),
-        binlogs=_names(splitting),
-        causes=tuple(_write_cause(touched, splitting) for touched in (one, other)),
-    )
+    told: set[str] = set()
+    for first, logged in found:
+        if first.definition.name in told or len(set(logged.values())) < 2:
+            continue
+        one, *others = logged
+        other = next(used for used in others if logged[used] != logged[one])
+        splitting = [
+            setting.definition
+            for setting, writes in found
+            if one in writes and other in writes and writes[one] != writes[other]
+        ]
+        told.update(definition.name for definition in splitting)
+        yield Danger(
+            error=PartialWriteError(
+                f"binlogs {braced(splitting)} do not log both {one} and {other}", hint=SPLIT_HINT
+            ),
+            binlogs=_names(splitting),
+            causes=tuple(_write_cause(used, splitting) for used in (one, other)),
+        )
 
 
-def _write_cause(touched: Touched, definitions: Iterable[Definition]) -> Cause:
+def _write_cause(used: UsedObject, definitions: Iterable[Definition]) -> Cause:
     """Say how the binlogs that do not log a write could."""
-    if touched.is_temporary:
-        return Cause(touched=touched, hint=TEMPORARY_HINT)
-    hint = "; ".join(filter(None, (statement_to_log(one, touched) for one in definitions)))
-    return Cause(touched=touched, hint=hint)
+    if used.is_temporary:
+        return Cause(used=used, hint=TEMPORARY_HINT)
+    hint = "; ".join(filter(None, (statement_to_log(one, used) for one in definitions)))
+    return Cause(used=used, hint=hint)
 
 
-def _fired_trigger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+def _fired_triggers(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
     """Refuse triggers where a binlog logs their table by its name, in statement format."""
     for setting in settings:
         definition = setting.definition
@@ -250,15 +256,15 @@ def _fired_trigger(changes: Changes, settings: Sequence[Setting]) -> Danger | No
                     f"binlog {definition.name} logs {fired.table} by its name and in statement "
                     f"format, with which triggers such as {fired.trigger} are not supported"
                 )
-                database = Touched(name=fired.table.database, kind=ObjectKind.DATABASE)
+                database = UsedObject(name=fired.table.database, kind=ObjectKind.DATABASE)
                 wider = statement_to_log(definition, database)
                 hint = "; ".join(filter(None, (wider, ROW_HINT)))
-                return Danger(
+                yield Danger(
                     error=TriggerError(text, hint=hint),
                     binlogs=(definition.name,),
-                    causes=(Cause(touched=fired.trigger, hint=hint),),
+                    causes=(Cause(used=fired.trigger, hint=hint),),
                 )
-    return None
+                break
 
 
 def is_by_table(scope: Scope, database: str) -> bool:
@@ -266,10 +272,10 @@ def is_by_table(scope: Scope, database: str) -> bool:
     return not scope.includes_database(database) or scope.splits_database(database)
 
 
-def _load_data(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+def _load_data(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
     """Refuse LOAD DATA as a statement in a scoped binlog, where it may be replayed wrongly."""
     if changes.kind is not StatementKind.LOAD_DATA:
-        return None
+        return
     for setting in settings:
         definition = setting.definition
         if (
@@ -278,15 +284,14 @@ def _load_data(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
             and not coverage(changes, definition.scope).is_empty
         ):
             text = f"binlog {definition.name} is scoped and would log LOAD DATA as a statement"
-            return Danger(
+            yield Danger(
                 error=LoadDataError(text, hint=ROW_HINT),
                 binlogs=(definition.name,),
-                causes=tuple(Cause(touched=one, hint=ROW_HINT) for one in changes.writes[:1]),
+                causes=tuple(Cause(used=one, hint=ROW_HINT) for one in changes.writes[:1]),
             )
-    return None
 
 
-def _dependency(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+def _dependencies(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
     """Find what a binlog's replay of the text would need and may not have."""
     for setting in settings:
         if not _coverage(changes, setting).is_whole:
@@ -299,11 +304,10 @@ def _dependency(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
             else:
                 is_missing = setting.is_text(changes) and not needed.is_in(setting.definition.scope)
             if is_missing:
-                return _dependency_danger(changes, setting.definition, needed)
-    return None
+                yield _dependency_danger(changes, setting.definition, needed)
 
 
-def _dependency_danger(changes: Changes, definition: Definition, needed: Touched) -> Danger:
+def _dependency_danger(changes: Changes, definition: Definition, needed: UsedObject) -> Danger:
     repair = statement_to_log(definition, needed)
     ways = [repair] if repair else []
     if needed.is_temporary:
@@ -316,9 +320,7 @@ def _dependency_danger(changes: Changes, definition: Definition, needed: Touched
         "consequently the statement might not replay correctly",
         hint=hint,
     )
-    return Danger(
-        error=error, binlogs=(definition.name,), causes=(Cause(touched=needed, hint=hint),)
-    )
+    return Danger(error=error, binlogs=(definition.name,), causes=(Cause(used=needed, hint=hint),))
 
 
 def is_recorded(changes: Changes, setting: Setting) -> bool:
@@ -335,8 +337,8 @@ def is_recorded(changes: Changes, setting: Setting) -> bool:
     if not (changes.is_in_procedure and setting.is_text(changes)):
         return True
     return all(
-        setting.definition.scope.includes_database(touched.database)
-        for touched, is_logged in found.changes
+        setting.definition.scope.includes_database(used.database)
+        for used, is_logged in found.changes
         if is_logged
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from binlane.errors import PartialTransactionError
-from binlane.scope.changes import Touched
+from binlane.scope.changes import UsedObject
 from binlane.scope.definition import Definition
 from binlane.scope.repair import statement_to_log
 from binlane.scope.safety import Cause, Danger, braced
@@ -21,7 +21,7 @@ from binlane.scope.safety import Cause, Danger, braced
 class RecordedWrite:
     """A write of a transaction with the names of the binlogs that recorded it."""
 
-    touched: Touched
+    used: UsedObject
     binlogs: frozenset[str]
 
 
@@ -32,10 +32,10 @@ class TransactionWrites:
     writes: tuple[RecordedWrite, ...] = ()
     known: frozenset[tuple[str, bool, frozenset[str]]] = field(default=frozenset())
 
-    def added(self, touched: Sequence[Touched], binlogs: frozenset[str]) -> TransactionWrites:
+    def added(self, used: Sequence[UsedObject], binlogs: frozenset[str]) -> TransactionWrites:
         """With what another statement has written, temporary tables left out."""
         writes, known = list(self.writes), set(self.known)
-        for one in touched:
+        for one in used:
             key = (str(one), one.is_transactional, binlogs)
             if not one.is_temporary and key not in known:
                 known.add(key)
@@ -46,14 +46,14 @@ class TransactionWrites:
         """Without what has been undone since a savepoint, which was taken as `savepoint`."""
         result = savepoint
         for write in self.writes[len(savepoint.writes) :]:
-            if not write.touched.is_transactional:
-                result = result.added([write.touched], write.binlogs)
+            if not write.used.is_transactional:
+                result = result.added([write.used], write.binlogs)
         return result
 
 
 def find_partial_transaction(
     before: TransactionWrites,
-    touched: Sequence[Touched],
+    used: Sequence[UsedObject],
     binlogs: frozenset[str],
     definitions: Sequence[Definition],
 ) -> Danger | None:
@@ -61,11 +61,11 @@ def find_partial_transaction(
 
     Args:
         before: What the transaction has written.
-        touched: What the statement writes.
+        used: What the statement writes.
         binlogs: Names of the binlogs that would record it.
         definitions: All binlogs.
     """
-    writes = [one for one in touched if not one.is_temporary]
+    writes = [one for one in used if not one.is_temporary]
     if not writes:
         return None
     now = writes[0]
@@ -78,10 +78,10 @@ def find_partial_transaction(
         )
         if other is not None:
             refusing.append(definition)
-            outside = other.touched if is_recorded else now
+            outside = other.used if is_recorded else now
             repair = statement_to_log(definition, outside)
-            hint = f"COMMIT first, after the change of {other.touched}"
-            causes.append(Cause(touched=now, hint=f"{hint}; or {repair}" if repair else hint))
+            hint = f"COMMIT first, after the change of {other.used}"
+            causes.append(Cause(used=now, hint=f"{hint}; or {repair}" if repair else hint))
     if not refusing:
         return None
     error = PartialTransactionError(

@@ -10,18 +10,27 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from binlane.check.findings import CheckedStatement, Finding, Kind, findings, hints
+from binlane.check.findings import (
+    SYNTAX_ERROR,
+    CheckedStatement,
+    Finding,
+    Kind,
+    findings,
+    hints,
+)
 from binlane.check.script import ScriptStatement
-from binlane.client.source_objects import TABLE, Circumstances, Objects, Source
+from binlane.client.source_objects import TABLE, Objects, Source, SourceSession
 from binlane.codec.packets.results import Cell, ColumnDefinition
 from binlane.codec.types import Flavor
+from binlane.errors import StatementError
 from binlane.gateway.handler import RowsAnswer, SessionContext
 from binlane.names import TableName, quote
 from binlane.scope.definition import Definition
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
-from binlane.sql.analysis import read
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.dialect import Dialect
+from binlane.sql.reading import read
 from binlane.sql.tokens import SqlSyntaxError
 
 COLUMNS: Final = (
@@ -33,7 +42,7 @@ _GAP: Final = r"(?:\s|\#[^\n]*\n|--[\s][^\n]*\n|/\*(?!M?!).*?\*/)"
 _EXPLAIN: Final = re.compile(
     rf"{_GAP}*+(?:EXPLAIN|DESCRIBE|DESC){_GAP}++BINLOG\b", re.IGNORECASE | re.DOTALL
 )
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_BARE: Final = re.compile(r"\w+", re.ASCII)
 _SYNTAX: Final = "EXPLAIN BINLOG statement"
 # With definitions each binlog has a mode of its own.
 _MODE: Final = "binlog_format"
@@ -79,7 +88,9 @@ async def explain_binlog(
         objects.catalog.apply(f"SET GLOBAL {name} = {_literal(value)}", database="")
     if circumstances.database:
         objects.apply("", f"CREATE DATABASE {quote(circumstances.database)}")
-    facts = read(statement, database=circumstances.database)
+    server = circumstances.server
+    dialect = Dialect(flavor=server.flavor, version=server.version)
+    facts = read(statement, database=circumstances.database, dialect=dialect)
     await objects.fetch_used(facts, circumstances.database)
     while True:
         result = _run(objects.catalog.copy(), circumstances, definitions, statement)
@@ -87,6 +98,9 @@ async def explain_binlog(
         # What the source does not have either is the statement's own error.
         if missing is None or not await objects.fetch(*missing):
             break
+    error = result.error
+    if error is not None and error.errno == SYNTAX_ERROR:
+        raise StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate)
     if result.unanalysed is not None:
         raise SqlSyntaxError(statement, result.unanalysed.offset, result.unanalysed.reason)
     return RowsAnswer(COLUMNS, list(_rows(statement, result)))
@@ -94,7 +108,7 @@ async def explain_binlog(
 
 def _run(
     catalog: SchemaCatalog,
-    circumstances: Circumstances,
+    circumstances: SourceSession,
     definitions: Sequence[Definition],
     statement: str,
 ) -> StatementResult:

@@ -14,12 +14,12 @@ from typing import Final
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.scope.scope import Scope
-from binlane.sql.cursor import Stopped
+from binlane.sql.dialect import Dialect
+from binlane.sql.reading import read
 from binlane.sql.schema import ForeignKey, Table
-from binlane.sql.sql_mode import quoting
 from binlane.sql.table_changes import created
 from binlane.sql.table_links import ACTING, NO_LINKS, TableLinks, acting
-from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.definitions import CreateTable
 
 Rows = Sequence[Sequence[str | None]]
 Query = Callable[[str], Awaitable[Rows]]
@@ -45,6 +45,7 @@ _SEES_ALL: Final = (
     "AND GRANTEE = CONCAT('\\'', SUBSTRING_INDEX(CURRENT_USER(), '@', 1), '\\'@\\'', "
     "SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '\\'')"
 )
+_DIALECT: Final = Dialect()
 _BY_INNODB: Final = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'"
 
 
@@ -129,9 +130,12 @@ async def _defined(query: Query, name: TableName) -> Table | None:
     """A table as the source defines it; None if that cannot be found out."""
     try:
         text = (await query(f"SHOW CREATE TABLE {name}"))[0][1] or ""
-        return created(name, text, engine="INNODB", charset=None, quoting=quoting(0))
-    except (StatementError, SqlSyntaxError, Stopped):
+    except StatementError:
         return None
+    facts = read(text, database=name.database, dialect=_DIALECT)
+    if not isinstance(facts.tree, CreateTable):
+        return None
+    return created(name, facts, engine="INNODB", charset=None)
 
 
 def _name(row: Sequence[str | None]) -> TableName:

@@ -14,7 +14,7 @@ from binlane.errors import NotLoggableError
 from binlane.names import TableName
 from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import traits
-from binlane.policy.reasons_found import Via
+from binlane.policy.reasons import Via
 from binlane.policy.server import Server
 from binlane.scope.changes import (
     NAMED_ONLY,
@@ -22,7 +22,7 @@ from binlane.scope.changes import (
     Changes,
     FiredTrigger,
     ObjectKind,
-    Touched,
+    UsedObject,
     changed_databases,
     needed_tables,
     written_tables,
@@ -96,17 +96,17 @@ def changes_of(
     )
 
 
-def _once(found: Iterable[Touched]) -> tuple[Touched, ...]:
+def _once(found: Iterable[UsedObject]) -> tuple[UsedObject, ...]:
     """Each object once, as it was found first."""
-    first: dict[tuple[object, ...], Touched] = {}
-    for touched in found:
-        first.setdefault((touched.kind, touched.name, touched.is_temporary), touched)
+    first: dict[tuple[object, ...], UsedObject] = {}
+    for used in found:
+        first.setdefault((used.kind, used.name, used.is_temporary), used)
     return tuple(first.values())
 
 
 def _writes(
     facts: StatementFacts, resolved: ResolvedStatement, objects: Objects, server: Server
-) -> Iterator[Touched]:
+) -> Iterator[UsedObject]:
     effects = facts.effects
     if effects.kind is StatementKind.DROP_TRIGGER:
         yield from _table_of_trigger(facts, objects)
@@ -120,15 +120,15 @@ def _writes(
             yield _accessed(access, server)
 
 
-def _table_of_trigger(facts: StatementFacts, objects: Objects) -> Iterator[Touched]:
+def _table_of_trigger(facts: StatementFacts, objects: Objects) -> Iterator[UsedObject]:
     """A trigger goes where its table goes, also when it is dropped."""
     tables = [objects.trigger(name) for name in facts.effects.objects]
-    yield from (Touched(name=found.table) for found in tables if found is not None)
+    yield from (UsedObject(name=found.table) for found in tables if found is not None)
     if None in tables:
         yield from changed_databases(facts.effects)
 
 
-def _named(name: TableName, facts: StatementFacts, objects: Objects) -> Touched:
+def _named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
     """A table that the text of a DDL statement names."""
     use = next((use for use in facts.tables if use.name == name), None)
     if facts.effects.kind in _MAKES_TABLE:
@@ -136,7 +136,7 @@ def _named(name: TableName, facts: StatementFacts, objects: Objects) -> Touched:
     else:
         table = objects.table(name)
         is_temporary = facts.effects.is_temporary or (table is not None and table.is_temporary)
-    return Touched(
+    return UsedObject(
         name=name,
         is_temporary=is_temporary,
         offset=use.offset if use else 0,
@@ -144,8 +144,8 @@ def _named(name: TableName, facts: StatementFacts, objects: Objects) -> Touched:
     )
 
 
-def _accessed(access: TableAccess, server: Server | None = None) -> Touched:
-    return Touched(
+def _accessed(access: TableAccess, server: Server | None = None) -> UsedObject:
+    return UsedObject(
         name=access.name,
         is_temporary=access.table.is_temporary,
         is_transactional=server is not None and _has_rollback(access.table, server),
@@ -168,7 +168,7 @@ def _has_rollback(table: Table, server: Server) -> bool:
 
 def _needs(
     facts: StatementFacts, resolved: ResolvedStatement, objects: Objects
-) -> Iterator[Touched]:
+) -> Iterator[UsedObject]:
     """What a replay of the text needs: tables read, views and functions on the way, and names.
 
     The tables that a foreign key only looks at are left out: a replica without them has no such
@@ -179,7 +179,7 @@ def _needs(
         return
     if effects.kind not in _BY_ROWS:
         yield from (_need_named(name, facts, objects) for name in needed_tables(effects))
-        yield from (Touched(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls)
+        yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls)
     written = set(effects.writes)
     for access in resolved.accesses:
         yield from _needs_on_the_way(access)
@@ -187,31 +187,31 @@ def _needs(
         is_read = not access.changes and not access.is_foreign_key
         if is_read and is_outside and (effects.kind in _BY_ROWS or access.name not in written):
             yield _accessed(access)
-    yield from (Touched(name=name, kind=ObjectKind.ROUTINE) for name in resolved.functions)
+    yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in resolved.functions)
 
 
-def _need_named(name: TableName, facts: StatementFacts, objects: Objects) -> Touched:
-    touched = _named(name, facts, objects)
+def _need_named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
+    used = _named(name, facts, objects)
     if facts.effects.kind in _MAKES_TABLE:
         table = objects.table(name)
         is_temporary = table is not None and table.is_temporary
     else:
-        is_temporary = touched.is_temporary
-    return Touched(
+        is_temporary = used.is_temporary
+    return UsedObject(
         name=name,
         kind=ObjectKind.TABLE if objects.view(name) is None else ObjectKind.VIEW,
         is_temporary=is_temporary,
-        offset=touched.offset,
-        length=touched.length,
+        offset=used.offset,
+        length=used.length,
     )
 
 
-def _needs_on_the_way(access: TableAccess) -> Iterator[Touched]:
+def _needs_on_the_way(access: TableAccess) -> Iterator[UsedObject]:
     """Views and functions through which the statement comes to a table."""
     kinds = {"view": ObjectKind.VIEW, "function": ObjectKind.ROUTINE}
     for index, via in enumerate(access.via):
         if via.kind in kinds:
-            yield Touched(
+            yield UsedObject(
                 name=via.name,
                 kind=kinds[via.kind],
                 through=tuple(_step(step) for step in access.via[:index]),
@@ -224,7 +224,7 @@ def _made_triggers(facts: StatementFacts) -> Iterator[FiredTrigger]:
     effects = facts.effects
     if effects.kind is StatementKind.CREATE_TRIGGER:
         for name, table in zip(effects.objects, effects.writes, strict=False):
-            yield FiredTrigger(trigger=Touched(name=name, kind=ObjectKind.ROUTINE), table=table)
+            yield FiredTrigger(trigger=UsedObject(name=name, kind=ObjectKind.ROUTINE), table=table)
 
 
 def _fired_triggers(resolved: ResolvedStatement, objects: Objects) -> Iterator[FiredTrigger]:
@@ -238,7 +238,7 @@ def _fired_triggers(resolved: ResolvedStatement, objects: Objects) -> Iterator[F
         for trigger in objects.triggers(access.name):
             if trigger.events & events:
                 yield FiredTrigger(
-                    trigger=Touched(
+                    trigger=UsedObject(
                         name=trigger.name,
                         kind=ObjectKind.ROUTINE,
                         through=tuple(_step(via) for via in access.via),

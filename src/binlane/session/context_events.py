@@ -6,23 +6,26 @@ Source: MariaDB 10.11 sql/log.cc `MYSQL_BIN_LOG::write`, MySQL 9.7 sql/binlog.cc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from binlane.policy.access import ResolvedStatement
-from binlane.policy.defaults import prepared_defaults
+from binlane.policy.defaults import has_random_default, prepared_defaults
+from binlane.programs.environment import SessionEnvironment
+from binlane.programs.trace import NO_VALUES, SessionValues, Trace
 from binlane.session import log_events
 from binlane.session.auto_increment import generates_for_created, generates_insert_id
+from binlane.session.log_events import Body
 from binlane.session.plans import Plan
-from binlane.session.programs.environment import SessionEnvironment
-from binlane.session.programs.host import NO_VALUES, SessionValues, Trace
-from binlane.session.report import LoggedEvent
-from binlane.session.state import Command, SessionState
-from binlane.sql.cursor import Cursor
+from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import FunctionUse, StatementFacts
+from binlane.sql.logging_mode import LoggingMode
 from binlane.sql.schema import Table
-from binlane.sql.tokens import tokenise
+from binlane.sql.tree.definitions import CreateTable
+from binlane.sql.tree.expressions import Query, Select, SetOperation
+from binlane.sql.tree.node import Node
+from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 
 _LAST_INSERT_ID: Final = frozenset(("last_insert_id", "identity"))
 _CHANGING_IN_PLACE: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
@@ -31,32 +34,32 @@ _VIEWS_MAX: Final = 64
 
 def context_events(
     state: SessionState,
-    command: Command,
+    statement: SessionStatement,
     resolved: ResolvedStatement,
     trace: Trace,
     *,
     created: Table | None = None,
     plan: Plan | None = None,
-) -> list[LoggedEvent]:
+) -> list[Body]:
     """What stands in the log before a statement's text.
 
     Args:
         state: The session.
-        command: The statement.
+        statement: The statement.
         resolved: Its tables.
         trace: What it did.
         created: The table that CREATE … SELECT makes.
         plan: What is known of all statements like it.
     """
-    values = _own_values(state, command, resolved, trace, created, plan)
+    values = _own_values(state, statement, resolved, trace, created, plan)
     events = value_events(values.with_those(trace.values))
-    events.extend(log_events.user_variable(info) for info in trace.user_variables)
+    events.extend(trace.user_variables)
     return events
 
 
 def _own_values(
     state: SessionState,
-    command: Command,
+    statement: SessionStatement,
     resolved: ResolvedStatement,
     trace: Trace,
     created: Table | None,
@@ -64,16 +67,17 @@ def _own_values(
 ) -> SessionValues:
     if plan is not None and plan.can_depend is False:
         return NO_VALUES
-    environment = command.environment
+    environment = statement.environment
     if environment is None:
-        environment = SessionEnvironment(state.host, command.database)
+        environment = SessionEnvironment(state.host, statement.database)
     assert isinstance(environment, SessionEnvironment)
-    facts = command.facts
+    facts = statement.facts
     if plan is not None and plan.can_depend is None:
         plan.can_depend = _can_depend(facts, resolved, environment)
-    own = session_values(facts, resolved, command.sql, environment, trace)
+    own = session_values(facts, resolved, environment, trace)
     if created is not None:
-        generates = generates_for_created(facts, resolved, created, command.sql, environment)
+        own = own._replace(random=own.random or has_random_default(created))
+        generates = generates_for_created(facts, resolved, created, environment)
         own = own._replace(insert_id=generates and bool(trace.runs))
     return own
 
@@ -94,16 +98,19 @@ def _can_depend(
     )
 
 
-def value_events(values: SessionValues) -> list[LoggedEvent]:
+def value_events(values: SessionValues) -> list[Body]:
     """The events of values that a text depends on, in the servers' order."""
-    events = (log_events.LAST_INSERT_ID, log_events.INSERT_ID, log_events.RANDOM_SEEDS)
+    events: tuple[Body, ...] = (
+        log_events.LAST_INSERT_ID,
+        log_events.INSERT_ID,
+        log_events.RANDOM_SEEDS,
+    )
     return [event for event, is_used in zip(events, values, strict=True) if is_used]
 
 
 def session_values(
     facts: StatementFacts,
     resolved: ResolvedStatement,
-    sql: str,
     environment: SessionEnvironment,
     trace: Trace | None = None,
 ) -> SessionValues:
@@ -112,7 +119,6 @@ def session_values(
     Args:
         facts: What it says.
         resolved: Its tables.
-        sql: Its text.
         environment: What its expressions can refer to.
         trace: What it did; without it, that it changed rows.
     """
@@ -120,20 +126,28 @@ def session_values(
     # Rows of VALUES are tried in any case, those of a query only where there are some.
     tries_rows = trace is None or bool(trace.runs) or not facts.has_query
     return SessionValues(
-        last_insert_id=_reads_last_insert_id(facts, sql, trace)
+        last_insert_id=_reads_last_insert_id(facts, trace)
         or (tries_rows and any(map(_is_last_insert_id, of_views))),
-        insert_id=tries_rows and generates_insert_id(facts, resolved, sql, environment),
+        insert_id=tries_rows and generates_insert_id(facts, resolved, environment),
         random=any(map(_is_random, (*facts.functions, *of_views)))
         or _has_random_default(facts, resolved, environment),
     )
 
 
-def random_values(facts: StatementFacts) -> SessionValues:
-    """What an expression of a function or trigger depends on."""
-    return SessionValues(
-        last_insert_id=any(map(_is_last_insert_id, facts.functions)),
-        random=any(map(_is_random, facts.functions)),
-    )
+def random_seeds(
+    state: SessionState, name: str, statement: SessionStatement, tables: Iterable[Table | None]
+) -> list[Body]:
+    """The seeds of RAND() that a binlog has before a text with tables whose DEFAULT calls it.
+
+    Under MIXED, CREATE TABLE is for rows then, which have no seeds.
+    """
+    mode = state.mode(name)
+    if mode is LoggingMode.ROW or (
+        mode is LoggingMode.MIXED and statement.facts.effects.kind is StatementKind.CREATE_TABLE
+    ):
+        return []
+    is_random = any(table is not None and has_random_default(table) for table in tables)
+    return [log_events.RANDOM_SEEDS] if is_random else []
 
 
 def _is_random(use: FunctionUse) -> bool:
@@ -172,7 +186,7 @@ def _has_random_default(
     )
 
 
-def _reads_last_insert_id(facts: StatementFacts, sql: str, trace: Trace | None) -> bool:
+def _reads_last_insert_id(facts: StatementFacts, trace: Trace | None) -> bool:
     """Whether LAST_INSERT_ID() is evaluated; where no row is changed, only behind WHERE."""
     if any(use.name in _LAST_INSERT_ID for use in facts.system_variables):
         return True
@@ -182,13 +196,20 @@ def _reads_last_insert_id(facts: StatementFacts, sql: str, trace: Trace | None) 
     if facts.on_duplicate_offset is not None and all(run.kind != "update" for run in trace.runs):
         offsets = [offset for offset in offsets if offset < facts.on_duplicate_offset]
     if not trace.runs and (facts.has_query or facts.effects.kind is StatementKind.UPDATE):
-        start = _where(sql)
-        offsets = [offset for offset in offsets if offset > start]
+        where = _where(facts.tree)
+        start = None if where is None else facts.place(where.at)
+        offsets = [offset for offset in offsets if start is not None and offset >= start]
     return bool(offsets)
 
 
-def _where(sql: str) -> int:
-    """Where the statement's own WHERE stands, or its end."""
-    cursor = Cursor(list(tokenise(sql)))
-    cursor.until(("WHERE",))
-    return cursor.token.offset
+def _where(tree: Node) -> Node | None:
+    """The statement's own WHERE; None without."""
+    if isinstance(tree, Update | Delete):
+        return tree.where
+    query = tree.query if isinstance(tree, Insert | CreateTable | QueryStatement) else None
+    while query is not None and isinstance(query.body, Query):
+        query = query.body
+    body = None if query is None else query.body
+    if isinstance(body, SetOperation):
+        body = body.operands[0].body
+    return body.where if isinstance(body, Select) else None

@@ -1,6 +1,9 @@
-"""CREATE TABLE in all its forms, CREATE SEQUENCE among them.
+"""CREATE TABLE and CREATE SEQUENCE; those with a query in `create_select`.
 
-Source: seed 004, R-log-create-select-statement-format and R-log-create-select-row-format.
+Where MariaDB's OR REPLACE fails, the old table may be gone already.
+
+Source: MariaDB 10.11 sql/sql_table.cc `mysql_create_table_no_lock`; MySQL 9.7 sql/sql_class.cc
+`THD::is_ddl_gtid_compatible`.
 """
 
 from __future__ import annotations
@@ -8,39 +11,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName, quote
+from binlane.policy import refusals
 from binlane.policy.engines import traits
-from binlane.session import log_events
-from binlane.session.catalog_changes import apply, preview
-from binlane.session.context_events import context_events
-from binlane.session.created_rows import log_created_rows, log_failed_rows
-from binlane.session.decision import Decided, decide, give_notes
-from binlane.session.failed_creates import (
-    fail_create_select,
-    is_logged_temporary,
-    log_failed_replacement,
-    log_refused_replacement,
-    replaces_before_error,
-)
-from binlane.session.failures import fail_as_stated
-from binlane.session.gtid_consistency import refuses_create_select, refuses_temporary
-from binlane.session.null_ids import with_null_ids
-from binlane.session.programs.host import Trace
-from binlane.session.recorders import recorders_of
-from binlane.session.report import LoggedEvent
-from binlane.session.row_events import write_rows
-from binlane.session.state import Command, SessionState, write_directly
-from binlane.session.traces import trace_of
-from binlane.session.transaction import Work
-from binlane.session.work import work_of
+from binlane.session.context_events import random_seeds
+from binlane.session.ddl import apply, preview
+from binlane.session.decision import recorders_of
+from binlane.session.log_events import Body
+from binlane.session.state import SessionState, SessionStatement, write_directly
+from binlane.session.transaction import EngineChanges
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingFormat
 from binlane.sql.schema import Table
 from binlane.sql.show_create import create_table_text
-from binlane.sql.table_definitions import TableDefinition
+from binlane.sql.table_changes import has_invisible_key
+from binlane.sql.tree.definitions import Column, CreateTable
+from binlane.sql.versions import Fact
 
 _ENGINE_NAMES: Final = MappingProxyType(
     {"INNODB": "InnoDB", "MYISAM": "MyISAM", "ARIA": "Aria", "MRG_MYISAM": "MRG_MyISAM"}
@@ -49,55 +38,71 @@ KINDS: Final = frozenset(
     (
         StatementKind.CREATE_TABLE,
         StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
         StatementKind.CREATE_SEQUENCE,
     )
 )
+_EARLY_ERRORS: Final = frozenset((1044, 1049, 1064, 1142, 1146, 1347, 4161))
+"""Errors found before a table is replaced: of syntax, privileges and what is missing."""
+_EARLY_QUERY_ERRORS: Final = frozenset((1052, 1054, 1143, 1222, 1241, 1305, 1582))
+"""Those of a query, which is looked at first."""
 
 
-def execute_create(state: SessionState, command: Command) -> None:
-    """Carry out a CREATE TABLE or CREATE SEQUENCE."""
-    facts = command.facts
-    is_temporary = facts.effects.is_temporary
-    recorders = recorders_of(state, command, commits=not is_temporary)
+class NewTable(NamedTuple):
+    """The table that a CREATE is about to make.
+
+    Attributes:
+        name: Its name.
+        table: What it will be; None if its definition cannot be told.
+        exists: There is one of its kind and name.
+        recorders: Names of the binlogs that log its creation.
+    """
+
+    name: TableName
+    table: Table | None
+    exists: bool
+    recorders: frozenset[str]
+
+
+def execute_create(state: SessionState, statement: SessionStatement) -> None:
+    """Carry out a CREATE TABLE or CREATE SEQUENCE without a query."""
+    new = new_table(state, statement)
+    if new is None:
+        return
+    created, recorders = new.table, new.recorders
+    if new.exists and statement.facts.effects.if_exists and statement.succeeds:
+        _log_existing(state, statement, recorders, created)
+    elif not statement.succeeds:
+        state.fail_as_stated(statement)
+        if new.exists and created is not None and replaces_before_error(state, statement):
+            _log_failed_replacement(state, statement, created, recorders)
+    else:
+        apply(state, statement)
+        if statement.facts.effects.is_temporary:
+            _log_temporary(state, statement, created, recorders)
+        else:
+            _log_base(state, statement, created, recorders)
+
+
+def new_table(state: SessionState, statement: SessionStatement) -> NewTable | None:
+    """What a CREATE is about to make, with what is open committed; None if it is refused."""
+    effects = statement.facts.effects
+    # A sequence gets its first row in a transaction of its own.
+    commits = not effects.is_temporary or effects.kind is StatementKind.CREATE_SEQUENCE
+    recorders = recorders_of(state, statement, commits=commits)
     if recorders is None:
-        return
-    if is_temporary:
-        if refuses_temporary(state, command):
-            return
-    else:
+        return None
+    if commits:
         state.implicit_commit()
-    name = facts.effects.writes[0]
-    exists = _exists(state, command, name)
-    created = preview(state, command, name)
-    if refuses_create_select(state, command, created):
-        return
-    if exists and facts.effects.if_exists and command.succeeds:
-        _log_existing(state, command, recorders, created)
-    elif facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
-        _create_select(state, command, created, exists=exists)
-    elif not command.succeeds:
-        fail_as_stated(state, command)
-        if exists and created is not None and replaces_before_error(state, command):
-            log_failed_replacement(state, command, created, recorders)
-    else:
-        _create(state, command, created, recorders)
+    elif refuses_temporary(state, statement):
+        return None
+    name = effects.writes[0]
+    exists = _exists(state, statement, name)
+    return NewTable(name, preview(state, statement, name), exists, recorders)
 
 
-def _create(
-    state: SessionState, command: Command, created: Table | None, recorders: frozenset[str]
-) -> None:
-    """Make a table without a query."""
-    apply(state, command)
-    if command.facts.effects.is_temporary:
-        _log_temporary(state, command, created, recorders)
-    else:
-        _log_base(state, command, created, recorders)
-
-
-def _exists(state: SessionState, command: Command, name: TableName) -> bool:
+def _exists(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
     """Whether the statement meets a table of its kind, or a view that IF NOT EXISTS finds."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     objects = state.objects
     existing = objects.table(name) if effects.is_temporary else objects.base_table(name)
     if existing is not None and existing.is_temporary == effects.is_temporary:
@@ -106,26 +111,29 @@ def _exists(state: SessionState, command: Command, name: TableName) -> bool:
 
 
 def _log_existing(
-    state: SessionState, command: Command, recorders: frozenset[str], created: Table | None
+    state: SessionState,
+    statement: SessionStatement,
+    recorders: frozenset[str],
+    created: Table | None,
 ) -> None:
-    """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it, unless it has a query."""
-    if command.facts.effects.is_temporary and created is not None:
-        if command.facts.effects.kind is not StatementKind.CREATE_TABLE_SELECT:
-            _log_temporary(state, command, created, recorders, exists=True)
+    """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
+    if statement.facts.effects.is_temporary and created is not None:
+        _log_temporary(state, statement, created, recorders, exists=True)
         return
-    if command.facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
+    if state.server.is_mariadb and state.locked_tables is None:
         return
-    if state.server.is_mariadb and not state.has_locked_tables:
-        return
-    write_directly(state, [log_events.query(command.text, command.database)], recorders)
+    write_directly(state, [state.query(statement.text, statement.database)], recorders)
 
 
 def _log_base(
-    state: SessionState, command: Command, created: Table | None, recorders: frozenset[str]
+    state: SessionState,
+    statement: SessionStatement,
+    created: Table | None,
+    recorders: frozenset[str],
 ) -> None:
-    text = command.text
-    suffix = _suffix(state, created)
-    source = _like_source(state, command)
+    text = _text(state, statement, created)
+    is_committed = is_atomic(state, created)
+    source = _like_source(state, statement)
     for name, binlog in state.each_logging().items():
         if name not in recorders:
             continue
@@ -136,13 +144,27 @@ def _log_base(
             and created is not None
             and state.is_row_now(name)
         ):
-            own = _definition_text(state, command, _with_engine(created))
-        binlog.write_directly([log_events.query(own + suffix, command.database)])
-        state.run.log(name, LoggingFormat.STATEMENT)
+            own = definition_text(state, statement, _with_engine(created))
+        seeds = random_seeds(state, name, statement, [created])
+        query = state.query(own, statement.database, is_atomic=is_committed)
+        binlog.write_directly([*seeds, query])
+        state.execution.log(name, LoggingFormat.STATEMENT)
 
 
-def _like_source(state: SessionState, command: Command) -> Table | None:
-    effects = command.facts.effects
+def _text(state: SessionState, statement: SessionStatement, created: Table | None) -> str:
+    """The text of a CREATE TABLE as it is logged: one with a key that MySQL made is written anew."""
+    node = statement.facts.tree
+    if created is None or not isinstance(node, CreateTable) or not has_invisible_key(created):
+        return statement.text
+    if node.like is not None:  # its key is the other table's
+        return statement.text
+    if any(isinstance(each, Column) and each.key for each in node.elements):
+        return statement.text
+    return definition_text(state, statement, created)
+
+
+def _like_source(state: SessionState, statement: SessionStatement) -> Table | None:
+    effects = statement.facts.effects
     if effects.kind is not StatementKind.CREATE_TABLE_LIKE or not effects.reads:
         return None
     return state.objects.table(effects.reads[0])
@@ -156,163 +178,166 @@ def _with_engine(table: Table) -> Table:
     return replace(table, options=(("ENGINE", name), *table.options))
 
 
-def _definition_text(
-    state: SessionState, command: Command, created: Table, *, is_transaction: bool = False
+def definition_text(
+    state: SessionState,
+    statement: SessionStatement,
+    created: Table,
+    *,
+    is_transaction: bool = False,
 ) -> str:
+    """A new table's definition, written anew as SHOW CREATE TABLE prints it."""
     text = create_table_text(
         created,
         flavor=Flavor(state.server.flavor),
-        is_or_replace=command.facts.is_or_replace,
-        if_not_exists=command.facts.effects.if_exists,
+        is_or_replace=statement.facts.is_or_replace,
+        if_not_exists=statement.facts.effects.if_exists,
         is_transaction=is_transaction,
     )
-    if created.name.database == command.database:
+    if created.name.database == statement.database:
         return text
     return text.replace(quote(created.name.table), str(created.name), 1)
 
 
-def _suffix(state: SessionState, created: Table | None) -> str:
-    """What MySQL adds to DDL that is committed together with its log."""
-    if not state.server.has_atomic_ddl or created is None or created.is_temporary:
-        return ""
-    return log_events.XID_SUFFIX if created.engine.upper() == "INNODB" else ""
+def is_atomic(state: SessionState, created: Table | None) -> bool:
+    """Whether MySQL commits a table's creation together with its log."""
+    return (
+        state.server.has_atomic_ddl
+        and created is not None
+        and not created.is_temporary
+        and created.engine.upper() == "INNODB"
+    )
 
 
 def _log_temporary(
     state: SessionState,
-    command: Command,
+    statement: SessionStatement,
     created: Table | None,
     recorders: frozenset[str],
     *,
     exists: bool = False,
 ) -> None:
     """CREATE TEMPORARY TABLE without a query."""
-    work = Work(changed_temporary_tables=True)
+    engine_changes = EngineChanges(changed_temporary_tables=True)
     if created is not None and not exists:
-        state.made_temporary(created.name)
+        state.temporary.made(created.name)
     # MySQL looks at the engine of a table that it makes; of one that is there it knows none.
     has_engine = state.server.is_mariadb or not exists
     is_transactional = (
         has_engine and created is not None and traits(created, state.server).has_rollback
     )
     counts = dict.fromkeys(recorders, is_transactional)
-    logged = _log_temporary_in(state, command, created, counts, work, {})
+    logged = log_temporary(state, statement, created, counts, engine_changes, {})
     if state.safety is not None and created is not None:
         state.safety.temporary_created(created.name, logged)
-    state.end_statement(work, succeeds=True)
+    state.end_statement(engine_changes, succeeds=True)
 
 
-def _log_temporary_in(
+def log_temporary(
     state: SessionState,
-    command: Command,
+    statement: SessionStatement,
     created: Table | None,
     recorders: Mapping[str, bool],
-    work: Work,
-    extra: dict[str, list[LoggedEvent]],
+    engine_changes: EngineChanges,
+    extra: dict[str, list[Body]],
 ) -> frozenset[str]:
     """Log a temporary table's creation; `recorders` say if they count it as transactional."""
     logged = set()
     for name, binlog in state.binlogs.items():
         if state.is_in_transaction:
             binlog.keeps_transaction |= state.server.is_mariadb
-        if not state.is_logging or name not in recorders or not is_logged_temporary(state, name):
+        if (
+            not state.is_logging
+            or name not in recorders
+            or not is_logged_temporary(state, name, statement)
+        ):
             continue
-        events = [*extra.get(name, ()), log_events.query(command.text, command.database)]
+        before = extra.get(name) or random_seeds(state, name, statement, [created])
+        text = _text(state, statement, created)
+        events = [*before, state.query(text, statement.database)]
         if state.is_in_transaction:
-            frame = state.frame(name, work)
-            binlog.write_statement(events, frame, is_transactional=recorders[name])
+            context = state.write_context(name, engine_changes)
+            binlog.write_statement(events, context, is_transactional=recorders[name])
         else:
             binlog.write_directly(events)
-        state.run.log(name, LoggingFormat.STATEMENT)
+        state.execution.log(name, LoggingFormat.STATEMENT)
         logged.add(name)
         if created is not None:
             binlog.held_temporary.add(created.name)
     return frozenset(logged)
 
 
-def _create_select(
-    state: SessionState, command: Command, created: Table | None, *, exists: bool
-) -> None:
-    decided = decide(state, command, created)
-    if decided is None:
-        log_refused_replacement(state, command, created)
-        return
-    if created is None:
-        # Its definition cannot be told; what is logged of it neither.
-        created = Table(
-            name=command.facts.effects.writes[0],
-            definition=TableDefinition(columns=()),
-            engine=command.facts.engine or "INNODB",
-            is_temporary=command.facts.effects.is_temporary,
-        )
-    trace = with_null_ids(state, command, decided.resolved, trace_of(state, command, decided))
-    if not command.succeeds:
-        log_failed_rows(state, decided, trace)
-        fail_create_select(state, command, decided, created, exists=exists)
-        return
-    apply(state, command)
-    if created.is_temporary:
-        _select_into_temporary(state, command, decided, created, trace)
-        return
-    logged = set()
-    for name, binlog in state.each_logging().items():
-        if name not in decided.verdicts or decided.is_filtered(name):
-            continue
-        logging_format = decided.verdicts[name].logging_format
-        if logging_format is LoggingFormat.ROW:
-            text = _definition_text(
-                state,
-                command,
-                created,
-                is_transaction=state.server.fills_as_it_creates
-                and traits(created, state.server).has_two_phases,
-            )
-            definition = log_events.query(text, command.database)
-            log_created_rows(state, binlog, definition, decided.resolved, created, trace)
-            state.run.log(name, LoggingFormat.ROW)
-            if state.objects.temporary_tables():
-                state.row_sticky.add(name)
-        else:
-            events = [
-                *context_events(state, command, decided.resolved, trace, created=created),
-                log_events.query(command.text + _suffix(state, created), command.database),
-            ]
-            binlog.write_directly(events)
-            state.run.log(name, LoggingFormat.STATEMENT)
-        logged.add(name)
-    give_notes(state, decided, frozenset(logged))
-    state.reset_isolation()
+def is_logged_temporary(state: SessionState, name: str, statement: SessionStatement) -> bool:
+    """Whether the creation of a temporary table is logged in a binlog now.
+
+    MySQL logs it under STATEMENT only, MariaDB and MySQL before 8.0.4 also under MIXED, as long as
+    no statement had to be logged as rows while others are open. CREATE SEQUENCE is a text always.
+    """
+    if statement.facts.effects.kind is StatementKind.CREATE_SEQUENCE:
+        return True
+    if not state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+        return not state.is_row_now(name)
+    return state.mode(name).value == "STATEMENT"
 
 
-def _select_into_temporary(
-    state: SessionState,
-    command: Command,
-    decided: Decided,
-    created: Table,
-    trace: Trace,
-) -> None:
-    work = work_of(state.server, decided.resolved, trace.runs)
-    work.changed_temporary_tables = True
-    recorders = {
-        name: verdict.is_mixed_unsafe or traits(created, state.server).has_rollback
-        for name, verdict in decided.verdicts.items()
-        if verdict.logging_format is LoggingFormat.STATEMENT
-    }
-    # MariaDB notes under STATEMENT what it leaves out because it is in row format for a time.
-    forced = frozenset(decided.verdicts) & state.row_sticky
-    context = context_events(state, command, decided.resolved, trace, created=created)
-    extra = dict.fromkeys(recorders, context)
-    for name in decided.verdicts:
-        if name in recorders:
-            continue
-        if state.server.is_mariadb:
-            state.row_sticky.add(name)
-        frame = state.frame(name, work, LoggingFormat.ROW)
-        if write_rows(state, state.binlogs[name], decided.resolved, trace, frame):
-            state.run.log(name, LoggingFormat.ROW)
-    state.made_temporary(created.name)
-    logged = _log_temporary_in(state, command, created, recorders, work, extra)
-    give_notes(state, decided, logged | forced)
+def replaces_before_error(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether MariaDB has dropped the old table when the statement fails."""
+    known = _EARLY_ERRORS
+    if statement.facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
+        known |= _EARLY_QUERY_ERRORS
+    return replaces(state, statement) and statement.outcome.error not in known
+
+
+def drop_old(state: SessionState, statement: SessionStatement, created: Table) -> frozenset[str]:
+    """The table that is replaced is gone; the binlogs that know it, if it was temporary."""
+    temporary = "TEMPORARY " if created.is_temporary else ""
+    state.objects.apply(f"DROP {temporary}TABLE {created.name}", database=statement.database)
+    if not created.is_temporary:
+        return frozenset()
+    state.temporary.gone(created.name)
+    held = [name for name, one in state.binlogs.items() if created.name in one.held_temporary]
+    for name in held:
+        state.binlogs[name].held_temporary.discard(created.name)
     if state.safety is not None:
-        state.safety.temporary_created(created.name, logged)
-    state.end_statement(work, succeeds=True, formats=decided.formats)
+        state.safety.temporary_dropped(created.name)
+    return frozenset(held)
+
+
+def _log_failed_replacement(
+    state: SessionState, statement: SessionStatement, created: Table, recorders: frozenset[str]
+) -> None:
+    """CREATE OR REPLACE without a query fails: its text is logged, as it dropped a table."""
+    held = drop_old(state, statement, created)
+    names = recorders
+    if created.is_temporary:
+        names = frozenset(
+            name for name in recorders & held if is_logged_temporary(state, name, statement)
+        )
+    write_directly(state, [state.query(statement.text, statement.database)], names)
+
+
+def replaces(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether it is MariaDB's CREATE OR REPLACE."""
+    return state.server.is_mariadb and statement.facts.is_or_replace
+
+
+def refuses_temporary(state: SessionState, statement: SessionStatement) -> bool:
+    """Refuse CREATE and DROP TEMPORARY TABLE in a transaction that is logged as statements."""
+    if not (
+        is_gtid_enforced(state)
+        and statement.facts.effects.is_temporary
+        and state.is_in_transaction
+        and (
+            any(state.mode(name).value == "STATEMENT" for name in state.binlogs)
+            or not state.server.has(Fact.TEMPORARY_IN_TRANSACTION)
+        )
+    ):
+        return False
+    state.refuse(refusals.temporary_table_and_gtid())
+    return True
+
+
+def is_gtid_enforced(state: SessionState) -> bool:
+    """Whether MySQL's enforce_gtid_consistency refuses statements."""
+    if state.server.is_mariadb or not state.is_logging:
+        return False
+    return state.variables.gtid_consistency == "ON"

@@ -1,4 +1,9 @@
-"""Statements that are logged as their text in every mode, and commit what is open."""
+"""Statements that are logged as their text in every mode, and commit what is open.
+
+Where MariaDB's fail, they log what they had done; MySQL's undo it.
+
+Source: MariaDB 10.11 sql/sql_view.cc `mysql_drop_view`, sql/sql_db.cc `mysql_rm_db_internal`.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +11,25 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy.engines import traits
-from binlane.session import log_events
+from binlane.programs.environment import SessionEnvironment
 from binlane.session.account_texts import account_text, alters_no_account
-from binlane.session.catalog_changes import apply, preview
+from binlane.session.context_events import random_seeds
+from binlane.session.decision import recorders_of
 from binlane.session.definition_texts import definition_text
-from binlane.session.failures import fail_as_stated
-from binlane.session.partial_ddl import log_what_was_done
-from binlane.session.recorders import recorders_of
-from binlane.session.report import LoggedEvent
-from binlane.session.state import Command, SessionState, write_directly
-from binlane.session.transaction import Work
+from binlane.session.log_events import Body
+from binlane.session.state import SessionState, SessionStatement, write_directly
+from binlane.session.transaction import EngineChanges
+from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.tree.definitions import (
+    AccountStatement,
+    AlterAction,
+    AlterTable,
+    ObjectStatement,
+)
 
 KINDS: Final = DDL_KINDS
 
@@ -39,6 +49,7 @@ _TABLE_KINDS: Final = frozenset(
 _ROUTINE_KINDS: Final = frozenset(
     (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
 )
+_OPENING_KINDS: Final = (_TABLE_KINDS - {StatementKind.RENAME_TABLE}) | {StatementKind.MAINTENANCE}
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
 _UNLOGGED_FLUSH: Final = frozenset(
     (
@@ -46,48 +57,75 @@ _UNLOGGED_FLUSH: Final = frozenset(
         *("BINLOG", "HOT"),
     )
 )
+_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
 _KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 
 
-def execute_ddl(state: SessionState, command: Command) -> None:
+def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement of data definition, account management or maintenance."""
-    recorders = recorders_of(state, command, commits=True)
+    recorders = recorders_of(state, statement, commits=True)
     if recorders is None:
         return
-    if _commits(state, command):
+    if _commits(state, statement):
         state.implicit_commit()
-    if not command.succeeds:
-        fail_as_stated(state, command)
-        log_what_was_done(state, command, recorders)
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+        log_what_was_done(state, statement, recorders)
         return
-    if _changes_nothing(state, command):
+    if _changes_nothing(state, statement):
         return
-    text = _text(state, command)
-    temporary = _temporary_table(state, command)
+    text = _text(state, statement)
+    is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
+    temporary = _temporary_table(state, statement)
     logging = {
         name
         for name in state.each_logging()
         if (name in recorders if temporary is None else _logs_temporary(state, name, temporary))
     }
-    dropped = _dropped_with_database(state, command)
-    apply(state, command)
-    _leave_dropped(state, command)
-    if command.facts.effects.kind in _ROUTINE_KINDS:
+    dropped = _dropped_with_database(state, statement)
+    opened = _opened(state, statement) if state.server.is_mariadb else ()
+    apply(state, statement)
+    opened = (*opened, *_opened(state, statement))
+    _leave_dropped(state, statement)
+    if statement.facts.effects.kind in _ROUTINE_KINDS:
         state.programs.forget_routines()
     if temporary is not None:
-        _follow_rename(state, command, temporary)
+        _follow_rename(state, statement, temporary)
     if text is None:
         return
-    database = "" if command.facts.effects.kind in _DATABASE_KINDS else command.database
-    for event in (*dropped, log_events.query(text, database)):
+    database = "" if statement.facts.effects.kind in _DATABASE_KINDS else statement.database
+    for event in dropped:
         write_directly(state, [event], frozenset(logging))
-    state.end_statement(Work(), succeeds=True)
+    query = state.query(text, database, is_atomic=is_atomic)
+    for name in logging:
+        seeds = random_seeds(state, name, statement, opened)
+        write_directly(state, [*seeds, query], frozenset((name,)))
+    state.end_statement(EngineChanges(), succeeds=True)
 
 
-def _dropped_with_database(state: SessionState, command: Command) -> list[LoggedEvent]:
+def _opened(state: SessionState, statement: SessionStatement) -> tuple[Table, ...]:
+    """The tables of which the statement gets all expressions ready, as they are now.
+
+    MySQL does so with those that it makes anew, MariaDB with all that it opens.
+    """
+    facts = statement.facts
+    kinds = _OPENING_KINDS
+    names = facts.effects.writes
+    if state.server.is_mariadb:
+        kinds |= {StatementKind.CREATE_VIEW}
+        names = (*names, *facts.effects.reads, *(new for _, new in facts.effects.renames))
+    elif facts.effects.renames or facts.verb.startswith(("ANALYZE", "REPAIR")):
+        return ()
+    if facts.effects.kind not in kinds:
+        return ()
+    tables = (state.objects.table(name) for name in names)
+    return tuple(table for table in tables if table is not None)
+
+
+def _dropped_with_database(state: SessionState, statement: SessionStatement) -> list[Body]:
     """MySQL drops a database's tables without atomic DDL one by one before it."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     if effects.kind is not StatementKind.DROP_DATABASE or not state.server.has_atomic_ddl:
         return []
     tables = [
@@ -96,8 +134,8 @@ def _dropped_with_database(state: SessionState, command: Command) -> list[Logged
         if name.database in effects.databases
     ]
     return [
-        log_events.query(
-            f"DROP TABLE IF EXISTS {quote(table.name.table)} /* generated by server */",
+        state.query(
+            f"DROP TABLE IF EXISTS {state.quote(table.name.table)} /* generated by server */",
             table.name.database,
         )
         for table in tables
@@ -105,71 +143,82 @@ def _dropped_with_database(state: SessionState, command: Command) -> list[Logged
     ]
 
 
-def _leave_dropped(state: SessionState, command: Command) -> None:
+def _leave_dropped(state: SessionState, statement: SessionStatement) -> None:
     """A session whose default database is dropped has none."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     if effects.kind is StatementKind.DROP_DATABASE and state.database in effects.databases:
         state.database = ""
 
 
-def _changes_nothing(state: SessionState, command: Command) -> bool:
+def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
     """Whether it is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     if effects.kind is StatementKind.ACCOUNT and state.server.is_mariadb:
-        return alters_no_account(state, command)
+        return alters_no_account(state, statement)
     return (
         effects.kind is StatementKind.ALTER_TABLE
-        and effects.if_exists
+        and (effects.if_exists or state.variables.is_on("sql_if_exists", default=False))
         and not any(
             state.objects.table(name) or state.objects.is_unknown(name) for name in effects.writes
         )
     )
 
 
-def _commits(state: SessionState, command: Command) -> bool:
-    verb = command.facts.verb
+def _commits(state: SessionState, statement: SessionStatement) -> bool:
+    verb = statement.facts.verb
     if verb.startswith(_WITHOUT_COMMIT):
         return False
     return not (state.server.is_mariadb and verb.startswith(_KEY_CACHE))
 
 
-def _text(state: SessionState, command: Command) -> str | None:
+def _text(state: SessionState, statement: SessionStatement) -> str | None:
     """What is logged; None if nothing is."""
-    facts = command.facts
+    facts = statement.facts
     kind = facts.effects.kind
-    if facts.is_local or kind is StatementKind.SERVER or _is_undo(command):
+    if facts.is_local or kind is StatementKind.SERVER or _is_undo(statement):
         return None
     if kind is StatementKind.MAINTENANCE and not facts.verb.startswith(_MAINTENANCE):
         return None
-    if kind is StatementKind.FLUSH and _is_unlogged_flush(command):
+    action = _maintained_partitions(statement)
+    if action is not None and (action.is_local or action.words[0] == "CHECK"):
+        return None
+    if kind is StatementKind.FLUSH and _is_unlogged_flush(statement):
         return None
     if kind is StatementKind.ACCOUNT:
-        text = account_text(state, command)
-    else:
-        text = definition_text(state, command)
-    if not state.server.has_atomic_ddl or not _is_atomic(state, command):
-        return text
-    return text + log_events.XID_SUFFIX
+        return account_text(state, statement)
+    return definition_text(state, statement)
 
 
-def _is_undo(command: Command) -> bool:
+def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
+    """ALTER TABLE that only maintains partitions, as ANALYZE and its like do tables."""
+    tree = statement.facts.tree
+    if not isinstance(tree, AlterTable):
+        return None
+    for action in tree.actions:
+        if action.kind == "PARTITION" and action.words[0] in (*_MAINTENANCE, "CHECK"):
+            return action
+    return None
+
+
+def _is_undo(statement: SessionStatement) -> bool:
     """UNDO TABLESPACE: of the server itself, never of a replica."""
-    words = command.text.upper().split(maxsplit=2)
-    return command.facts.effects.kind is StatementKind.TABLESPACE and words[1] == "UNDO"
+    tree = statement.facts.tree
+    return isinstance(tree, ObjectStatement) and "UNDO" in tree.words
 
 
-def _is_unlogged_flush(command: Command) -> bool:
-    words = command.text.upper().replace(",", " ").split()[1:]
-    if not words:
-        return False
-    return words[0] in _UNLOGGED_FLUSH or "LOCK" in words or "EXPORT" in words
+def _is_unlogged_flush(statement: SessionStatement) -> bool:
+    facts = statement.facts
+    words = facts.verb.split()[1:2]
+    return not _UNLOGGED_FLUSH.isdisjoint(words) or not _LOCKS.isdisjoint(facts.options)
 
 
-def _temporary_table(state: SessionState, command: Command) -> Table | None:
+def _temporary_table(state: SessionState, statement: SessionStatement) -> Table | None:
     """The temporary table that ALTER, RENAME, TRUNCATE or an index statement is about."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     if effects.kind not in _TABLE_KINDS:
         return None
+    if effects.kind is StatementKind.RENAME_TABLE and not state.server.is_mariadb:
+        return None  # MySQL renames no temporary tables
     names = (*(old for old, _ in effects.renames), *effects.writes)
     tables = (state.objects.table(name) for name in names)
     return next((table for table in tables if table is not None and table.is_temporary), None)
@@ -182,30 +231,35 @@ def _logs_temporary(state: SessionState, name: str, table: Table) -> bool:
     return state.mode(name).value == "STATEMENT"
 
 
-def _follow_rename(state: SessionState, command: Command, table: Table) -> None:
+def _follow_rename(state: SessionState, statement: SessionStatement, table: Table) -> None:
     """A renamed temporary table is the same in the binlogs; one that is altered is made anew."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     name = dict(effects.renames).get(table.name, table.name)
     if effects.kind is not StatementKind.TRUNCATE_TABLE:
-        state.made_temporary(name, instead_of=table.name)
+        state.temporary.made(name, instead_of=table.name)
     for binlog in state.binlogs.values():
         if table.name in binlog.held_temporary:
             binlog.held_temporary.remove(table.name)
             binlog.held_temporary.add(name)
 
 
-def _is_atomic(state: SessionState, command: Command) -> bool:
+def _is_atomic(state: SessionState, statement: SessionStatement) -> bool:
     """Whether MySQL commits the statement together with its log, and says so in its text."""
-    check = _ATOMIC.get(command.facts.effects.kind)
-    return check is not None and check(state, command)
+    check = _ATOMIC.get(statement.facts.effects.kind)
+    return check is not None and check(state, statement)
 
 
-def _has_atomic_tables(state: SessionState, command: Command) -> bool:
+def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool:
     """All of its tables are in an engine with atomic DDL, before and after."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
+    if _maintained_partitions(statement) is not None:
+        return False
     names = {*effects.writes, *(old for old, _ in effects.renames)}
+    if effects.kind is StatementKind.RENAME_TABLE:  # MySQL renames no temporary tables
+        renamed = [table for name in names if (table := state.objects.base_table(name)) is not None]
+        return bool(renamed) and all(traits(one, state.server).has_two_phases for one in renamed)
     before = [state.objects.table(name) for name in names]
-    after = [preview(state, command, name) for name in effects.writes]
+    after = [preview(state, statement, name) for name in effects.writes]
     tables = [table for table in (*before, *after) if table is not None]
     if any(table.is_temporary for table in tables) and (
         effects.kind is not StatementKind.TRUNCATE_TABLE
@@ -214,8 +268,8 @@ def _has_atomic_tables(state: SessionState, command: Command) -> bool:
     return bool(tables) and all(traits(table, state.server).has_two_phases for table in tables)
 
 
-def _changes_database(state: SessionState, command: Command) -> bool:
-    effects = command.facts.effects
+def _changes_database(state: SessionState, statement: SessionStatement) -> bool:
+    effects = statement.facts.effects
     if not effects.if_exists or effects.kind is StatementKind.ALTER_DATABASE:
         return True
     exists = any(state.objects.has_database(name) for name in effects.databases)
@@ -233,45 +287,165 @@ def _exists(state: SessionState, kind: StatementKind, name: TableName) -> bool:
     return objects.procedure(name) is not None or objects.function(name) is not None
 
 
-def _creates(state: SessionState, command: Command) -> bool:
-    effects = command.facts.effects
+def _creates(state: SessionState, statement: SessionStatement) -> bool:
+    effects = statement.facts.effects
     return not effects.if_exists or not any(
         _exists(state, effects.kind, name) for name in effects.objects
     )
 
 
-def _drops(state: SessionState, command: Command) -> bool:
-    effects = command.facts.effects
+def _drops(state: SessionState, statement: SessionStatement) -> bool:
+    effects = statement.facts.effects
     return not effects.if_exists or any(
         _exists(state, effects.kind, name) for name in effects.objects
     )
 
 
-def _always(_: SessionState, __: Command) -> bool:
+def _always(_: SessionState, __: SessionStatement) -> bool:
     return True
 
 
-_ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, Command], bool]]] = MappingProxyType(
-    {
-        **dict.fromkeys(_TABLE_KINDS, _has_atomic_tables),
-        **dict.fromkeys(_DATABASE_KINDS, _changes_database),
-        StatementKind.CREATE_VIEW: _creates,
-        StatementKind.ALTER_VIEW: _always,
-        StatementKind.DROP_VIEW: _drops,
-        StatementKind.CREATE_ROUTINE: _creates,
-        StatementKind.ALTER_ROUTINE: _always,
-        StatementKind.DROP_ROUTINE: _drops,
-        StatementKind.CREATE_TRIGGER: _creates,
-        StatementKind.DROP_TRIGGER: _drops,
-        StatementKind.CREATE_EVENT: _creates,
-        StatementKind.ALTER_EVENT: _always,
-        StatementKind.DROP_EVENT: _drops,
-        StatementKind.ACCOUNT: _always,
-        StatementKind.TABLESPACE: _always,
-        StatementKind.CREATE_LIBRARY: _always,
-        StatementKind.ALTER_LIBRARY: _always,
-        StatementKind.DROP_LIBRARY: _always,
-        StatementKind.CREATE_REFERENCE_SYSTEM: _always,
-        StatementKind.DROP_REFERENCE_SYSTEM: _always,
-    }
+_ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement], bool]]] = (
+    MappingProxyType(
+        {
+            **dict.fromkeys(_TABLE_KINDS, _has_atomic_tables),
+            **dict.fromkeys(_DATABASE_KINDS, _changes_database),
+            StatementKind.CREATE_VIEW: _creates,
+            StatementKind.ALTER_VIEW: _always,
+            StatementKind.DROP_VIEW: _drops,
+            StatementKind.CREATE_ROUTINE: _creates,
+            StatementKind.ALTER_ROUTINE: _always,
+            StatementKind.DROP_ROUTINE: _drops,
+            StatementKind.CREATE_TRIGGER: _creates,
+            StatementKind.DROP_TRIGGER: _drops,
+            StatementKind.CREATE_EVENT: _creates,
+            StatementKind.ALTER_EVENT: _always,
+            StatementKind.DROP_EVENT: _drops,
+            StatementKind.ACCOUNT: _always,
+            StatementKind.TABLESPACE: _always,
+            StatementKind.CREATE_LIBRARY: _always,
+            StatementKind.ALTER_LIBRARY: _always,
+            StatementKind.DROP_LIBRARY: _always,
+            StatementKind.CREATE_REFERENCE_SYSTEM: _always,
+            StatementKind.DROP_REFERENCE_SYSTEM: _always,
+        }
+    )
 )
+
+
+# Changes of the objects ---------------------------------------------------------------------------
+
+
+_CREATING = frozenset(
+    (
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.CREATE_TABLE_SELECT,
+        StatementKind.CREATE_SEQUENCE,
+    )
+)
+
+
+def apply(state: SessionState, statement: SessionStatement) -> None:
+    """Do to the objects what a statement does."""
+    known = len(state.objects.problems)
+    _apply(state.objects, state, statement)
+    if len(state.objects.problems) > known:
+        problem = state.objects.problems[-1]
+        state.programs.effort.unfollowed = f"what it makes is not known: {problem.message}"
+
+
+def preview(state: SessionState, statement: SessionStatement, name: TableName) -> Table | None:
+    """The table that a statement is about to make."""
+    objects = state.objects.copy()
+    _apply(objects, state, statement)
+    effects = statement.facts.effects
+    if effects.kind in _CREATING and not effects.is_temporary:
+        # A temporary table of that name does not hide it from the statement that makes it.
+        return objects.base_table(name)
+    return objects.table(name)
+
+
+def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatement) -> None:
+    variables = state.variables
+    objects.apply(
+        statement.sql,
+        database=statement.database,
+        dialect=variables.dialect,
+        generates_primary_key=variables.is_on("sql_generate_invisible_primary_key", default=False),
+        engine=variables.text("default_storage_engine") or variables.text("storage_engine") or None,
+        temporary_engine=variables.text("default_tmp_storage_engine") or None,
+        connection=variables.connection,
+        environment=SessionEnvironment(state.host),
+    )
+
+
+# What MariaDB has done when a statement fails -----------------------------------------------------
+
+
+_UNKNOWN_VIEW: Final = 4092
+_IS_REFERRED_TO: Final = 1451
+_NOT_ALL_REVOKED: Final = 1269
+_SOME_ACCOUNTS: Final = frozenset((1396, _NOT_ALL_REVOKED))
+_KEEPS_ACCOUNTS: Final = ("ALTER", "REVOKE")
+
+
+def log_what_was_done(
+    state: SessionState, statement: SessionStatement, recorders: frozenset[str]
+) -> None:
+    """Log what a statement did before its error, and do it."""
+    if not state.server.is_mariadb:
+        return
+    effects = statement.facts.effects
+    error = statement.outcome.error
+    event = None
+    if effects.kind is StatementKind.DROP_VIEW and error == _UNKNOWN_VIEW:
+        event = _drop_views(state, statement)
+    elif effects.kind is StatementKind.DROP_DATABASE and error == _IS_REFERRED_TO:
+        event = _drop_tables_of(state, effects.databases[0])
+    elif effects.kind is StatementKind.ACCOUNT and error in _SOME_ACCOUNTS:
+        event = _change_accounts(state, statement)
+    if event is not None:
+        write_directly(state, [event], recorders)
+
+
+def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
+    """The accounts that are as they should be are changed; the whole text is logged."""
+    before = state.objects.accounts
+    dialect = state.variables.dialect
+    state.objects.apply(statement.sql, database=statement.database, dialect=dialect)
+    is_changed = state.objects.accounts != before
+    if statement.outcome.error == _NOT_ALL_REVOKED:
+        is_changed = True
+    elif statement.facts.verb.startswith(_KEEPS_ACCOUNTS):
+        users = {account.partition("@")[0] for account in before}
+        tree = statement.facts.tree
+        named = tree.accounts if isinstance(tree, AccountStatement) else ()
+        is_changed = any(account.user in users for account in named)
+    return state.query(statement.text, statement.database) if is_changed else None
+
+
+def _drop_views(state: SessionState, statement: SessionStatement) -> Body | None:
+    """Those that exist are dropped; the whole text is logged."""
+    names = [
+        name for name in statement.facts.effects.objects if state.objects.view(name) is not None
+    ]
+    for name in names:
+        state.objects.apply(f"DROP VIEW {name}", database=statement.database)
+    return state.query(statement.text, statement.database) if names else None
+
+
+def _drop_tables_of(state: SessionState, database: str) -> Body | None:
+    """The tables and views that no table of another database refers to."""
+    objects = state.objects
+    dropped: list[TableName] = []
+    for name in objects.names_in(database):
+        if all(key.table in (*dropped, name) for key in objects.children(name)):
+            dropped.append(name)
+    for name in dropped:
+        what = "TABLE" if objects.view(name) is None else "VIEW"
+        objects.apply(f"DROP {what} {name}", database=database)
+    if not dropped:
+        return None
+    listed = ",".join(state.quote(name.table) for name in dropped)
+    return state.query(f"DROP TABLE IF EXISTS {listed}", database)

@@ -1,24 +1,33 @@
-"""Decide for each binlog how a statement is logged, and refuse it for all if one cannot."""
+"""Decide for each binlog how a statement is logged, and refuse it for all if one cannot.
+
+Errors that a statement meets when its tables are opened come first.
+
+Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
+from binlane.names import TableName
 from binlane.policy import reasons
 from binlane.policy.access import ResolvedStatement
 from binlane.policy.procedure import Circumstances, Verdict
-from binlane.policy.reasons_found import ReasonFound
+from binlane.policy.reasons import ReasonFound
+from binlane.policy.refusals import LoggingError
 from binlane.policy.resolution import Opening
 from binlane.scope.changes import Changes
 from binlane.session.plans import Plan, plan_of
-from binlane.session.report import Note, Why
+from binlane.session.report import Note, Refusal, Why
 from binlane.session.safety import ScopeSafety
-from binlane.session.state import Command, SessionState
+from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import Shift
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 from binlane.sql.schema import Table
+from binlane.sql.versions import Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,78 +66,91 @@ class Decided:
         return self.verdicts[name].is_filtered
 
 
-def decide(state: SessionState, command: Command, created: Table | None = None) -> Decided | None:
+def decide(
+    state: SessionState, statement: SessionStatement, created: Table | None = None
+) -> Decided | None:
     """Decide a statement in all binlogs; None if it is refused, which `state` then knows.
 
     Args:
         state: The session.
-        command: The statement.
+        statement: The statement.
         created: The table that CREATE … SELECT is about to make.
     """
     plan = plan_of(
-        command.facts,
+        statement.facts,
         state.objects,
         server=state.server,
-        database=command.database,
+        database=statement.database,
         opening=Opening(
             created=created,
             assume_engine=state.assume_engine,
             checks_foreign_keys=state.variables.checks_foreign_keys,
         ),
     )
-    shift = command.facts.shift
+    shift = statement.facts.shift
     resolved = plan.resolved if shift is None else plan.resolved.moved(shift)
+    lost = next(
+        (name for name, _ in resolved.unknown_tables if state.objects.is_unknown(name)), None
+    )
+    if lost is not None:
+        state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
+        return None
     if resolved.errors:
         state.refuse(resolved.errors[0])
+        return None
+    # MySQL looks up columns before it decides, MariaDB behind that.
+    misnamed = plan.misnamed if statement.environment is None else None
+    if misnamed is not None and not state.server.is_mariadb:
+        state.refuse(misnamed)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
         return None
-    if command.remembered or (resolved.is_delayed and command.is_in_body):
-        is_delayed = resolved.is_delayed and not command.is_in_body
-        reasons_ = (*resolved.reasons, *command.remembered)
+    if statement.remembered or (resolved.is_delayed and statement.is_in_body):
+        is_delayed = resolved.is_delayed and not statement.is_in_body
+        reasons_ = (*resolved.reasons, *statement.remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
-        plan, shift = Plan(command.facts, resolved, state.objects), None
-    decided = _decide_resolved(state, command, Decided(resolved=resolved, plan=plan, shift=shift))
+        plan, shift = Plan(statement.facts, resolved, state.objects), None
+    decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
+    if decided is not None and misnamed is not None:
+        state.refuse(misnamed)
+        return None
     if decided is not None:
-        _remember(command, decided)
+        _remember(statement, decided)
     return decided
 
 
-def _remember(command: Command, decided: Decided) -> None:
-    known = {found.reason for found in command.remembered}
+def _remember(statement: SessionStatement, decided: Decided) -> None:
+    known = {found.reason for found in statement.remembered}
     for verdict in decided.verdicts.values():
-        command.remembered.extend(one for one in verdict.unsafe if one.reason not in known)
+        statement.remembered.extend(one for one in verdict.unsafe if one.reason not in known)
         known.update(one.reason for one in verdict.unsafe)
 
 
-def _decide_resolved(state: SessionState, command: Command, known: Decided) -> Decided | None:
+def _decide_resolved(
+    state: SessionState, statement: SessionStatement, known: Decided
+) -> Decided | None:
     safety = state.safety if state.is_logging else None
     changes = None
     candidates = frozenset(state.each_logging())
     if safety is not None:
         changes = _changes(state, safety, known.plan)
         candidates &= safety.candidates(changes)
-    verdicts = {
-        name: known.verdict(circumstances(state, name, command, known.resolved))
-        for name in state.each_logging()
-        if name in candidates
-    }
+    names = [name for name in state.each_logging() if name in candidates]
+    verdicts = _verdicts(state, statement, known, names)
     for name, verdict in verdicts.items():
-        state.run.steps.setdefault(name, []).extend(verdict.steps)
-        state.run.unsafe.setdefault(name, []).extend(
+        state.execution.steps.setdefault(name, []).extend(verdict.steps)
+        state.execution.unsafe.setdefault(name, []).extend(
             reasons.symbol(found.reason) for found in verdict.unsafe
         )
-    for verdict in verdicts.values():
-        if verdict.errors:
-            first = verdict.errors[0]
-            refusing = tuple(
-                name
-                for name, other in verdicts.items()
-                if other.errors and other.errors[0].errno == first.errno
-            )
-            state.refuse(first, refusing)
-            return None
+    refusing: dict[int, tuple[LoggingError, list[str]]] = {}
+    for name, verdict in verdicts.items():
+        for error in verdict.errors[:1]:
+            refusing.setdefault(error.errno, (error, []))[1].append(name)
+    if refusing:
+        (error, names), *others = refusing.values()
+        state.refuse(error, tuple(names), others=[(one, tuple(more)) for one, more in others])
+        return None
     decided = Decided(
         resolved=known.resolved,
         plan=known.plan,
@@ -136,21 +158,24 @@ def _decide_resolved(state: SessionState, command: Command, known: Decided) -> D
         verdicts=verdicts,
         changes=changes,
     )
-    return decided if changes is None else _decide_safety(state, command, decided, changes)
+    return decided if changes is None else _decide_safety(state, statement, decided, changes)
 
 
 def _changes(state: SessionState, safety: ScopeSafety, plan: Plan) -> Changes:
     """What statements of a plan change and need."""
-    found = plan.changes.get(state.is_in_procedure)
+    found = plan.changes.get(state.execution.is_in_procedure)
     if found is None:
-        found = plan.changes[state.is_in_procedure] = safety.changes(
-            plan.facts, plan.resolved, state.objects, is_in_procedure=state.is_in_procedure
+        found = plan.changes[state.execution.is_in_procedure] = safety.changes(
+            plan.facts,
+            plan.resolved,
+            state.objects,
+            is_in_procedure=state.execution.is_in_procedure,
         )
     return found
 
 
 def _decide_safety(
-    state: SessionState, command: Command, decided: Decided, changes: Changes
+    state: SessionState, statement: SessionStatement, decided: Decided, changes: Changes
 ) -> Decided | None:
     safety = state.safety
     assert safety is not None
@@ -163,10 +188,10 @@ def _decide_safety(
     if refusal is not None and decided.shift is not None:
         # Say where it stands in this statement, not in the first one of its shape.
         changes = safety.changes(
-            command.facts,
+            statement.facts,
             decided.resolved,
             state.objects,
-            is_in_procedure=state.is_in_procedure,
+            is_in_procedure=state.execution.is_in_procedure,
         )
         refusal = safety.check(
             changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
@@ -179,37 +204,59 @@ def _decide_safety(
     return replace(decided, verdicts=verdicts)
 
 
-def circumstances(
-    state: SessionState, name: str, command: Command, resolved: ResolvedStatement
-) -> Circumstances:
-    """The session as the decision for one binlog sees it."""
-    binlog = state.binlogs[name]
-    made = command.facts.effects.kind is StatementKind.CREATE_TABLE_SELECT
-    unlogged: set[object] = {
+def _verdicts(
+    state: SessionState, statement: SessionStatement, known: Decided, names: Iterable[str]
+) -> dict[str, Verdict]:
+    """How a statement is logged in each binlog: decided once for all that are in the same state."""
+    settings = state.variables.settings
+    decided: dict[tuple[object, ...], Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
+    temporary = _temporary_names(statement, known.resolved)
+    is_sticky = not state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES)
+    for name in names:
+        binlog = state.binlogs[name]
+        unlogged = temporary - binlog.held_temporary
+        if state.safety is not None and state.temporary.names:
+            unlogged |= state.safety.stopped_temporary(name)
+        mode, delayed_mode = state.mode(name), state.delayed_mode(name)
+        is_empty = binlog.transaction_cache.is_empty
+        is_row_forced = name in state.execution.row_binlogs or (
+            is_sticky and state.is_row_now(name)
+        )
+        key = (mode, delayed_mode, is_empty, is_row_forced, unlogged)
+        verdict = decided.get(key)
+        if verdict is None:
+            verdict = decided[key] = known.verdict(
+                Circumstances(
+                    server=state.server,
+                    logging_mode=mode,
+                    delayed_mode=delayed_mode,
+                    isolation=state.current_isolation,
+                    is_in_transaction=state.is_in_transaction,
+                    is_trx_cache_empty=is_empty,
+                    is_direct=settings.is_direct,
+                    is_row_forced=is_row_forced,
+                    is_in_xa=state.transaction.xid is not None,
+                    unlogged_temporary=unlogged,
+                    has_locked_tables=state.locked_tables is not None,
+                    autoinc_lock_mode=settings.autoinc_lock_mode,
+                    gtid_consistency=settings.gtid_consistency,
+                )
+            )
+        verdicts[name] = verdict
+    return verdicts
+
+
+def _temporary_names(
+    statement: SessionStatement, resolved: ResolvedStatement
+) -> frozenset[TableName]:
+    """The temporary tables that a statement opens, without the one that it makes."""
+    effects = statement.facts.effects
+    made = effects.writes if effects.kind is StatementKind.CREATE_TABLE_SELECT else ()
+    return frozenset(
         access.name
         for access in resolved.accesses
-        if access.table.is_temporary
-        and access.name not in binlog.held_temporary
-        and not (made and access.name in command.facts.effects.writes)
-    }
-    if state.safety is not None:
-        unlogged |= state.safety.stopped_temporary(name)
-    settings = state.variables.settings
-    return Circumstances(
-        server=state.server,
-        logging_mode=state.mode(name),
-        delayed_mode=state.delayed_mode(name),
-        isolation=state.current_isolation,
-        is_in_transaction=state.is_in_transaction,
-        is_trx_cache_empty=binlog.transaction_cache.is_empty,
-        is_direct=settings.is_direct,
-        is_row_forced=name in state.program_rows
-        or (state.server.is_mariadb and state.is_row_now(name)),
-        is_in_xa=state.xid is not None,
-        unlogged_temporary=frozenset(unlogged),
-        has_locked_tables=state.has_locked_tables,
-        autoinc_lock_mode=settings.autoinc_lock_mode,
-        gtid_consistency=settings.gtid_consistency,
+        if access.table.is_temporary and access.name not in made
     )
 
 
@@ -221,14 +268,16 @@ def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> 
             continue
         for one in decided.verdicts[name].unsafe:
             found.setdefault(one.reason, (one, []))[1].append(name)
+    is_told = state.variables.is_on("sql_notes", default=True)
     for reason in sorted(found, key=lambda reason: reason.position):
         one, binlogs = found[reason]
-        state.run.notes.append(
+        state.execution.notes.append(
             Note(
                 errno=1592,
                 reason=reasons.symbol(reason),
                 message=reasons.note(reason, state.server),
                 binlogs=tuple(name for name in state.binlogs if name in binlogs),
+                is_told=is_told,
                 why=Why(
                     what=one.what,
                     through=tuple(f"{step.kind} {step.name.plain}" for step in one.via),
@@ -237,3 +286,85 @@ def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> 
                 ),
             )
         )
+
+
+# Statements that are logged as their text in every mode -------------------------------------------
+
+
+def recorders_of(
+    state: SessionState, statement: SessionStatement, *, commits: bool
+) -> frozenset[str] | None:
+    """The binlogs that log a statement; None if one of them refuses it, which `state` then knows.
+
+    Args:
+        state: The session.
+        statement: The statement.
+        commits: It commits first what is open.
+    """
+    names = frozenset(state.each_logging())
+    safety = state.safety
+    if safety is None or not names:
+        return names
+    changes = safety.changes(
+        statement.facts,
+        ResolvedStatement(),
+        state.objects,
+        is_in_procedure=state.execution.is_in_procedure,
+    )
+    modes = {name: state.mode(name) for name in state.binlogs}
+    is_in_transaction = state.is_in_transaction and not commits
+    refusal = safety.check(changes, modes=modes, formats={}, is_in_transaction=is_in_transaction)
+    if refusal is not None:
+        state.fail(refusal)
+        return None
+    recorders = safety.recorders(changes, modes=modes, formats={})
+    if statement.succeeds:
+        safety.executed(changes, recorders, is_in_transaction=is_in_transaction)
+    return recorders & names
+
+
+# Errors met when tables are opened ----------------------------------------------------------------
+
+
+_LOCKED_FOR_READ: Final = 1099
+_NOT_LOCKED: Final = 1100
+_OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1471))
+"""What is wrong with columns and targets: known of a statement before it runs."""
+
+
+def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
+    """Fail a statement that LOCK TABLES keeps from a table; it then comes to nothing else.
+
+    What LOCK TABLES did not name is not looked for: it may be missing, too.
+    """
+    if statement.outcome.error in (_LOCKED_FOR_READ, _NOT_LOCKED):
+        state.fail_as_stated(statement)
+        return True
+    if state.locked_tables is None:
+        return False
+    for use in statement.facts.tables:
+        name = use.name
+        is_known = (
+            state.assume_engine is not None
+            or state.objects.table(name) is not None
+            or state.objects.view(name) is not None
+            or state.objects.is_unknown(name)
+        )
+        if not is_known and state.objects.has_database(name.database):
+            state.fail(
+                Refusal(
+                    errno=_NOT_LOCKED,
+                    sqlstate="HY000",
+                    symbol="ER_TABLE_NOT_LOCKED",
+                    message=f"Table '{name.table}' was not locked with LOCK TABLES",
+                )
+            )
+            return True
+    return False
+
+
+def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
+    """Whether the script states an error of the text, and no body that could be meant has tables."""
+    return statement.outcome.error in _OF_THE_TEXT and not any(
+        access.is_prelocked for access in resolved.accesses
+    )

@@ -7,255 +7,165 @@ sql/sql_trigger.cc and sql/events.cc; MySQL 9.7 alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from binlane.codec.types import Flavor
-from binlane.names import quote
-from binlane.session.state import Command, SessionState
-from binlane.sql.collations import default_collation
-from binlane.sql.cursor import Cursor, Stopped
-from binlane.sql.effects import StatementKind
+from binlane.session.state import SessionState, SessionStatement
+from binlane.sql.evaluation.evaluator import content_of
+from binlane.sql.facts import StatementFacts
 from binlane.sql.show_create import column_type
-from binlane.sql.table_definitions import create_table
-from binlane.sql.tokens import SqlSyntaxError, TokenKind, tokenise
+from binlane.sql.table_definitions import typed_column
+from binlane.sql.tree.definitions import Account, CreateRoutine, CreateTrigger, CreateView, Event
+from binlane.sql.tree.expressions import ObjectName
+from binlane.sql.tree.node import Node
 
-_DEFINER: Final = "`root`@`localhost`"
-_OBJECTS: Final = ("VIEW", "TRIGGER", "EVENT", "PROCEDURE", "FUNCTION", "PACKAGE", "AGGREGATE")
+_SELF: Final = Account(0, 0, "root", "localhost")
+_TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
+    {
+        "NO SQL": (0, "    NO SQL\n"),
+        "READS SQL DATA": (0, "    READS SQL DATA\n"),
+        "MODIFIES SQL DATA": (0, "    MODIFIES SQL DATA\n"),
+        "CONTAINS SQL": (0, ""),
+        "DETERMINISTIC": (1, "    DETERMINISTIC\n"),
+        "NOT DETERMINISTIC": (1, ""),
+        "SQL SECURITY INVOKER": (2, "    SQL SECURITY INVOKER\n"),
+        "SQL SECURITY DEFINER": (2, ""),
+        "LANGUAGE JAVASCRIPT": (3, "    LANGUAGE JAVASCRIPT\n"),
+        "LANGUAGE SQL": (3, ""),
+    }
+)
+"""By characteristic: its place among those that are printed, and how it is printed."""
 
 
-def definition_text(state: SessionState, command: Command) -> str:
+def definition_text(state: SessionState, statement: SessionStatement) -> str:
     """The text of a CREATE of a program or view, or of ALTER VIEW, as it is logged."""
-    rewrite = _REWRITERS.get(command.facts.effects.kind)
-    if rewrite is None:
-        return command.text
-    try:
-        return rewrite(_Reader(state, command))
-    except (Stopped, SqlSyntaxError):
-        # What is beyond this grammar was found good by the analysis: its own text is the best.
-        return command.text
+    write = _WRITERS.get(type(statement.facts.tree))
+    found = None if write is None else write(_Writer(state, statement), statement.facts.tree)
+    return statement.text if found is None else found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Head:
-    """What stands before the kind of object.
+class _Writer:
+    """Writes a definition anew."""
 
-    Attributes:
-        verb: CREATE, CREATE OR REPLACE or ALTER.
-        algorithm: Of a view.
-        definer: Quoted.
-        security: DEFINER or INVOKER.
-        offset: Where the word of the kind stands.
-    """
-
-    verb: str
-    algorithm: str
-    definer: str
-    security: str
-    offset: int
-
-
-class _Reader:
-    """Reads a definition."""
-
-    def __init__(self, state: SessionState, command: Command) -> None:
+    def __init__(self, state: SessionState, statement: SessionStatement) -> None:
         self.state = state
-        self.statement = command.text
-        self.database = command.database
-        self.quoting = state.variables.quoting
-        tokens = list(tokenise(self.statement, **self.quoting))
-        self.end = next(
-            (token.end for token in reversed(tokens) if token.kind is not TokenKind.END), 0
-        )
-        self.cursor = Cursor(tokens)
+        self.facts: StatementFacts = statement.facts
+        self.database = statement.database
 
-    @property
-    def flavor(self) -> Flavor:
-        return Flavor(self.state.server.flavor)
+    def definer(self, account: Account | None) -> str:
+        if account is None or account.is_current:
+            account = _SELF
+        quote = self.state.quote
+        return f"{quote(account.user)}@{quote('%' if account.host is None else account.host)}"
 
-    def head(self) -> _Head:
-        """CREATE [OR REPLACE] [ALGORITHM = …] [DEFINER = …] [SQL SECURITY …]."""
-        cursor = self.cursor
-        verb = cursor.accept_any(("CREATE", "ALTER"))
-        if cursor.accept("OR", "REPLACE"):
-            verb = "CREATE OR REPLACE"
-        algorithm, definer, security = "UNDEFINED", _DEFINER, "DEFINER"
-        while cursor.word not in _OBJECTS:
-            if cursor.accept("ALGORITHM"):
-                cursor.expect_operator("=")
-                algorithm = cursor.advance().word
-            elif cursor.accept("DEFINER"):
-                cursor.expect_operator("=")
-                definer = self._account()
-            elif cursor.accept("SQL", "SECURITY"):
-                security = cursor.advance().word
-            else:
-                raise cursor.stop("the kind of object")
-        return _Head(
-            verb=verb,
-            algorithm=algorithm,
-            definer=definer,
-            security=security,
-            offset=cursor.token.offset,
-        )
+    def name(self, name: ObjectName, *, is_default_shown: bool = True) -> str:
+        quote = self.state.quote
+        if name.database is None or (name.database == self.database and not is_default_shown):
+            return quote(name.name)
+        return f"{quote(name.database)}.{quote(name.name)}"
 
-    def _account(self) -> str:
-        cursor = self.cursor
-        first = cursor.advance()
-        if first.word == "CURRENT_USER":
-            if cursor.accept_operator("("):
-                cursor.expect_operator(")")
-            return _DEFINER
-        if cursor.token.kind is TokenKind.USER_VARIABLE:
-            host = cursor.advance().text[1:].strip("`'\"")
-            return f"{quote(first.value)}@{quote(host)}"
-        if cursor.accept_operator("@"):
-            return f"{quote(first.value)}@{quote(cursor.advance().value)}"
-        return f"{quote(first.value)}@`%`"
+    def rest(self, at: int) -> str:
+        """The text from a place of the tree; MySQL leaves out a comment at the end."""
+        facts = self.facts
+        is_whole = self.state.server.is_mariadb
+        end = len(facts.text) if is_whole else facts.place(facts.tree.end)
+        return facts.text[facts.place(at) : end].strip()
 
-    def condition(self) -> str:
-        """IF NOT EXISTS, as it is written."""
-        return "IF NOT EXISTS " if self.cursor.accept("IF", "NOT", "EXISTS") else ""
-
-    def rest(self, offset: int) -> str:
-        """The text from an offset; MySQL leaves out a comment at the end."""
-        end = len(self.statement) if self.flavor is Flavor.MARIADB else self.end
-        return self.statement[offset:end].strip()
+    def between(self, at: int, end: int) -> str:
+        return self.facts.text_of(Node(at, end))
 
 
-def _view(reader: _Reader) -> str:
-    head = reader.head()
-    cursor = reader.cursor
-    cursor.expect("VIEW")
-    condition = reader.condition()
-    database, name = cursor.qualified_name()
-    shown = quote(name)
-    if database is not None and database != reader.database:
-        shown = f"{quote(database)}.{shown}"
-    if cursor.accept_operator("("):
-        columns = [quote(cursor.identifier())]
-        while cursor.accept_operator(","):
-            columns.append(quote(cursor.identifier()))
-        cursor.expect_operator(")")
-        shown += f"({', '.join(columns)})"
-    cursor.expect("AS")
+def _view(writer: _Writer, node: CreateView) -> str | None:
+    if node.kind:
+        return None
+    verb = "CREATE OR REPLACE" if node.is_or_replace else node.verb.partition(" ")[0]
+    shown = writer.name(node.name, is_default_shown=False)
+    if node.columns:
+        shown += f"({', '.join(map(writer.state.quote, node.columns))})"
+    condition = "IF NOT EXISTS " if node.if_not_exists else ""
     return (
-        f"{head.verb} ALGORITHM={head.algorithm} DEFINER={head.definer} "
-        f"SQL SECURITY {head.security} VIEW {condition}{shown} AS "
-        f"{reader.rest(cursor.token.offset)}"
+        f"{verb} ALGORITHM={node.algorithm or 'UNDEFINED'} DEFINER={writer.definer(node.definer)} "
+        f"SQL SECURITY {node.security or 'DEFINER'} VIEW {condition}{shown} AS "
+        f"{writer.rest(node.query_at)}"
     )
 
 
-def _whole(reader: _Reader) -> str:
-    """A trigger or event: only what stands before the word is written anew."""
-    head = reader.head()
-    return f"{head.verb} DEFINER={head.definer} {reader.rest(head.offset)}"
+def _trigger(writer: _Writer, node: CreateTrigger) -> str:
+    return _from_its_kind(writer, node.name, node.definer, is_or_replace=node.is_or_replace)
 
 
-def _routine(reader: _Reader) -> str:
-    head = reader.head()
-    cursor = reader.cursor
-    aggregate = "AGGREGATE " if cursor.accept("AGGREGATE") else ""
-    kind = cursor.accept_any(("PROCEDURE", "FUNCTION"))
-    if not kind:
-        return f"{head.verb} DEFINER={head.definer} {reader.rest(head.offset)}"
-    condition = reader.condition()
-    database, name = cursor.qualified_name()
-    shown = quote(name) if database is None else f"{quote(database)}.{quote(name)}"
-    opening = cursor.token
-    cursor.group()
-    closing = cursor.at(cursor.index - 1)
-    parameters = reader.statement[opening.end : closing.offset]
-    returns = ""
-    if kind == "FUNCTION":
-        returns = f" RETURNS {_returned_type(reader)}"
-    traits = _characteristics(reader)
+def _event(writer: _Writer, node: Event) -> str | None:
+    if not node.verb.startswith("CREATE"):
+        return None
+    return _from_its_kind(writer, node.name, node.definer, is_or_replace=node.is_or_replace)
+
+
+def _from_its_kind(
+    writer: _Writer, name: ObjectName, definer: Account | None, *, is_or_replace: bool
+) -> str:
+    """A trigger or event: only what stands before the word for its kind is written anew."""
+    verb = "CREATE OR REPLACE" if is_or_replace else "CREATE"
+    kind = writer.facts.verb.rpartition(" ")[2]
+    # Between that word and the name there is no other one of these letters but IF NOT EXISTS.
+    before = writer.between(writer.facts.tree.at, name.at)
+    at = writer.facts.tree.at + before.upper().rfind(kind)
+    return f"{verb} DEFINER={writer.definer(definer)} {writer.rest(at)}"
+
+
+def _routine(writer: _Writer, node: CreateRoutine) -> str | None:
+    if node.body_at < 0:
+        return None
+    verb = "CREATE OR REPLACE" if node.is_or_replace else "CREATE"
+    kind = node.verb.rpartition(" ")[2]
+    aggregate = "AGGREGATE " if node.is_aggregate else ""
+    condition = "IF NOT EXISTS " if node.if_not_exists else ""
+    word = "RETURN" if writer.facts.dialect.is_oracle else "RETURNS"
+    returns = f" {word} {_returned_type(writer, node)}" if node.returns is not None else ""
     return (
-        f"{head.verb} DEFINER={head.definer} {aggregate}{kind} {condition}{shown}"
-        f"({parameters}){returns}\n{traits}{reader.rest(cursor.token.offset)}"
+        f"{verb} DEFINER={writer.definer(node.definer)} {aggregate}{kind} {condition}"
+        f"{writer.name(node.name)}({_parameters(writer, node)}){returns}\n"
+        f"{_characteristics(writer, node)}{writer.rest(node.body_at)}"
     )
 
 
-def _returned_type(reader: _Reader) -> str:
+def _parameters(writer: _Writer, node: CreateRoutine) -> str:
+    """As they are written; MariaDB leaves out what stands before the first one of a function."""
+    start, end = node.parameters_at + 1, node.parameters_end - 1
+    if node.verb == "CREATE FUNCTION" and writer.state.server.is_mariadb:
+        start = node.parameters[0].at if node.parameters else end
+    return writer.between(start, end) if start < end else ""
+
+
+def _returned_type(writer: _Writer, node: CreateRoutine) -> str:
     """The type of a function, as the servers print that of a column."""
-    cursor = reader.cursor
-    if not cursor.accept("RETURNS"):
-        cursor.expect("RETURN")
-    start = cursor.token.offset
-    end = cursor.token.end
-    cursor.advance()
-    while not cursor.is_at_end:
-        if cursor.token.text == "(":
-            cursor.group()
-        elif cursor.word in _TYPE_WORDS:
-            names_charset = cursor.word in ("CHARSET", "SET", "COLLATE")
-            cursor.advance()
-            if names_charset:
-                cursor.advance()
-        else:
-            break
-        end = cursor.at(cursor.index - 1).end
-    text = reader.statement[start:end]
-    charset = reader.state.objects.charset_of_database(reader.database)
-    server_charset = charset or ("latin1" if reader.flavor is Flavor.MARIADB else "utf8mb4")
-    column = create_table(
-        f"CREATE TABLE t (c {text})", charset=server_charset, quoting=reader.quoting
-    ).columns[0]
-    shown = column_type(column, reader.flavor)
+    state, flavor = writer.state, Flavor(writer.state.server.flavor)
+    assert node.returns is not None
+    charset = state.objects.charset_of_database(writer.database)
+    server_charset = charset or state.server.default("character_set_server")
+    column = typed_column(node.returns, server_charset)
+    shown = column_type(column, flavor)
     if column.charset is None or column.charset == "binary":
         return shown
     shown += f" CHARSET {column.charset}"
-    if reader.flavor is Flavor.MARIADB:
-        collation = column.collation or default_collation(column.charset, reader.flavor)
+    if flavor is Flavor.MARIADB:
+        collation = column.collation or state.server.default_collation(column.charset)
         shown += f" COLLATE {collation}"
     return shown
 
 
-_TYPE_WORDS: Final = frozenset(
-    ("UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION", "VARYING", "BINARY", "ASCII", "UNICODE")
-) | {"CHARSET", "CHARACTER", "SET", "COLLATE"}
-
-
-_TRAITS: Final = (
-    (("NOT", "DETERMINISTIC"), 1, ""),
-    (("DETERMINISTIC",), 1, "    DETERMINISTIC\n"),
-    (("CONTAINS", "SQL"), 0, ""),
-    (("NO", "SQL"), 0, "    NO SQL\n"),
-    (("READS", "SQL", "DATA"), 0, "    READS SQL DATA\n"),
-    (("MODIFIES", "SQL", "DATA"), 0, "    MODIFIES SQL DATA\n"),
-    (("SQL", "SECURITY", "DEFINER"), 2, ""),
-    (("SQL", "SECURITY", "INVOKER"), 2, "    SQL SECURITY INVOKER\n"),
-    (("LANGUAGE", "SQL"), 3, ""),
-    (("LANGUAGE", "JAVASCRIPT"), 3, "    LANGUAGE JAVASCRIPT\n"),
-)
-"""The words of a characteristic, its place among those that are printed, and how it is printed."""
-
-
-def _characteristics(reader: _Reader) -> str:
+def _characteristics(writer: _Writer, node: CreateRoutine) -> str:
     """COMMENT, SQL SECURITY and their like, in the order in which the servers print them."""
-    cursor = reader.cursor
     printed = [""] * 5
-    while True:
-        if cursor.accept("COMMENT"):
-            text = cursor.advance().value.replace("\\", "\\\\").replace("'", "''")
-            printed[4] = f"    COMMENT '{text}'\n" if text else ""
-            continue
-        for words, place, text in _TRAITS:
-            if cursor.accept(*words):
-                printed[place] = text
-                break
-        else:
-            return "".join(printed)
+    for words in node.characteristics:
+        place, text = _TRAITS.get(words, (3, ""))
+        printed[place] = text
+    if node.comment is not None:
+        text = content_of(node.comment, writer.facts).replace("\\", "\\\\").replace("'", "''")
+        printed[4] = f"    COMMENT '{text}'\n" if text else ""
+    return "".join(printed)
 
 
-_REWRITERS: Final[Mapping[StatementKind, Callable[[_Reader], str]]] = MappingProxyType(
-    {
-        StatementKind.CREATE_VIEW: _view,
-        StatementKind.ALTER_VIEW: _view,
-        StatementKind.CREATE_TRIGGER: _whole,
-        StatementKind.CREATE_EVENT: _whole,
-        StatementKind.CREATE_ROUTINE: _routine,
-        StatementKind.CREATE_PACKAGE: _routine,
-    }
+_WRITERS: Final[Mapping[type[Node], Callable[[_Writer, Any], str | None]]] = MappingProxyType(
+    {CreateView: _view, CreateTrigger: _trigger, Event: _event, CreateRoutine: _routine}
 )

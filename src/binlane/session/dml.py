@@ -1,89 +1,105 @@
 """Statements that read or change rows, and what they append to each binlog's caches.
 
-Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc and
-sql/handler.cc, MySQL 9.7 sql/binlog.cc and sql/handler.cc.
+The rows of MariaDB's INSERT DELAYED and REPLACE DELAYED are inserted by another thread, in
+transactions and with a binlog_format of its own, the server's. Where that is STATEMENT, and where
+other tables take part, it is an ordinary INSERT.
+
+Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc,
+sql/handler.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7 sql/binlog.cc and
+sql/handler.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import traits
+from binlane.policy.key_lookups import finds_no_rows, looks_up_nothing
+from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
-from binlane.session.binlog import Binlog, Frame
+from binlane.session.binlog import Binlog, WriteContext
 from binlane.session.context_events import context_events, value_events
-from binlane.session.decision import Decided, decide, give_notes
-from binlane.session.delayed import is_delayed, log_delayed, text_without_delay
-from binlane.session.failures import fail_as_stated
-from binlane.session.load_data import load_text
-from binlane.session.null_ids import with_null_ids
-from binlane.session.opening import fails_at_once, is_not_locked
-from binlane.session.programs.host import RowRun, Trace
-from binlane.session.proven_empty import condition, is_proven_empty
-from binlane.session.report import LoggedEvent, Outcome
-from binlane.session.row_events import is_row_logged, write_rows
-from binlane.session.state import Command, SessionState
-from binlane.session.traces import trace_of
-from binlane.session.transaction import Work
-from binlane.session.work import note_tries, work_of
+from binlane.session.decision import Decided, decide, fails_at_once, give_notes, is_not_locked
+from binlane.session.load_data import load_event
+from binlane.session.log_events import Body
+from binlane.session.report import Outcome
+from binlane.session.row_events import LoggedRows, is_row_logged, logged_rows
+from binlane.session.state import SessionState, SessionStatement
+from binlane.session.traces import holds_for_all, is_proven_empty, trace_of, with_null_ids
+from binlane.session.transaction import EngineChanges, engine_changes_of, note_tries
 from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 from binlane.sql.schema import TriggerTime
+from binlane.sql.tree.statements import Delete, Insert
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 
 
-def execute_rows(state: SessionState, command: Command) -> None:
+def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement that reads or changes rows."""
-    decided = _open(state, command)
+    decided = _open(state, statement)
     if decided is None:
         return
-    if command.succeeds and is_proven_empty(command.facts, command.text):
-        command = replace(command, outcome=_PROVEN_EMPTY)
-    trace = trace_of(state, command, decided)
-    trace = with_null_ids(state, command, decided.resolved, trace)
-    if trace.error is not None and command.succeeds:
-        command = command.failing(trace.error)
+    statement = _with_rows_known(state, statement, decided)
+    trace = trace_of(state, statement, decided)
+    trace = with_null_ids(state, statement, decided.resolved, trace)
+    if trace.error is not None and statement.succeeds:
+        statement = statement.failing(trace.error)
     is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
     runs = () if is_left_to_others else trace.runs
-    work = work_of(state.server, decided.resolved, runs)
-    if command.succeeds and (_tries_rows(command) or _empties_table(state, command, decided)):
-        note_tries(state.server, decided.resolved, work)
-    logged = _log(state, command, decided, trace, work)
-    if command.facts.effects.kind is not StatementKind.LOAD_DATA:
+    engine_changes = engine_changes_of(state.server, decided.resolved, runs)
+    if statement.succeeds and (_tries_rows(statement) or _empties_table(state, statement, decided)):
+        note_tries(state.server, decided.resolved, engine_changes)
+    logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
+    if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
         # Functions of SELECT, DO and SET are logged, and noted, one by one.
-        times = len(trace.calls) if command.facts.effects.kind in _READING else 1
+        times = len(trace.calls) if statement.facts.effects.kind in _READING else 1
         for _ in range(times):
             give_notes(state, decided, logged)
-    if not command.succeeds:
-        fail_as_stated(state, command)
-    if command.succeeds or work.changed_nontransactional:
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+    if statement.succeeds or engine_changes.changed_nontransactional:
         _remember_writes(state, decided)
-    state.end_statement(work, succeeds=command.succeeds, formats=decided.formats)
+    state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
     if not state.is_in_transaction:
         state.reset_isolation()
 
 
-def _open(state: SessionState, command: Command) -> Decided | None:
+def _with_rows_known(
+    state: SessionState, statement: SessionStatement, decided: Decided
+) -> SessionStatement:
+    """Say of a statement that changes no rows whatever is in its tables that it changes none."""
+    if not statement.succeeds:
+        return statement
+    facts, resolved = statement.facts, decided.resolved
+    if is_proven_empty(state, statement) or looks_up_nothing(facts, resolved, state.server):
+        return replace(statement, outcome=_PROVEN_EMPTY)
+    if finds_no_rows(facts, resolved):
+        return replace(statement, outcome=replace(statement.outcome, rows=0))
+    return statement
+
+
+def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
-    if is_not_locked(state, command):
+    if is_not_locked(state, statement):
         return None
-    decided = decide(state, command)
-    if decided is not None and fails_at_once(command, decided.resolved):
-        fail_as_stated(state, command)
+    decided = decide(state, statement)
+    if decided is not None and fails_at_once(statement, decided.resolved):
+        state.fail_as_stated(statement)
         return None
     return decided
 
 
-def _tries_rows(command: Command) -> bool:
+def _tries_rows(statement: SessionStatement) -> bool:
     """Whether a statement gives its engine rows that need not all be kept."""
-    facts = command.facts
-    if command.outcome.is_proven_empty:
+    facts = statement.facts
+    if statement.outcome.is_proven_empty:
         return False
     if facts.effects.kind is StatementKind.UPDATE:
         # Rows that are there, and keep their values, are tried; nothing says that there are none.
@@ -92,16 +108,17 @@ def _tries_rows(command: Command) -> bool:
     return facts.effects.kind in kinds and not facts.has_query
 
 
-def _empties_table(state: SessionState, command: Command, decided: Decided) -> bool:
+def _empties_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
     """Whether a statement asks its engine to delete all rows at once, which counts as a change."""
-    facts = command.facts
+    facts = statement.facts
     if (
-        facts.effects.kind is not StatementKind.DELETE
+        not isinstance(facts.tree, Delete)
+        or "HISTORY" in facts.tree.modifiers
         or facts.is_multi_table
-        or not condition(facts, command.text)
+        or not holds_for_all(state, statement)
         or facts.has_returning
         or facts.limits
-        or command.outcome.is_proven_empty
+        or statement.outcome.is_proven_empty
     ):
         return False
     is_text = LoggingFormat.STATEMENT in decided.formats.values()
@@ -123,81 +140,137 @@ def _remember_writes(state: SessionState, decided: Decided) -> None:
     state.safety.executed(changes, recorders, is_in_transaction=state.is_in_transaction)
 
 
-def _log(
-    state: SessionState, command: Command, decided: Decided, trace: Trace, work: Work
-) -> frozenset[str]:
-    """Log a statement in all binlogs that take it; the names of those that did."""
-    _stay_in_rows(state, command, decided)
-    return frozenset(
-        name
-        for name, binlog in state.each_logging().items()
-        if name in decided.verdicts
-        and not decided.is_filtered(name)
-        and _log_in(state, binlog, command, decided, trace, work)
-    )
+class _StatementLog:
+    """Logs one statement in all binlogs that take it; what is the same in all is found once."""
 
+    def __init__(
+        self,
+        state: SessionState,
+        statement: SessionStatement,
+        decided: Decided,
+        trace: Trace,
+        engine_changes: EngineChanges,
+    ) -> None:
+        self._state = state
+        self._statement = statement
+        self._decided = decided
+        self._trace = trace
+        self._engine_changes = engine_changes
 
-def _stay_in_rows(state: SessionState, command: Command, decided: Decided) -> None:
-    """Stay in row format as long as the server does, also where nothing is logged."""
-    for name, logging_format in decided.formats.items():
-        if logging_format is not LoggingFormat.ROW:
-            continue
-        if state.objects.temporary_tables() and decided.resolved.accesses:
-            state.row_sticky.add(name)
-        if command.is_inner:
-            state.program_rows.add(name)
+    @cached_property
+    def _rows(self) -> LoggedRows | None:
+        return logged_rows(self._state, self._decided.resolved, self._trace)
 
+    @cached_property
+    def _is_transactional(self) -> bool:
+        """Whether the statement itself counts as one of a transactional table."""
+        return _is_transactional(self._state, self._decided.resolved)
 
-def _log_in(
-    state: SessionState,
-    binlog: Binlog,
-    command: Command,
-    decided: Decided,
-    trace: Trace,
-    work: Work,
-) -> bool:
-    verdict = decided.verdicts[binlog.name]
-    assert verdict.logging_format is not None
-    if is_delayed(state, binlog.name, decided.resolved):
-        return log_delayed(state, binlog, trace)
-    frame = state.frame(binlog.name, work, verdict.logging_format)
-    if verdict.logging_format is LoggingFormat.ROW:
-        return _log_rows(state, binlog, command, decided, trace, frame)
-    if not command.succeeds and not work.changed_nontransactional:
-        return False
-    if command.outcome.is_proven_empty:
-        return False
-    if command.facts.effects.kind in _READING:
-        return _log_calls(state, binlog, command, decided, trace, frame)
-    is_transactional = verdict.is_mixed_unsafe or (
-        _is_transactional(state, decided.resolved) and not _updates_nothing(state, command)
-    )
-    _note_temporary(state, binlog, decided.resolved, frame, is_transactional)
-    if command.facts.effects.kind is StatementKind.LOAD_DATA:
-        _log_file(state, binlog, frame, decided.resolved)
-    before = context_events(state, command, decided.resolved, trace, plan=decided.plan)
-    events = [*before, _text(state, command)]
-    binlog.write_statement(events, frame, is_transactional=is_transactional)
-    state.run.log(binlog.name, LoggingFormat.STATEMENT)
-    return True
+    @cached_property
+    def _text(self) -> tuple[Body, ...]:
+        """The statement as its text, with the values that belong to it."""
+        state, statement, decided = self._state, self._statement, self._decided
+        before = context_events(state, statement, decided.resolved, self._trace, plan=decided.plan)
+        if statement.facts.effects.kind is StatementKind.LOAD_DATA:
+            return (*before, load_event(state, statement))
+        text = text_without_delay(state, statement)
+        return (*before, state.query(text, statement.database))
 
+    def write(self) -> frozenset[str]:
+        """Log it; the names of the binlogs in which it was."""
+        self._stay_in_rows()
+        decided = self._decided
+        return frozenset(
+            name
+            for name, binlog in self._state.each_logging().items()
+            if name in decided.verdicts and not decided.is_filtered(name) and self._write_in(binlog)
+        )
 
-def _log_rows(
-    state: SessionState,
-    binlog: Binlog,
-    command: Command,
-    decided: Decided,
-    trace: Trace,
-    frame: Frame,
-) -> bool:
-    """Log a statement as rows."""
-    if not write_rows(state, binlog, decided.resolved, trace, frame):
-        if command.outcome.error in _DUPLICATE_KEYS and _fires_before(state, decided.resolved):
-            binlog.start(frame)  # rows were there, and went with the statement
-        return command.succeeds and not command.outcome.is_proven_empty
-    if command.succeeds or frame.statement.changed_nontransactional:
-        state.run.log(binlog.name, LoggingFormat.ROW)
-    return True
+    def _stay_in_rows(self) -> None:
+        """Stay in row format as long as the server does, also where nothing is logged."""
+        state = self._state
+        for name, logging_format in self._decided.formats.items():
+            if logging_format is not LoggingFormat.ROW:
+                continue
+            if state.objects.temporary_tables() and self._decided.resolved.accesses:
+                state.temporary.row_binlogs.add(name)
+            if self._statement.is_inner:
+                state.execution.row_binlogs.add(name)
+
+    def _write_in(self, binlog: Binlog) -> bool:
+        state, statement = self._state, self._statement
+        verdict = self._decided.verdicts[binlog.name]
+        assert verdict.logging_format is not None
+        if is_delayed(state, binlog.name, self._decided.resolved):
+            return log_delayed(state, binlog, self._trace)
+        context = state.write_context(binlog.name, self._engine_changes, verdict.logging_format)
+        if verdict.logging_format is LoggingFormat.ROW:
+            return self._write_rows(binlog, context)
+        if not statement.succeeds and not self._engine_changes.changed_nontransactional:
+            return False
+        if statement.outcome.is_proven_empty:
+            return False
+        if statement.facts.effects.kind in _READING:
+            return self._write_calls(binlog, context, is_mixed_unsafe=verdict.is_mixed_unsafe)
+        is_transactional = verdict.is_mixed_unsafe or (
+            self._is_transactional and not _updates_nothing(state, statement)
+        )
+        _note_temporary(state, binlog, self._decided.resolved, context, is_transactional)
+        if statement.facts.effects.kind is StatementKind.LOAD_DATA:
+            self._write_file(binlog, context)
+        binlog.write_statement(self._text, context, is_transactional=is_transactional)
+        state.execution.log(binlog.name, LoggingFormat.STATEMENT)
+        return True
+
+    def _write_rows(self, binlog: Binlog, context: WriteContext) -> bool:
+        statement = self._statement
+        if self._rows is None:
+            is_duplicate = statement.outcome.error in _DUPLICATE_KEYS
+            if is_duplicate and _fires_before(self._state, self._decided.resolved):
+                binlog.start(context)  # rows were there, and went with the statement
+            return statement.succeeds and not statement.outcome.is_proven_empty
+        self._rows.write(binlog, context)
+        if statement.succeeds or self._engine_changes.changed_nontransactional:
+            self._state.execution.log(binlog.name, LoggingFormat.ROW)
+        return True
+
+    def _write_file(self, binlog: Binlog, context: WriteContext) -> None:
+        """The content of LOAD DATA's file, read to its end; MySQL's cache hangs on the table alone.
+
+        The values that the statement depends on come before the file as they do before its text.
+        """
+        events = [*self._text[:-1], log_events.BEGIN_LOAD]
+        if self._state.server.is_mariadb or self._is_transactional:
+            binlog.write_statement(events, context, is_transactional=self._is_transactional)
+            return
+        binlog.start(context)
+        binlog.statement_cache.events.extend(events)
+
+    def _write_calls(self, binlog: Binlog, context: WriteContext, *, is_mixed_unsafe: bool) -> bool:
+        """Log the function calls of a statement that is itself not logged."""
+        state, resolved = self._state, self._decided.resolved
+        tables = {access.name: access.table for access in resolved.accesses}
+        done: list[RowRun] = []
+        for call in self._trace.calls:
+            written = [tables[name] for name in call.writes if name in tables]
+            done += [RowRun(table.name, "") for table in written]
+            context = context._replace(
+                engine_changes=engine_changes_of(state.server, resolved, done)
+            )
+            events: list[Body] = [
+                *value_events(call.values),
+                *call.user_variables,
+                state.query(call.text, self._statement.database),
+            ]
+            state.execution.log(binlog.name, LoggingFormat.STATEMENT)
+            if self._statement.is_condition:
+                binlog.write_directly(events)
+                continue
+            is_transactional = any(traits(table, state.server).has_rollback for table in written)
+            binlog.write_statement(
+                events, context, is_transactional=is_transactional or is_mixed_unsafe
+            )
+        return bool(self._trace.calls)
 
 
 def _fires_before(state: SessionState, resolved: ResolvedStatement) -> bool:
@@ -217,67 +290,22 @@ def _fires_before(state: SessionState, resolved: ResolvedStatement) -> bool:
     )
 
 
-def _log_file(
-    state: SessionState, binlog: Binlog, frame: Frame, resolved: ResolvedStatement
-) -> None:
-    """The content of LOAD DATA's file; MySQL chooses its cache by the table alone."""
-    is_transactional = _is_transactional(state, resolved)
-    if state.server.is_mariadb or is_transactional:
-        binlog.write_statement([log_events.BEGIN_LOAD], frame, is_transactional=is_transactional)
-        return
-    binlog.start(frame)
-    binlog.statement_cache.events.append(log_events.BEGIN_LOAD)
-
-
-def _log_calls(
-    state: SessionState,
-    binlog: Binlog,
-    command: Command,
-    decided: Decided,
-    trace: Trace,
-    frame: Frame,
-) -> bool:
-    """Log the function calls of a statement that is itself not logged."""
-    verdict = decided.verdicts[binlog.name]
-    tables = {access.name: access.table for access in decided.resolved.accesses}
-    done: list[RowRun] = []
-    for call in trace.calls:
-        done += [RowRun(name, "") for name in call.writes if name in tables]
-        so_far = work_of(state.server, decided.resolved, done)
-        frame = state.frame(binlog.name, so_far, LoggingFormat.STATEMENT)
-        written = [tables[name] for name in call.writes if name in tables]
-        is_transactional = any(traits(table, state.server).has_rollback for table in written)
-        events: list[LoggedEvent] = [
-            *value_events(call.values),
-            *(log_events.user_variable(info) for info in call.user_variables),
-            log_events.query(call.text, command.database),
-        ]
-        state.run.log(binlog.name, LoggingFormat.STATEMENT)
-        if command.is_condition:
-            binlog.write_directly(events)
-            continue
-        binlog.write_statement(
-            events, frame, is_transactional=is_transactional or verdict.is_mixed_unsafe
-        )
-    return bool(trace.calls)
-
-
 def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
-    """Whether the command itself counts as one of a transactional table."""
+    """Whether the statement itself counts as one of a transactional table."""
     return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
 
 
-def _updates_nothing(state: SessionState, command: Command) -> bool:
+def _updates_nothing(state: SessionState, statement: SessionStatement) -> bool:
     """Whether it is an UPDATE of several tables to which MariaDB found no row to change.
 
     Only with the first row that it changes does it learn whether its tables are transactional.
     """
-    facts = command.facts
+    facts = statement.facts
     return (
         state.server.is_mariadb
         and facts.effects.kind is StatementKind.UPDATE
         and facts.is_multi_table
-        and command.outcome.rows == 0
+        and statement.outcome.rows == 0
     )
 
 
@@ -289,8 +317,8 @@ def _note_temporary(
     state: SessionState,
     binlog: Binlog,
     resolved: ResolvedStatement,
-    frame: Frame,
-    is_transactional: bool,  # noqa: FBT001 - as the command counts
+    context: WriteContext,
+    is_transactional: bool,  # noqa: FBT001 - as the statement counts
 ) -> None:
     """Note statements on non-transactional temporary tables in the transaction cache.
 
@@ -299,11 +327,41 @@ def _note_temporary(
     if any(
         access.table.is_temporary and not traits(access.table, state.server).has_rollback
         for access in resolved.accesses
-    ) and binlog.is_logged_in_transaction(frame, is_transactional=is_transactional):
-        frame.statement.changed_nontransactional_temporary = True
+    ) and binlog.is_logged_in_transaction(context, is_transactional=is_transactional):
+        context.engine_changes.changed_nontransactional_temporary = True
 
 
-def _text(state: SessionState, command: Command) -> LoggedEvent:
-    if command.facts.effects.kind is StatementKind.LOAD_DATA:
-        return log_events.execute_load(load_text(state, command), command.database)
-    return log_events.query(text_without_delay(state, command), command.database)
+# INSERT DELAYED -----------------------------------------------------------------------------------
+
+
+_WORD: Final = "DELAYED"
+
+
+def is_delayed(state: SessionState, name: str, resolved: ResolvedStatement) -> bool:
+    """Whether another thread inserts a statement's rows, as a binlog sees it."""
+    return resolved.is_delayed and state.delayed_mode(name) is not LoggingMode.STATEMENT
+
+
+def log_delayed(state: SessionState, binlog: Binlog, trace: Trace) -> bool:
+    """Log the rows that another thread inserts, in a group of their own."""
+    events: list[Body] = []
+    for run in trace.runs:
+        rows = log_events.ended(log_events.rows(run.kind, run.table, state.server))
+        events += [log_events.MappedTable(run.table), rows]
+    if events:
+        binlog.written.extend(log_events.group(events, log_events.COMMIT, state.server))
+        state.execution.log(binlog.name, LoggingFormat.ROW)
+    return bool(events)
+
+
+def text_without_delay(state: SessionState, statement: SessionStatement) -> str:
+    """A statement as it is logged if its rows are not delayed after all."""
+    facts = statement.facts
+    if not (facts.is_delayed and state.server.is_mariadb) or statement.is_in_body:
+        return statement.text
+    if facts.has_query or facts.is_on_duplicate:
+        return statement.text
+    if not isinstance(facts.tree, Insert) or facts.tree.delayed_at < 0:
+        return statement.text
+    at = facts.place(facts.tree.delayed_at)
+    return statement.text[:at] + statement.text[at + len(_WORD) :]

@@ -1,98 +1,306 @@
-"""Events as SHOW BINLOG EVENTS of either server prints them, numbers that cannot be known as `#`."""
+"""What a session appends to its binlogs: bodies of the codec, and how they are printed.
+
+What only the server that runs a statement knows is 0 in a body, and printed as `#`: numbers of
+transactions, GTIDs, files and tables, ids and seeds that it chose. Of the status variables there
+are those that the printed form shows. Rows, the maps of their tables and user variables are
+placeholders, as their bodies need what is in the rows, or the value as the server keeps it.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
+from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.status_vars import StatusVar, decode_status_vars, encode_status_vars
+from binlane.codec.transaction import GtidEvent, TransactionXid, XaPrepareEvent, XidEvent
+from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
-from binlane.session.report import LoggedEvent
+from binlane.programs.trace import UserVariable, printed_variable
+from binlane.sql.versions import Fact
 
-_ROWS_EVENTS: Final = {"insert": "Write_rows", "update": "Update_rows", "delete": "Delete_rows"}
-_STATEMENT_END: Final = "STMT_END_F"
-_DATABASE: Final = re.compile(r"use `(?:[^`]|``)*`; ")
+_FLAGS2: Final = 0
+_DDL_XID: Final = 17
+_OPTIONS: Final = (
+    ("foreign_key_checks", 1 << 26, 0),
+    ("sql_auto_is_null", 1 << 14, 1),
+    ("unique_checks", 1 << 27, 0),
+    ("check_constraint_checks", 1 << 15, 0),
+    ("@@sql_if_exists", 1 << 28, 1),
+)
+"""By name: the bit of FLAGS2, and the value that it stands for."""
+OPTION_BITS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
+    {name.strip("@"): (bit, value) for name, bit, value in _OPTIONS}
+)
+_NEW_TEXTS: Final = MappingProxyType(
+    {
+        "foreign_key_checks": "foreign_key_checks=1",
+        "sql_auto_is_null": "sql_auto_is_null",
+        "unique_checks": "unique_checks=1",
+        "check_constraint_checks": "",
+        "@@sql_if_exists": "@@sql_if_exists=1",
+    }
+)
+"""What newer servers show of an option, whatever its value: `Fact.SHOWS_THAT_OPTIONS_ARE_SET`."""
+_ROWS: Final[Mapping[str, tuple[EventType, EventType]]] = MappingProxyType(
+    {
+        "insert": (EventType.WRITE_ROWS, EventType.WRITE_ROWS_V1),
+        "update": (EventType.UPDATE_ROWS, EventType.UPDATE_ROWS_V1),
+        "delete": (EventType.DELETE_ROWS, EventType.DELETE_ROWS_V1),
+        "partial update": (EventType.PARTIAL_UPDATE_ROWS, EventType.UPDATE_ROWS_V1),
+    }
+)
+_FLAG_NAMES: Final = (
+    (RowsFlag.STMT_END, "STMT_END_F"),
+    (RowsFlag.NO_FOREIGN_KEY_CHECKS, "NO_FOREIGN_KEY_CHECKS_F"),
+    (RowsFlag.RELAXED_UNIQUE_CHECKS, "RELAXED_UNIQUE_CHECKS_F"),
+    (RowsFlag.USE_SQL_FOREIGN_KEY, "USE_SQL_FOREIGN_KEY_F"),
+)
+_STATEMENT_END: Final = int(RowsFlag.STMT_END)
+_QUERIES_KEPT: Final = 4
 
-GROUP_START: Final = LoggedEvent("Gtid", "BEGIN GTID #")
-STANDALONE: Final = LoggedEvent("Gtid", "GTID #")
-BEGIN: Final = LoggedEvent("Query", "BEGIN")
-COMMIT: Final = LoggedEvent("Query", "COMMIT")
-ROLLBACK: Final = LoggedEvent("Query", "ROLLBACK")
-XID: Final = LoggedEvent("Xid", "COMMIT /* xid=# */")
-LAST_INSERT_ID: Final = LoggedEvent("Intvar", "LAST_INSERT_ID=#")
-INSERT_ID: Final = LoggedEvent("Intvar", "INSERT_ID=#")
-RANDOM_SEEDS: Final = LoggedEvent("RAND", "rand_seed1=#,rand_seed2=#")
-XID_SUFFIX: Final = " /* xid=# */"
-BEGIN_LOAD: Final = LoggedEvent("Begin_load_query", ";file_id=#;block_len=#")
+
+class LoggedEvent(NamedTuple):
+    """An event as SHOW BINLOG EVENTS prints it, ids as `#`: `Query`, "use `d`; insert …"."""
+
+    type: str
+    info: str
 
 
-def query(text: str, database: str = "") -> LoggedEvent:
+class MappedTable(NamedTuple):
+    """Stands for the TABLE_MAP of a table."""
+
+    table: TableName
+
+
+class ChangedRows(NamedTuple):
+    """Stands for a rows event.
+
+    Attributes:
+        event_type: Its type.
+        table: Whose rows.
+        flags: `RowsFlag` bits.
+    """
+
+    event_type: EventType
+    table: TableName
+    flags: int
+
+
+Body = (
+    QueryEvent
+    | IntvarEvent
+    | RandEvent
+    | XidEvent
+    | GtidEvent
+    | XaPrepareEvent
+    | AnnotateRowsEvent
+    | BeginLoadQueryEvent
+    | ExecuteLoadQueryEvent
+    | UserVariable
+    | MappedTable
+    | ChangedRows
+)
+"""What a session appends."""
+
+
+@lru_cache(_QUERIES_KEPT)
+def query(text: str, database: str = "", status_vars: bytes = b"") -> QueryEvent:
     """A statement, with the default database that its text needs; none if that is empty."""
-    return LoggedEvent("Query", f"use {quote(database)}; {text}" if database else text)
+    return QueryEvent(
+        thread_id=0,
+        execution_time=0,
+        error_code=0,
+        status_vars=status_vars,
+        database=database.encode(),
+        query=text.encode("utf-8", "surrogateescape"),
+    )
 
 
-def with_options(events: Sequence[LoggedEvent], options: str) -> Sequence[LoggedEvent]:
-    """Events of a session whose options SHOW BINLOG EVENTS shows before each statement."""
-    if not options:
-        return events
-    return [
-        event._replace(info=_with_options(event.info, options)) if event.type == "Query" else event
-        for event in events
-    ]
+GROUP_START: Final = GtidEvent(sequence=0, domain_id=0, flags=0)
+STANDALONE: Final = GtidEvent(sequence=0, domain_id=0, flags=GtidFlag.STANDALONE)
+BEGIN: Final = query("BEGIN")
+COMMIT: Final = query("COMMIT")
+ROLLBACK: Final = query("ROLLBACK")
+XID: Final = XidEvent(xid=0)
+LAST_INSERT_ID: Final = IntvarEvent(kind=IntvarKind.LAST_INSERT_ID, value=0)
+INSERT_ID: Final = IntvarEvent(kind=IntvarKind.INSERT_ID, value=0)
+RANDOM_SEEDS: Final = RandEvent(seed1=0, seed2=0)
+BEGIN_LOAD: Final = BeginLoadQueryEvent(file_id=0, data=b"")
 
 
-def _with_options(text: str, options: str) -> str:
-    database = _DATABASE.match(text)
-    place = database.end() if database else 0
-    return f"{text[:place]}{options}{text[place:]}"
+@lru_cache
+def status_vars(flags2: int, *, is_atomic: bool = False) -> bytes:
+    """Status variables of a statement.
+
+    Args:
+        flags2: Bits of `OPTION_BITS`.
+        is_atomic: MySQL commits the statement, which is DDL, together with its log.
+    """
+    found = [StatusVar(_FLAGS2, "FLAGS2", flags2)] if flags2 else []
+    if is_atomic:
+        found.append(StatusVar(_DDL_XID, "DDL_LOGGED_WITH_XID", 0))
+    return encode_status_vars(found)
 
 
-def execute_load(text: str, database: str) -> LoggedEvent:
-    """LOAD DATA as a statement, behind the block of its file."""
-    prefix = f"use {quote(database)}; " if database else ""
-    return LoggedEvent("Execute_load_query", f"{prefix}{text} ;file_id=#")
+def with_status(event: Body, status: bytes) -> Body:
+    """A statement about a transaction with the status variables of its session."""
+    return replace(event, status_vars=status) if status and isinstance(event, QueryEvent) else event
 
 
-def user_variable(info: str) -> LoggedEvent:
-    """The value of a user variable that the next statement reads."""
-    return LoggedEvent("User var", info)
+def xa_start(xid: TransactionXid, server: Server) -> Body:
+    """The start of an XA transaction."""
+    if server.is_mariadb:
+        return GtidEvent(sequence=0, domain_id=0, flags=GtidFlag.PREPARED_XA, xid=xid)
+    return query(f"XA START {xid}")
 
 
-def annotation(text: str) -> LoggedEvent:
+def annotation(text: str) -> AnnotateRowsEvent:
     """The text of a statement whose rows follow, in MariaDB."""
-    return LoggedEvent("Annotate_rows", text)
-
-
-def table_map(table: TableName) -> LoggedEvent:
-    """The table that rows belong to."""
-    return LoggedEvent("Table_map", f"table_id: # ({table.database}.{table.table})")
+    return AnnotateRowsEvent(query=text.encode("utf-8", "surrogateescape"))
 
 
 def rows(
-    kind: str, server: Server, *, checks_foreign_keys: bool = True, checks_unique: bool = True
-) -> LoggedEvent:
-    """Rows of one kind, other rows following: `insert`, `update` or `delete`."""
-    name = _ROWS_EVENTS[kind] + ("_v1" if server.is_mariadb else "")
-    if not server.has_server_foreign_keys:
-        return LoggedEvent(name, "table_id: #")  # of all flags, older servers show the end's alone
-    flags = [] if checks_foreign_keys else ["NO_FOREIGN_KEY_CHECKS_F"]
-    flags += [] if checks_unique else ["RELAXED_UNIQUE_CHECKS_F"]
-    return LoggedEvent(name, f"table_id: # flags: {' '.join([*flags, 'USE_SQL_FOREIGN_KEY_F'])}")
+    kind: str,
+    table: TableName,
+    server: Server,
+    *,
+    checks_foreign_keys: bool = True,
+    checks_unique: bool = True,
+    is_partial: bool = False,
+) -> ChangedRows:
+    """Rows of one kind, other rows following: `insert`, `update` or `delete`.
+
+    Args:
+        kind: Which.
+        table: Whose.
+        server: That logs them.
+        checks_foreign_keys: foreign_key_checks.
+        checks_unique: unique_checks.
+        is_partial: MySQL's binlog_row_value_options has PARTIAL_JSON: every update is of that type,
+            also of a table without JSON.
+    """
+    if is_partial and kind == "update":
+        kind = "partial update"
+    flags = 0 if checks_foreign_keys else int(RowsFlag.NO_FOREIGN_KEY_CHECKS)
+    flags |= 0 if checks_unique else RowsFlag.RELAXED_UNIQUE_CHECKS
+    flags |= RowsFlag.USE_SQL_FOREIGN_KEY if server.has_server_foreign_keys else 0
+    return ChangedRows(_ROWS[kind][server.is_mariadb], table, flags)
 
 
-def ended(event: LoggedEvent) -> LoggedEvent:
+def ended(event: ChangedRows) -> ChangedRows:
     """A rows event as the last one of its statement."""
-    head, separator, flags = event.info.partition(" flags: ")
-    rest = f" {flags}" if separator else ""
-    return event._replace(info=f"{head} flags: {_STATEMENT_END}{rest}")
+    return ChangedRows(event.event_type, event.table, event.flags | _STATEMENT_END)
 
 
-def group(events: Sequence[LoggedEvent], end: LoggedEvent, server: Server) -> list[LoggedEvent]:
+def group(events: Sequence[Body], end: Body, server: Server) -> list[Body]:
     """The content of caches between its opening and its end."""
     return [GROUP_START if server.is_mariadb else BEGIN, *events, end]
 
 
-def standalone(events: Sequence[LoggedEvent], server: Server) -> list[LoggedEvent]:
+def standalone(events: Sequence[Body], server: Server) -> list[Body]:
     """A statement that is a group by itself, with the values that belong to it."""
     return [STANDALONE, *events] if server.is_mariadb else list(events)
+
+
+# As SHOW BINLOG EVENTS prints them ----------------------------------------------------------------
+
+
+def printed(event: Body, server: Server) -> LoggedEvent:
+    """An event as SHOW BINLOG EVENTS of a server prints it, numbers that nobody knows as `#`."""
+    return _PRINTERS[type(event)](event, server)
+
+
+def _query(event: QueryEvent, server: Server) -> LoggedEvent:
+    is_new = server.has(Fact.SHOWS_THAT_OPTIONS_ARE_SET)
+    options, end = _shown_status(event.status_vars, is_new=is_new)
+    text = (options if server.is_mariadb else "") + _text(event.query) + end
+    return LoggedEvent("Query", _use(event) + text)
+
+
+def _use(event: QueryEvent) -> str:
+    return f"use {quote(event.database.decode())}; " if event.database else ""
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+@lru_cache
+def _shown_status(data: bytes, *, is_new: bool) -> tuple[str, str]:
+    """What is shown of status variables before a text and behind it."""
+    options, end = "", ""
+    for variable in decode_status_vars(data):
+        if variable.code == _DDL_XID:
+            end = " /* xid=# */"
+        elif isinstance(variable.value, int):
+            texts = [
+                _NEW_TEXTS[name] if is_new else f"{name}={value}"
+                for name, bit, value in _OPTIONS
+                if variable.value & bit
+            ]
+            shown = ", ".join(text for text in texts if text)
+            options = f"set {shown}; " if shown else ""
+    return options, end
+
+
+def _intvar(event: IntvarEvent, _: Server) -> LoggedEvent:
+    return LoggedEvent("Intvar", f"{IntvarKind(event.kind).name}=#")
+
+
+def _gtid(event: GtidEvent, _: Server) -> LoggedEvent:
+    if event.xid is not None:
+        return LoggedEvent("Gtid", f"XA START {event.xid} GTID #")
+    return LoggedEvent("Gtid", "GTID #" if event.flags & GtidFlag.STANDALONE else "BEGIN GTID #")
+
+
+def _xa_prepare(event: XaPrepareEvent, _: Server) -> LoggedEvent:
+    text = f"XA COMMIT {event.xid} ONE PHASE" if event.one_phase else f"XA PREPARE {event.xid}"
+    return LoggedEvent("XA_prepare", text)
+
+
+def _table_map(event: MappedTable, _: Server) -> LoggedEvent:
+    return LoggedEvent("Table_map", f"table_id: # ({event.table.plain})")
+
+
+def _rows(event: ChangedRows, server: Server) -> LoggedEvent:
+    is_partial = event.event_type is EventType.PARTIAL_UPDATE_ROWS
+    name = "Update_rows_partial" if is_partial else event.event_type.name.capitalize()
+    # Of all flags, servers show the end's alone, unless foreign keys are their own work.
+    shown = ~0 if server.has_server_foreign_keys else RowsFlag.STMT_END
+    flags = " ".join(text for flag, text in _FLAG_NAMES if event.flags & shown & flag)
+    return LoggedEvent(name, f"table_id: # flags: {flags}" if flags else "table_id: #")
+
+
+def _load(event: ExecuteLoadQueryEvent, _: Server) -> LoggedEvent:
+    statement = event.statement
+    text = f"{_use(statement)}{_text(statement.query)} ;file_id=#"
+    return LoggedEvent("Execute_load_query", text)
+
+
+_PRINTERS: Final[Mapping[type[Body], Callable[[Any, Server], LoggedEvent]]] = MappingProxyType(
+    {
+        QueryEvent: _query,
+        IntvarEvent: _intvar,
+        RandEvent: lambda _, __: LoggedEvent("RAND", "rand_seed1=#,rand_seed2=#"),
+        XidEvent: lambda _, __: LoggedEvent("Xid", "COMMIT /* xid=# */"),
+        GtidEvent: _gtid,
+        XaPrepareEvent: _xa_prepare,
+        AnnotateRowsEvent: lambda event, _: LoggedEvent("Annotate_rows", _text(event.query)),
+        BeginLoadQueryEvent: lambda _, __: LoggedEvent(
+            "Begin_load_query", ";file_id=#;block_len=#"
+        ),
+        ExecuteLoadQueryEvent: _load,
+        UserVariable: lambda event, server: LoggedEvent(
+            "User var", printed_variable(event, server)
+        ),
+        MappedTable: _table_map,
+        ChangedRows: _rows,
+    }
+)

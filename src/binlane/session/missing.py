@@ -1,4 +1,4 @@
-"""Errors of statements that name what is not there: known before they run, whatever they do.
+"""Errors of statements that name what is not there, or make what is: known before they run.
 
 What reads or changes rows finds that out when its tables are resolved; here is all the rest.
 """
@@ -11,8 +11,10 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.session.report import Refusal
-from binlane.session.state import Command, SessionState
+from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementFacts
+from binlane.sql.tree.definitions import Account, AccountStatement
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = frozenset(
@@ -24,24 +26,51 @@ _TOLERANT: Final = frozenset(
         StatementKind.DROP_TRIGGER,
         StatementKind.DROP_DATABASE,
         StatementKind.RENAME_TABLE,
+        StatementKind.ALTER_TABLE,
     )
 )
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
+_MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
 
-def missing(state: SessionState, command: Command) -> Refusal | None:
+def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """The server's error for what a statement names and is not there; None if it has none.
 
     Args:
         state: The session.
-        command: A statement of which the script states no error.
+        statement: A statement of which the script states no error.
     """
-    kind = command.facts.effects.kind
+    kind = statement.facts.effects.kind
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
-    find = _FINDERS.get(kind)
-    return None if find is None else find(state, command)
+    finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
+    if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
+        finders.reverse()
+    found = (find(state, statement) for find in finders if find is not None)
+    return next((one for one in found if one is not None), None)
+
+
+def no_database(statement: SessionStatement) -> Refusal | None:
+    """1046: a name without a database where there is no default one, which the parser finds."""
+    if statement.database or all(_databases_meant(statement.facts)):
+        return None
+    return _refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+
+
+def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
+    """The databases that a statement names or means; empty or None for the default one."""
+    effects, tree = facts.effects, facts.tree
+    for name in (*effects.writes, *effects.reads, *effects.objects, *effects.drops):
+        yield name.database
+    if effects.kind is StatementKind.CALL:
+        yield facts.functions[0].database
+    elif effects.kind is StatementKind.LOCK:
+        yield from (use.name.database for use in facts.tables)
+    elif effects.kind is StatementKind.ALTER_DATABASE:
+        yield from effects.databases
+    elif isinstance(tree, AccountStatement) and tree.on is not None and tree.on.name != "*":
+        yield tree.on.database
 
 
 def no_such_table(name: TableName) -> Refusal:
@@ -63,6 +92,12 @@ def _refusal(errno: int, sqlstate: str, symbol: str, message: str) -> Refusal:
     return Refusal(errno=errno, sqlstate=sqlstate, symbol=symbol, message=message)
 
 
+def _wrong_kind(state: SessionState, name: TableName, kind: str) -> Refusal:
+    is_what = "is not of type" if state.server.is_mariadb else "is not"
+    shown = f"'{kind}'" if state.server.is_mariadb else kind
+    return _refusal(1347, "HY000", "ER_WRONG_OBJECT", f"'{name.plain}' {is_what} {shown}")
+
+
 def _has_table(state: SessionState, name: TableName) -> bool:
     return (
         state.assume_engine is not None
@@ -80,23 +115,28 @@ def _has_database(state: SessionState, database: str) -> bool:
     return database.lower() in _SYSTEM_DATABASES or state.objects.has_database(database)
 
 
-def _tables(state: SessionState, command: Command) -> Refusal | None:
+def _tables(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """ALTER TABLE, TRUNCATE, indexes: the table that they are about."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     if effects.if_exists or not effects.writes:
         return None
     name = effects.writes[0]
+    if _has_table(state, name):
+        return None
+    is_altered = effects.kind is StatementKind.ALTER_TABLE and not effects.renames
+    if is_altered and _has_view(state, name):
+        return _wrong_kind(state, name, "BASE TABLE")
     is_view = effects.kind is not StatementKind.TRUNCATE_TABLE and _has_view(state, name)
-    return None if is_view or _has_table(state, name) else no_such_table(name)
+    return None if is_view else no_such_table(name)
 
 
-def _renamed(state: SessionState, command: Command) -> Refusal | None:
+def _renamed(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """RENAME TABLE a TO b, c TO a: one after the other."""
-    if command.facts.effects.if_exists:
+    if statement.facts.effects.if_exists:
         return None
     made: set[TableName] = set()
     gone: set[TableName] = set()
-    for old, new in command.facts.effects.renames:
+    for old, new in statement.facts.effects.renames:
         exists = _has_table(state, old) or _has_view(state, old)
         if old not in made and (old in gone or not exists):
             return no_such_table(old)
@@ -106,24 +146,27 @@ def _renamed(state: SessionState, command: Command) -> Refusal | None:
     return None
 
 
-def _read(state: SessionState, command: Command) -> Refusal | None:
+def _read(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """CREATE … LIKE, CREATE VIEW and LOCK TABLES: what they look at."""
-    effects = command.facts.effects
-    refusal = _database_of_objects(state, command)
+    effects = statement.facts.effects
+    refusal = _database_of_objects(state, statement)
     if refusal is not None:
         return refusal
     names = effects.reads
     if effects.kind is StatementKind.LOCK:
-        names = tuple(use.name for use in command.facts.tables)
+        names = tuple(use.name for use in statement.facts.tables)
     for name in names:
-        is_view = effects.kind in _BY_VIEW_OR_TABLE and _has_view(state, name)
+        is_view = _has_view(state, name)
+        if is_view and effects.kind is StatementKind.CREATE_TABLE_LIKE:
+            return _wrong_kind(state, name, "BASE TABLE")
+        is_view = is_view and effects.kind in _BY_VIEW_OR_TABLE
         if not is_view and not _has_table(state, name):
             return no_such_table(name)
     return None
 
 
-def _trigger_table(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _trigger_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     if effects.writes and not _has_table(state, effects.writes[0]):
         if _has_view(state, effects.writes[0]):
             return None
@@ -131,20 +174,24 @@ def _trigger_table(state: SessionState, command: Command) -> Refusal | None:
     return None
 
 
-def _database_of_objects(state: SessionState, command: Command) -> Refusal | None:
+def _database_of_objects(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """CREATE: the database that gets the object."""
-    effects = command.facts.effects
+    effects = statement.facts.effects
     for name in (*effects.writes, *effects.objects):
         if name.database and not _has_database(state, name.database):
             return no_such_database(name.database)
     return None
 
 
-def _dropped_tables(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _dropped_tables(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     if effects.if_exists:
         return None
-    absent = [name for name in effects.drops or effects.writes if _is_absent(state, command, name)]
+    names = effects.drops or effects.writes
+    absent = [name for name in names if _is_absent(state, statement, name)]
+    is_view = not effects.is_temporary and _has_view(state, names[0])
+    if is_view and len(names) == 1 and state.server.is_mariadb and not _has_table(state, names[0]):
+        return _refusal(1965, "42S02", "ER_IT_IS_A_VIEW", f"'{names[0].plain}' is a view")
     if not absent:
         return None
     listed = ",".join(name.plain for name in absent)
@@ -153,18 +200,20 @@ def _dropped_tables(state: SessionState, command: Command) -> Refusal | None:
     return _refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
 
 
-def _is_absent(state: SessionState, command: Command, name: TableName) -> bool:
+def _is_absent(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
     table = state.objects.table(name)
-    if command.facts.effects.is_temporary:
+    if statement.facts.effects.is_temporary:
         return table is None or not table.is_temporary
-    return not _has_table(state, name) and not _has_view(state, name)
+    is_view = state.server.is_mariadb and _has_view(state, name)
+    return not is_view and not _has_table(state, name)
 
 
-def _dropped_views(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _dropped_views(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     absent = [name for name in effects.objects if not _has_view(state, name)]
-    # What is no view at all is another error.
-    absent = [name for name in absent if state.objects.table(name) is None]
+    tables = [name for name in absent if state.objects.base_table(name) is not None]
+    if tables and not state.server.is_mariadb:
+        return _wrong_kind(state, tables[0], "VIEW")
     if effects.if_exists or not absent:
         return None
     listed = ",".join(name.plain for name in absent)
@@ -173,18 +222,18 @@ def _dropped_views(state: SessionState, command: Command) -> Refusal | None:
     return _refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
 
 
-def _altered_view(state: SessionState, command: Command) -> Refusal | None:
-    for name in command.facts.effects.objects:
+def _altered_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    for name in statement.facts.effects.objects:
         if not _has_view(state, name) and not _has_table(state, name):
             return no_such_table(name)
     return None
 
 
-def _routines(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _routines(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     if effects.if_exists:
         return None
-    is_function = "FUNCTION" in command.facts.verb
+    is_function = "FUNCTION" in statement.facts.verb
     for name in effects.objects:
         found = state.objects.function(name) if is_function else state.objects.procedure(name)
         is_loadable = is_function and state.objects.is_loadable_function(name.table)
@@ -193,15 +242,15 @@ def _routines(state: SessionState, command: Command) -> Refusal | None:
     return None
 
 
-def _triggers(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _triggers(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     if effects.if_exists or all(state.objects.trigger(name) for name in effects.objects):
         return None
     return _refusal(1360, "HY000", "ER_TRG_DOES_NOT_EXIST", "Trigger does not exist")
 
 
-def _events(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _events(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     # Behind the first one stands its new name.
     for name in effects.objects[:1]:
         if not effects.if_exists and not state.objects.event(name):
@@ -210,8 +259,8 @@ def _events(state: SessionState, command: Command) -> Refusal | None:
     return None
 
 
-def _databases(state: SessionState, command: Command) -> Refusal | None:
-    effects = command.facts.effects
+def _databases(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
     for name in effects.databases:
         if not effects.if_exists and not _has_database(state, name):
             message = f"Can't drop database '{name}'; database doesn't exist"
@@ -219,8 +268,8 @@ def _databases(state: SessionState, command: Command) -> Refusal | None:
     return None
 
 
-def _altered_databases(state: SessionState, command: Command) -> Refusal | None:
-    for name in command.facts.effects.databases:
+def _altered_databases(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    for name in statement.facts.effects.databases:
         if name and not _has_database(state, name):
             if state.server.is_mariadb:
                 return no_such_database(name)
@@ -229,21 +278,155 @@ def _altered_databases(state: SessionState, command: Command) -> Refusal | None:
     return None
 
 
-def _used(state: SessionState, command: Command) -> Refusal | None:
+def _used(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """USE."""
-    facts = command.facts
+    facts = statement.facts
     if facts.verb != "USE" or _has_database(state, facts.name):
         return None
     return no_such_database(facts.name)
 
 
-def _opened(state: SessionState, command: Command) -> Refusal | None:
+def _opened(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """HANDLER … OPEN."""
-    names: Iterator[TableName] = iter(command.facts.effects.reads)
+    names: Iterator[TableName] = iter(statement.facts.effects.reads)
     return next((no_such_table(name) for name in names if not _has_table(state, name)), None)
 
 
-_Finder = Callable[[SessionState, Command], Refusal | None]
+# What is there already ----------------------------------------------------------------------------
+
+
+def _table_exists(name: TableName) -> Refusal:
+    return _refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", f"Table '{name.table}' already exists")
+
+
+def _is_taken(state: SessionState, name: TableName) -> bool:
+    """Whether a table that is not temporary, or a view, has a name."""
+    return state.objects.base_table(name) is not None or _has_view(state, name)
+
+
+def _made_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects, name = statement.facts.effects, statement.facts.effects.writes[0]
+    if effects.if_exists or statement.facts.is_or_replace:
+        return None
+    if effects.is_temporary:
+        table = state.objects.table(name)
+        is_taken = table is not None and table.is_temporary
+    else:
+        is_taken = _is_taken(state, name)
+    return _table_exists(name) if is_taken else None
+
+
+def _made_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
+    for name in effects.objects:
+        is_table = state.objects.base_table(name) is not None
+        if is_table and statement.facts.is_or_replace:
+            return _wrong_kind(state, name, "VIEW")
+        if effects.if_exists or statement.facts.is_or_replace:
+            return None
+        if is_table or _has_view(state, name):
+            return _table_exists(name)
+    return None
+
+
+def _made_program(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Routines, triggers and events."""
+    facts, objects = statement.facts, state.objects
+    if facts.effects.if_exists or facts.is_or_replace:
+        return None
+    for name in facts.effects.objects:
+        if facts.effects.kind is StatementKind.CREATE_TRIGGER:
+            if objects.trigger(name) is not None:
+                return _refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
+        elif facts.effects.kind is StatementKind.CREATE_EVENT:
+            if objects.event(name):
+                message = f"Event '{name.table}' already exists"
+                return _refusal(1537, "HY000", "ER_EVENT_ALREADY_EXISTS", message)
+        else:
+            kind = "FUNCTION" if "FUNCTION" in facts.verb else "PROCEDURE"
+            known = objects.function(name) if kind == "FUNCTION" else objects.procedure(name)
+            if known is not None:
+                message = f"{kind} {name.table} already exists"
+                return _refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
+    return None
+
+
+def _made_database(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
+    for name in effects.databases:
+        is_made_anew = effects.if_exists or statement.facts.is_or_replace
+        if not is_made_anew and _has_database(state, name):
+            message = f"Can't create database '{name}'; database exists"
+            return _refusal(1007, "HY000", "ER_DB_CREATE_EXISTS", message)
+    return None
+
+
+def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Accounts that are there already; what is not there is known where the schema has accounts."""
+    tree = statement.facts.tree
+    if not isinstance(tree, AccountStatement):
+        return None
+    named = [_account(account) for account in tree.accounts if not account.is_current]
+    is_there = [state.objects.has_account(name) for name in named]
+    operation = f"Operation {tree.verb} failed"
+    failed = _refusal(1396, "HY000", "ER_CANNOT_USER", operation)
+    if tree.verb in ("CREATE USER", "CREATE ROLE"):
+        return failed if any(is_there) and not tree.options & _MAKES_ANEW else None
+    if tree.verb == "RENAME USER" and any(is_there[1::2]):
+        return failed
+    if not state.knows_accounts or "IF EXISTS" in tree.options or all(is_there):
+        return None
+    if tree.verb == "RENAME USER":
+        return None if all(is_there[::2]) else failed
+    if tree.verb in ("DROP USER", "DROP ROLE", "ALTER USER"):
+        return failed
+    if tree.verb == "SET PASSWORD" or (tree.verb == "GRANT" and state.server.is_mariadb):
+        message = "Can't find any matching row in the user table"
+        return _refusal(1133, "28000", "ER_PASSWORD_NO_MATCH", message)
+    if tree.verb == "GRANT" and not tree.roles:
+        message = "You are not allowed to create a user with GRANT"
+        return _refusal(1410, "42000", "ER_CANT_CREATE_USER_WITH_GRANT", message)
+    if tree.verb == "REVOKE" and tree.on is not None and not any(is_there):
+        return _no_grant(state, tree)
+    return None
+
+
+def _no_grant(state: SessionState, tree: AccountStatement) -> Refusal | None:
+    """1141, or 1147 and 1403 as MySQL has them: a REVOKE from an account that is not there."""
+    if "IGNORE UNKNOWN USER" in tree.options or tree.on is None:
+        return None
+    account = tree.accounts[0]
+    host = "%" if account.host is None else account.host
+    message = f"There is no such grant defined for user '{account.user}' on host '{host}'"
+    if state.server.is_mariadb or tree.on.name == "*":
+        return _refusal(1141, "42000", "ER_NONEXISTING_GRANT", message)
+    if tree.object_kind in ("PROCEDURE", "FUNCTION"):
+        message += f" on routine '{tree.on.name}'"
+        return _refusal(1403, "42000", "ER_NONEXISTING_PROC_GRANT", message)
+    message += f" on table '{tree.on.name}'"
+    return _refusal(1147, "42000", "ER_NONEXISTING_TABLE_GRANT", message)
+
+
+def _account(account: Account) -> str:
+    return f"{account.user}@{'%' if account.host is None else account.host}"
+
+
+def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """RENAME, and ALTER TABLE … RENAME."""
+    gone: set[TableName] = set()
+    for old, new in statement.facts.effects.renames:
+        table = state.objects.table(old)
+        is_temporary = table is not None and table.is_temporary
+        if statement.facts.effects.kind is StatementKind.RENAME_TABLE:
+            is_temporary = is_temporary and state.server.is_mariadb
+        if old != new and not is_temporary and new not in gone and _is_taken(state, new):
+            return _table_exists(new)
+        gone.discard(new)
+        gone.add(old)
+    return None
+
+
+_Finder = Callable[[SessionState, SessionStatement], Refusal | None]
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
         StatementKind.ALTER_TABLE: _tables,
@@ -273,5 +456,21 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.ALTER_DATABASE: _altered_databases,
         StatementKind.SESSION: _used,
         StatementKind.HANDLER: _opened,
+    }
+)
+_EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
+    {
+        StatementKind.CREATE_TABLE: _made_table,
+        StatementKind.CREATE_TABLE_LIKE: _made_table,
+        StatementKind.CREATE_TABLE_SELECT: _made_table,
+        StatementKind.CREATE_SEQUENCE: _made_table,
+        StatementKind.CREATE_VIEW: _made_view,
+        StatementKind.CREATE_ROUTINE: _made_program,
+        StatementKind.CREATE_TRIGGER: _made_program,
+        StatementKind.CREATE_EVENT: _made_program,
+        StatementKind.CREATE_DATABASE: _made_database,
+        StatementKind.RENAME_TABLE: _new_names,
+        StatementKind.ALTER_TABLE: _new_names,
+        StatementKind.ACCOUNT: _accounts,
     }
 )

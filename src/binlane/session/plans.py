@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from binlane.policy.access import ResolvedStatement
+from binlane.policy.misnamed import misnamed
 from binlane.policy.procedure import Circumstances, Verdict, decide_statement
+from binlane.policy.refusals import LoggingError
 from binlane.policy.resolution import Opening, resolve
 from binlane.policy.server import Server
+from binlane.programs.interpreter import is_straight
+from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
-from binlane.session.programs.host import Trace
 from binlane.session.report import Outcome
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts
@@ -36,11 +39,16 @@ class Plan:
         traces: What it did to rows, by what happened; kept only where it is alone, when the values
             in it cannot matter.
         changes: What it changes and needs, by whether it stands in a procedure.
+        may_branch: Its triggers and functions may go on in more than one way.
         can_depend: Values of the session may have to be logged before its text; None: not found
             out yet.
+        misnamed: The error of columns that it names and that are not there.
     """
 
-    __slots__ = ("_verdicts", "can_depend", "changes", "facts", "is_alone", "resolved", "traces")
+    __slots__ = (
+        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch"),
+        *("misnamed", "resolved", "traces"),
+    )
 
     def __init__(
         self, facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog
@@ -48,9 +56,16 @@ class Plan:
         self.facts = facts
         self.resolved = resolved
         self.is_alone = _is_alone(facts, resolved, objects)
+        self.may_branch = bool(resolved.functions) or any(
+            not is_straight(trigger.body, trigger.dialect)
+            for access in resolved.accesses
+            if access.changes
+            for trigger in objects.triggers(access.name)
+        )
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
+        self.misnamed: LoggingError | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
@@ -75,8 +90,7 @@ def plan_of(
     """The plan of a statement: see `resolve`."""
     shape = facts.shape
     if shape is None or opening.created is not None:
-        resolved = resolve(facts, objects, server=server, database=database, opening=opening)
-        return Plan(facts, resolved, objects)
+        return _plan(facts, objects, server=server, database=database, opening=opening)
     key = (
         shape,
         objects.version,
@@ -87,10 +101,25 @@ def plan_of(
     if found is None:
         if len(_plans) >= PLANS_MAX:
             _plans.clear()
-        facts = shape.facts
-        resolved = resolve(facts, objects, server=server, database=database, opening=opening)
-        found = _plans[key] = Plan(facts, resolved, objects)
+        found = _plans[key] = _plan(
+            shape.facts, objects, server=server, database=database, opening=opening
+        )
     return found
+
+
+def _plan(
+    facts: StatementFacts,
+    objects: SchemaCatalog,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening,
+) -> Plan:
+    resolved = resolve(facts, objects, server=server, database=database, opening=opening)
+    plan = Plan(facts, resolved, objects)
+    if not resolved.errors and opening.assume_engine is None:
+        plan.misnamed = misnamed(facts, objects, server=server, database=database)
+    return plan
 
 
 def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog) -> bool:
@@ -103,10 +132,16 @@ def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: Schem
 
 
 def resolved_of(
-    facts: StatementFacts, objects: SchemaCatalog, *, server: Server, database: str
+    facts: StatementFacts,
+    objects: SchemaCatalog,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening = _USUAL,
 ) -> ResolvedStatement:
     """The tables of a statement, its own places with them."""
-    resolved = plan_of(facts, objects, server=server, database=database).resolved
+    plan = plan_of(facts, objects, server=server, database=database, opening=opening)
+    resolved = plan.resolved
     return resolved if facts.shift is None else resolved.moved(facts.shift)
 
 

@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final
 
+from binlane.policy.outcome import Outcome, Refusal, Why
+from binlane.policy.server import Server
+from binlane.programs.ways import Condition
+from binlane.session.log_events import Body, LoggedEvent, printed
 from binlane.sql.logging_mode import LoggingFormat
 
-
-class LoggedEvent(NamedTuple):
-    """An event as SHOW BINLOG EVENTS prints it, ids as `#`: `Query`, "use `d`; insert …"."""
-
-    type: str
-    info: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    """What in a statement leads to a refusal or note, by name.
-
-    Attributes:
-        what: The object or expression meant: `shop.bar`, `uuid()`.
-        through: How the statement comes to it: `view d.v`, `trigger d.t` …, outermost first.
-        offset: Where in the statement's text, in characters from 0.
-        length: Of what is to be underlined.
-        hint: What would make it safe.
-    """
-
-    what: str = ""
-    through: tuple[str, ...] = ()
-    offset: int = 0
-    length: int = 0
-    hint: str = ""
+__all__ = [
+    "BinlogResult",
+    "LoggedEvent",
+    "Note",
+    "Outcome",
+    "Refusal",
+    "StatementResult",
+    "Unanalysed",
+    "Why",
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Why a statement is not executed.
-
-    Attributes:
-        errno: As the client gets it.
-        sqlstate: Five characters.
-        symbol: `ER_BINLOG_…`; `BINLANE_PARTIAL_WRITE`, `BINLANE_DEPENDENCY`,
-            `BINLANE_PARTIAL_TRANSACTION`, … for the refusals of seed 000.
-        message: The whole text.
-        binlogs: Names of the binlogs that refuse it.
-        is_stated: It is what the script stated with `-- @error`, no refusal.
-        why: What leads to it.
-    """
-
-    errno: int
-    sqlstate: str
-    symbol: str
-    message: str
-    binlogs: tuple[str, ...] = ()
-    is_stated: bool = False
-    why: tuple[Why, ...] = ()
+_SERVER: Final = Server.parse("mariadb")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +36,8 @@ class Note:
         message: The server's whole text.
         binlogs: Names of the binlogs in which it is logged so.
         why: What leads to it.
+        is_told: The server tells the client; it does not with sql_notes=0.
+        on_some_ways: Data decides whether it comes to it.
     """
 
     errno: int
@@ -75,6 +45,8 @@ class Note:
     message: str
     binlogs: tuple[str, ...] = ()
     why: Why = field(default_factory=Why)
+    is_told: bool = True
+    on_some_ways: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +55,25 @@ class BinlogResult:
 
     Attributes:
         logged_as: The format of its own changes; None if nothing of it would be logged.
-        events: What it appends now, also of earlier statements that it commits.
+        bodies: What it appends now, also of earlier statements that it commits.
+        server: As whose events these are printed.
         steps: The decision, one sentence each.
         unsafe: Symbols of the unsafe reasons that hold (`ER_BINLOG_UNSAFE_…`), also where rows are
             logged because of them.
+        ways: How many different outcomes data can give; `events` are those of the first way.
     """
 
     logged_as: LoggingFormat | None = None
-    events: tuple[LoggedEvent, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    server: Server = _SERVER
     steps: tuple[str, ...] = ()
     unsafe: tuple[str, ...] = ()
+    ways: int = 1
+
+    @property
+    def events(self) -> tuple[LoggedEvent, ...]:
+        """What it appends, as SHOW BINLOG EVENTS prints it."""
+        return tuple(printed(body, self.server) for body in self.bodies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,24 +100,13 @@ class StatementResult:
         notes: In the servers' order.
         binlogs: By name, in the order of the definitions.
         unanalysed: Set where the text was not understood.
+        ways: How many were followed, where data decides and it makes a difference; else 1.
+        depends_on: On what that hangs.
     """
 
     error: Refusal | None = None
     notes: tuple[Note, ...] = ()
     binlogs: dict[str, BinlogResult] = field(default_factory=dict)
     unanalysed: Unanalysed | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What happened when the statement ran, as far as it cannot be told from its text.
-
-    Attributes:
-        error: The server's error number after the decision; None if it succeeded.
-        rows: Rows changed; None if not said (then: some, unless `error`).
-        is_proven_empty: The optimiser proved that nothing matches; logged in no format.
-    """
-
-    error: int | None = None
-    rows: int | None = None
-    is_proven_empty: bool = False
+    ways: int = 1
+    depends_on: tuple[Condition, ...] = ()

@@ -7,9 +7,9 @@ defined; a server's own single log knows no scopes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -28,7 +28,7 @@ from binlane.policy.server import Server
 from binlane.scope.changes import Changes
 from binlane.scope.definition import Definition, duplicate_binlog, look_up
 from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.safety import Cause, Danger, Setting, coverage, find_danger, is_recorded
+from binlane.scope.safety import Cause, Danger, Setting, coverage, find_dangers, is_recorded
 from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
@@ -51,7 +51,6 @@ SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
 )
 """The symbols of refusals that no server has."""
 
-_DEFINES: Final = re.compile(r"\b(?:CREATE|ALTER|DROP)\s+BINLOG\b", re.IGNORECASE)
 _DROPS: Final = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 
 
@@ -61,12 +60,12 @@ class _Judgement:
 
     Attributes:
         changes: Which. They are told by their identity, so they must stay.
-        danger: Why the statement must not run.
+        dangers: Why the statement must not run.
         recording: Names of the binlogs that would log it.
     """
 
     changes: Changes
-    danger: Danger | None
+    dangers: tuple[Danger, ...]
     recording: frozenset[str]
 
 
@@ -82,34 +81,54 @@ class ScopeSafety:
 
     def __init__(self, definitions: Sequence[Definition], server: Server) -> None:
         self.definitions = tuple(definitions)
+        self._modes = {one.name: one.logging_mode for one in self.definitions}
         self._server = server
-        self._transaction = TransactionWrites()
+        self.transaction = TransactionWrites()
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
         self._judgements: dict[tuple[object, ...], _Judgement] = {}
         self._judged_with: tuple[object, object] = (self.definitions, self._temporary)
 
-    def define(self, statement: str, objects: Objects, *, ansi_quotes: bool = False) -> bool:
+    @property
+    def modes(self) -> Mapping[str, LoggingMode]:
+        """The logging modes of the definitions."""
+        return self._modes
+
+    def state(self) -> object:
+        """All that a judgement can hang on."""
+        return self.definitions, self.transaction, self._savepoints, self._temporary
+
+    def copy(self) -> ScopeSafety:
+        """As it is now."""
+        return copy(self)  # what it has is replaced, never changed in place
+
+    def define(
+        self,
+        statement: str,
+        objects: Objects,
+        *,
+        ansi_quotes: bool = False,
+        ignores_case: bool = False,
+    ) -> bool:
         """Carry out CREATE, ALTER or DROP BINLOG; False if the statement is none of these.
 
         Args:
             statement: Any statement.
             objects: The server's objects.
             ansi_quotes: sql_mode ANSI_QUOTES.
+            ignores_case: The server keeps names in lower case.
 
         Raises:
             StatementError: If it is malformed, the binlog exists or does not, or a list names a
                 view.
         """
-        if _DEFINES.search(statement) is None:
-            return False
         read = parse_binlog_statement(statement, ansi_quotes=ansi_quotes)
         known = {definition.name: definition for definition in self.definitions}
         match read:
             case CreateBinlog():
                 if read.name not in known:
                     log_id = max((one.log_id for one in self.definitions), default=0) + 1
-                    known[read.name] = create(read, log_id)
+                    known[read.name] = create(read, log_id, ignores_case=ignores_case)
                 elif not read.if_not_exists:
                     raise duplicate_binlog(read.name)
             case AlterBinlog():
@@ -122,6 +141,7 @@ class ScopeSafety:
         for definition in known.values():
             refuse_views(definition, objects)
         self.definitions = tuple(known.values())
+        self._modes = {one.name: one.logging_mode for one in self.definitions}
         self._temporary = self._temporary.scoped(self.definitions)
         return True
 
@@ -145,7 +165,7 @@ class ScopeSafety:
         if found is None:
             found = known[(id(changes),)] = _Judgement(
                 changes=changes,
-                danger=None,
+                dangers=(),
                 recording=frozenset(
                     definition.name
                     for definition in self.definitions
@@ -162,8 +182,8 @@ class ScopeSafety:
         begun = self._temporary.begun.get(definition.name, frozenset())
         is_drop = changes.kind in _DROPS
         return any(
-            touched.is_in(definition.scope) or (is_drop and touched.name in begun)
-            for touched in changes.temporary_writes
+            used.is_in(definition.scope) or (is_drop and used.name in begun)
+            for used in changes.temporary_writes
         )
 
     def _setting(
@@ -197,12 +217,16 @@ class ScopeSafety:
             is_in_transaction: It joins the open transaction; False if it commits that first.
         """
         judgement = self._judge(changes, modes, formats)
-        danger = judgement.danger
-        if danger is None and is_in_transaction:
+        dangers = judgement.dangers
+        if not dangers and is_in_transaction:
             danger = find_partial_transaction(
-                self._transaction, changes.writes, judgement.recording, self.definitions
+                self.transaction, changes.writes, judgement.recording, self.definitions
             )
-        return None if danger is None else _refusal(danger)
+            dangers = () if danger is None else (danger,)
+        if not dangers:
+            return None
+        first, *others = map(_refusal, dangers)
+        return replace(first, others=tuple(others))
 
     def _judge(
         self,
@@ -218,7 +242,7 @@ class ScopeSafety:
             settings = [self._setting(one, modes, formats) for one in self.definitions]
             found = known[key] = _Judgement(
                 changes=changes,
-                danger=find_danger(changes, settings),
+                dangers=tuple(find_dangers(changes, settings)),
                 recording=frozenset(
                     setting.definition.name for setting in settings if is_recorded(changes, setting)
                 ),
@@ -229,7 +253,7 @@ class ScopeSafety:
         """The judgements that still hold."""
         definitions, temporary = self._judged_with
         if definitions is not self.definitions or temporary is not self._temporary:
-            self._judgements.clear()
+            self._judgements = {}
             self._judged_with = (self.definitions, self._temporary)
         elif len(self._judgements) >= _JUDGEMENTS_MAX:
             self._judgements.clear()
@@ -263,7 +287,7 @@ class ScopeSafety:
             is_in_transaction: A transaction is open after it.
         """
         if is_in_transaction:
-            self._transaction = self._transaction.added(changes.writes, recorders)
+            self.transaction = self.transaction.added(changes.writes, recorders)
         names = [one.name for one in changes.temporary_writes]
         if changes.kind in _DROPS or not names:
             return
@@ -275,19 +299,18 @@ class ScopeSafety:
 
     def transaction_ended(self) -> None:
         """Forget the writes of the transaction that was committed or rolled back."""
-        self._transaction = TransactionWrites()
+        self.transaction = TransactionWrites()
         self._savepoints = {}
 
     def savepoint(self, name: str) -> None:
         """Remember where the transaction stands."""
-        self._savepoints.pop(name.lower(), None)
-        self._savepoints[name.lower()] = self._transaction
+        self._savepoints = {**self._savepoints, name.lower(): self.transaction}
 
     def rolled_back_to(self, name: str) -> None:
         """Forget the writes that a rollback to a savepoint has undone."""
         state = self._savepoints.get(name.lower())
         if state is not None:
-            self._transaction = self._transaction.rolled_back_to(state)
+            self.transaction = self.transaction.rolled_back_to(state)
 
     def temporary_created(self, name: TableName, binlogs: frozenset[str]) -> None:
         """Remember a temporary table and the binlogs that have logged its creation."""
@@ -334,11 +357,11 @@ def _refusal(danger: Danger) -> Refusal:
 
 
 def _why(cause: Cause, hint: str) -> Why:
-    touched = cause.touched
+    used = cause.used
     return Why(
-        what=touched.plain,
-        through=touched.through,
-        offset=touched.offset,
-        length=touched.length,
+        what=used.plain,
+        through=used.through,
+        offset=used.offset,
+        length=used.length,
         hint=cause.hint or hint,
     )

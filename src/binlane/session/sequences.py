@@ -7,20 +7,21 @@ Source: MariaDB 10.11 sql/sql_sequence.cc.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from binlane.names import TableName
-from binlane.session.programs.host import RowRun
+from binlane.programs.trace import RowRun
+from binlane.sql.dialect import Dialect
 from binlane.sql.facts import StatementFacts
+from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
+from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.definitions import Sequence
+from binlane.sql.tree.expressions import Name
 
-_CACHE: Final = re.compile(r"\bCACHE\s*=?\s*(\d+)", re.IGNORECASE)
-_NO_CACHE: Final = re.compile(r"\bNO\s*CACHE\b", re.IGNORECASE)
-_START: Final = re.compile(r"\bSTART\s*(?:WITH|=)?\s*(-?\d+)", re.IGNORECASE)
-_INCREMENT: Final = re.compile(r"\bINCREMENT\s*(?:BY|=)?\s*(-?\d+)", re.IGNORECASE)
 _CACHE_DEFAULT: Final = 1000
 
 
@@ -56,7 +57,7 @@ def written_runs(
     for run in runs:
         table = sequences.get(run.table)
         if table is not None:
-            known = values.setdefault(table.name, SequenceValues(_number(_START, table, 1)))
+            known = values.setdefault(table.name, SequenceValues(_number("START", table, 1)))
             value = given.get(table.name.table)
             written = _take(known, table) if value is None else _set(known, value, table)
             if not written:
@@ -67,18 +68,19 @@ def written_runs(
 
 def _values_set(facts: StatementFacts) -> dict[str, int]:
     """What SETVAL sets, by the sequence's name."""
-    return {
-        use.arguments[0].rpartition(".")[2].strip("` "): int(use.arguments[1])
-        for use in facts.functions
-        if use.upper_name == "SETVAL"
-        and len(use.arguments) > 1
-        and use.arguments[1].strip().isdigit()
-    }
+    found: dict[str, int] = {}
+    for use in facts.functions:
+        if use.upper_name != "SETVAL" or len(use.arguments) < 2:
+            continue
+        name, value = use.arguments[:2]
+        if isinstance(name, Name) and (text := facts.text_of(value)).isdigit():
+            found[name.parts[-1]] = int(text)
+    return found
 
 
 def _take(known: SequenceValues, table: Table) -> bool:
     """NEXTVAL: whether it takes a new range."""
-    known.next_value += _number(_INCREMENT, table, 1)
+    known.next_value += _number("INCREMENT", table, 1)
     if known.reserved > 0:
         known.reserved -= 1
         return False
@@ -88,7 +90,7 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
     """SETVAL: a value that was given out already changes nothing."""
-    increment = _number(_INCREMENT, table, 1)
+    increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
     known.next_value, known.reserved = value + increment, 0
@@ -97,11 +99,19 @@ def _set(known: SequenceValues, value: int, table: Table) -> bool:
 
 def _range(table: Table) -> int:
     """How many values are reserved at once."""
-    if _NO_CACHE.search(table.create_statement):
-        return 1
-    return max(1, _number(_CACHE, table, _CACHE_DEFAULT))
+    return max(1, _number("CACHE", table, _CACHE_DEFAULT))
 
 
-def _number(pattern: re.Pattern[str], table: Table, default: int) -> int:
-    found = pattern.search(table.create_statement)
-    return int(found[1]) if found else default
+def _number(setting: str, table: Table, default: int) -> int:
+    number = _settings(table.create_statement).get(setting, default)
+    return default if number is None else number
+
+
+@lru_cache
+def _settings(create_statement: str) -> Mapping[str, int | None]:
+    """What CREATE SEQUENCE says."""
+    try:
+        tree = parse(create_statement, Dialect(flavor="mariadb"))
+    except (SqlSyntaxError, Stopped):
+        return {}
+    return tree.settings if isinstance(tree, Sequence) else {}

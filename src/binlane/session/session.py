@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from binlane.codec.types import Flavor
 from binlane.errors import StatementError
+from binlane.names import TableName
+from binlane.policy.access import ResolvedStatement
 from binlane.policy.reasons import Reason, symbol
-from binlane.policy.resolution import resolve
+from binlane.policy.refusals import LoggingError
+from binlane.policy.resolution import Opening, resolve
 from binlane.policy.server import Server
+from binlane.programs import runner
+from binlane.programs.environment import SessionEnvironment
+from binlane.programs.host import InnerStatement, ProgramState
+from binlane.programs.trace import SessionValues
 from binlane.scope.definition import Definition
-from binlane.session import settings, temporary, xa
+from binlane.session import settings
 from binlane.session.binlog import Binlog
+from binlane.session.context_events import session_values
+from binlane.session.drops import drop_at_disconnect
 from binlane.session.handlers import handler_of
-from binlane.session.missing import missing
-from binlane.session.programs import runner
-from binlane.session.programs.host import InnerStatement, ProgramState
-from binlane.session.programs.values import Value
+from binlane.session.missing import missing, no_database
+from binlane.session.plans import resolved_of
+from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import (
     BinlogResult,
     Note,
@@ -33,15 +41,21 @@ from binlane.session.report import (
     Why,
 )
 from binlane.session.safety import ScopeSafety
-from binlane.session.state import Command, Run, SessionState
+from binlane.session.state import Execution, SessionState, SessionStatement
+from binlane.session.transaction import PreparedXa, Transaction
+from binlane.session.transactions import is_forbidden
 from binlane.session.variable_values import system_value
-from binlane.session.variables import Variables
-from binlane.sql.analysis import read
+from binlane.session.variables import Variables, refusal_in_function
+from binlane.session.ways import follow
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.comments import ServerText, server_text
-from binlane.sql.effects import StatementKind
+from binlane.sql.dialect import Dialect
+from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.evaluation.evaluator import Environment
+from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import StatementFacts
 from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.reading import read
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -57,6 +71,14 @@ _DEFINITIONS: Final = frozenset(
     )
 )
 """What the server keeps, and logs, without executable comments."""
+_CREATES_PROGRAMS: Final = frozenset(
+    (
+        StatementKind.CREATE_TRIGGER,
+        StatementKind.CREATE_ROUTINE,
+        StatementKind.CREATE_EVENT,
+        StatementKind.CREATE_PACKAGE,
+    )
+)
 _CHANGES_ROUTINES: Final = frozenset(
     (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
 )
@@ -90,6 +112,7 @@ class Session:
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         variables = Variables(server, global_values=_global_values(objects))
+        objects.server_version = objects.server_version or server.version
         self._state = SessionState(
             server=server,
             objects=objects,
@@ -97,19 +120,17 @@ class Session:
             variables=variables,
             binlogs={name: Binlog(name, server) for name in names},
             host=self,
-            modes=None
-            if definitions is None
-            else {one.name: one.logging_mode for one in definitions},
             safety=None if definitions is None else ScopeSafety(definitions, server),
             assume_engine=assume_engine,
-            isolation=variables.isolation,
+            knows_accounts=bool(objects.accounts),
+            transaction=Transaction(isolation=variables.isolation),
         )
+        self._recurring = Recurring(self._state)
 
     def follow(self, before: Session) -> None:
         """Come after a session that ended: its prepared XA transactions are still there."""
-        left = before._state.left_xids
-        self._state.prepared_xids = dict(left)
-        self._state.left_xids = dict(left)
+        left = before._state.prepared_xa.left
+        self._state.prepared_xa = PreparedXa(dict(left), dict(left))
 
     @property
     def definitions(self) -> Sequence[Definition] | None:
@@ -118,9 +139,9 @@ class Session:
         return None if safety is None else safety.definitions
 
     @property
-    def has_backslash_escapes(self) -> bool:
-        """Whether a backslash in a string stands for something else."""
-        return not self._state.variables.no_backslash_escapes
+    def dialect(self) -> Dialect:
+        """How the session's texts are read."""
+        return self._state.variables.dialect
 
     @property
     def server(self) -> Server:
@@ -142,7 +163,7 @@ class Session:
         """collation_connection."""
         if self._state.variables.connection is not None:
             return self._state.variables.connection[1]
-        return "utf8mb4_general_ci" if self.server.is_mariadb else "utf8mb4_0900_ai_ci"
+        return self.server.default_collation("utf8mb4")
 
     @property
     def programs(self) -> ProgramState:
@@ -165,24 +186,83 @@ class Session:
             outcome: What happened, where the text does not tell it.
         """
         state = self._state
-        state.run = Run()
+        state.execution = Execution()
         state.programs.effort.reset()
-        state.is_in_procedure = False
         text = statement.strip().rstrip(";").rstrip()
-        if self._defines(text):
-            return self._result()
         had = self._as_had(text)
         facts = self._read(had.read, state.database)
+        is_understood = facts.error is None and facts.effects.stopped_at is None
+        if not is_understood and self._defines(text):
+            return self._result()
+        if facts.error is not None:
+            state.fail(_syntax_error(facts, outcome))
+            return self._result()
         if facts.effects.stopped_at is not None:
-            return self._result(unanalysed=_unanalysed(facts))
+            unanalysed = _unanalysed(facts)
+            state.abandon(facts, None, unanalysed.reason)
+            return self._result(unanalysed=unanalysed)
         sql, logged = had.read, had.logged
         if had.stored != text and facts.effects.kind in _DEFINITIONS:
             sql = logged = had.stored
             facts = self._read(sql, state.database)
-        self._carry_out(
-            Command(sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome)
+        return self._run(
+            SessionStatement(
+                sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
+            )
         )
-        unfollowed = state.programs.effort.unfollowed
+
+    def _run(self, command: SessionStatement) -> StatementResult:
+        """Carry out a statement, or do again what is known of it; nothing is left half done."""
+        state, facts = self._state, command.facts
+        before = None
+        try:
+            attempt: Attempt | None = None
+            if command.outcome == _NO_OUTCOME:
+                known = self._recurring.again(facts, command.text)
+                if isinstance(known, StatementResult):
+                    return known
+                attempt = known
+            is_followed = self._may_branch(facts)
+            if is_followed or facts.effects.kind in DDL_KINDS:
+                before = state.snapshot()
+            unknown = state.transaction.unknown
+            if before is not None and is_followed:
+                carry_out = partial(self._carry_out, command)
+                result = follow(state, carry_out, self._followed, command.outcome, before)
+            else:
+                self._carry_out(command)
+                result = self._followed()
+        except Exception as error:
+            state.abandon(facts, before, repr(error))
+            raise
+        if attempt is not None:
+            attempt.was(result)
+        if result.unanalysed is not None:
+            state.abandon(facts, before, result.unanalysed.reason)
+        elif unknown and any(one.logged_as or one.bodies for one in result.binlogs.values()):
+            reason = f"a statement of its transaction was not analysed: {unknown}"
+            return replace(result, unanalysed=Unanalysed(reason=reason, offset=0, length=0))
+        return result
+
+    def _may_branch(self, facts: StatementFacts) -> bool:
+        """Whether a statement runs programs, which may go on in more than one way."""
+        if runner.is_program(facts):
+            return True
+        objects = self.objects
+        if not objects.has_programs:
+            return False
+        if facts.shape is not None:
+            return self._recurring.plan(facts).may_branch
+        return any(
+            objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
+        ) or any(
+            objects.function(TableName(use.database or self.database, use.name)) is not None
+            for use in facts.functions
+        )
+
+    def _followed(self) -> StatementResult:
+        """What the statement did; nothing is told of one that was not followed to its end."""
+        unfollowed = self._state.programs.effort.unfollowed
         result = self._result()
         if not unfollowed:
             return result
@@ -191,6 +271,30 @@ class Session:
             binlogs={name: BinlogResult() for name in result.binlogs},
             unanalysed=Unanalysed(reason=unfollowed, offset=0, length=0),
         )
+
+    def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
+        """The tables and functions of a statement."""
+        return resolved_of(
+            facts,
+            self.objects,
+            server=self.server,
+            database=database,
+            opening=Opening(checks_foreign_keys=self._state.variables.checks_foreign_keys),
+        )
+
+    def depends_on(
+        self,
+        facts: StatementFacts,
+        resolved: ResolvedStatement,
+        environment: Environment,
+    ) -> SessionValues:
+        """What of the session a statement's text depends on, triggers and functions left out."""
+        assert isinstance(environment, SessionEnvironment)
+        return session_values(facts, resolved, environment)
+
+    def refusal_in_body(self, facts: StatementFacts) -> LoggingError | None:
+        """Why a SET is refused in a function or trigger; None if it is not."""
+        return refusal_in_function(facts.assignments)
 
     def evaluates(self, facts: StatementFacts, database: str) -> None:
         """Note that a program evaluates expressions.
@@ -206,58 +310,59 @@ class Session:
             return
         resolved = resolve(facts, state.objects, server=state.server, database=database)
         if resolved.reasons:
-            state.program_rows.update(mixed)
+            state.execution.row_binlogs.update(mixed)
 
-    def execute_inner(self, statement: InnerStatement) -> Refusal | None:
+    def execute_inner(self, inner: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""
         state = self._state
-        facts = self._read(statement.sql, statement.database)
+        facts = self._read(inner.sql, inner.database)
         if facts.effects.stopped_at is not None:
             state.programs.effort.unfollowed = _unanalysed(facts).reason
             return None
-        outer, state.run.error = state.run.error, None
-        command = Command(
-            sql=statement.sql,
-            text=statement.logged,
+        statement = SessionStatement(
+            sql=inner.sql,
+            text=inner.logged,
             facts=facts,
-            database=statement.database,
-            outcome=statement.outcome,
+            database=inner.database,
+            outcome=inner.outcome,
             is_inner=True,
-            is_condition=statement.is_condition,
-            remembered=statement.remembered,
-            environment=statement.environment,
+            is_condition=inner.is_condition,
+            remembered=inner.remembered,
+            environment=inner.environment,
         )
-        outside, state.is_in_procedure = state.is_in_procedure, statement.is_procedure
-        self._carry_out(command)
-        state.is_in_procedure = outside
-        error, state.run.error = state.run.error, outer
-        return error
+        if facts.effects.kind in DDL_KINDS:
+            state.programs.ways.changes_objects(inner.sql)
+        with state.execution.inner(is_in_procedure=inner.is_procedure):
+            self._carry_out(statement)
+            return state.execution.error
+
+    def snapshot(self) -> SessionState:
+        """The session as it is now: for `restore`, as often as it is wanted."""
+        return self._state.snapshot()
+
+    def restore(self, snapshot: SessionState) -> None:
+        """Be again as `snapshot` was taken."""
+        self._state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
         """End the session: roll back what is open, drop its temporary tables."""
         state = self._state
-        state.run = Run()
-        state.xid = state.xa_phase = None
+        state.execution = Execution()
+        state.transaction.xid = state.transaction.xa_phase = None
         if state.server.is_mariadb:
-            temporary.drop_at_disconnect(state)
+            drop_at_disconnect(state)
             state.roll_back()
         else:
             state.roll_back()
-            temporary.drop_at_disconnect(state)
+            drop_at_disconnect(state)
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:
-        variables = self._state.variables
-        return read(text, database=database, is_oracle=variables.is_oracle, **variables.quoting)
+        return read(text, database=database, dialect=self._state.variables.dialect)
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
-        return server_text(
-            text,
-            flavor=Flavor(self.server.flavor),
-            version=self.server.version,
-            **self._state.variables.quoting,
-        )
+        return server_text(text, self._state.variables.dialect)
 
     def _defines(self, text: str) -> bool:
         """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out."""
@@ -266,7 +371,13 @@ class Session:
         if safety is None:
             return False
         try:
-            if not safety.define(text, state.objects, ansi_quotes=state.variables.ansi_quotes):
+            is_definition = safety.define(
+                text,
+                state.objects,
+                ansi_quotes=state.variables.dialect.ansi_quotes,
+                ignores_case=state.objects.ignores_case,
+            )
+            if not is_definition:
                 return False
         except StatementError as error:
             state.fail(
@@ -284,52 +395,75 @@ class Session:
             one.name: state.binlogs.get(one.name) or Binlog(one.name, state.server)
             for one in definitions
         }
-        state.modes = {one.name: one.logging_mode for one in definitions}
         safety.mode_changed({name: state.mode(name) for name in state.binlogs})
         return True
 
-    def _carry_out(self, command: Command) -> None:
+    def _carry_out(self, statement: SessionStatement) -> None:
         state = self._state
-        saved = state.variables.copy() if command.facts.statement_assignments else None
-        if saved is not None and not settings.with_statement_settings(state, command):
-            return
-        for name, binlog in state.binlogs.items():
-            binlog.options = state.variables.shown_options
-            state.is_row_now(name)
-        if command.succeeds and (failure := missing(state, command)) is not None:
-            command = command.failing(failure)
-        if xa.is_forbidden(state, command):
-            pass
-        elif runner.is_program(command.facts):
-            self._run_program(command)
-        else:
-            handler_of(command.facts.effects.kind)(state, command)
-            if command.facts.effects.kind in _CHANGES_ROUTINES:
-                state.programs.forget_routines()
-        if saved is not None:
-            settings.restore(state, command, saved)
+        with settings.statement_settings(state, statement) as are_set:
+            if are_set:
+                self._carry_out_set(statement)
 
-    def _run_program(self, command: Command) -> None:
+    def _carry_out_set(self, statement: SessionStatement) -> None:
+        """Carry out a statement whose SET STATEMENT is done."""
         state = self._state
-        error = runner.run(command.facts, command.text, command.outcome, self)
+        for name, binlog in state.binlogs.items():
+            binlog.status_vars = state.variables.status_vars()
+            state.is_row_now(name)
+        if self._hangs_on_unknown(statement.facts):
+            state.programs.effort.unfollowed = "what was made of its programs was not analysed"
+            return
+        if (failure := no_database(statement)) is not None:
+            state.fail(failure)
+            return
+        if statement.succeeds and (failure := missing(state, statement)) is not None:
+            statement = statement.failing(failure)
+        if is_forbidden(state, statement):
+            pass
+        elif runner.is_program(statement.facts):
+            self._run_program(statement)
+        else:
+            handler_of(statement.facts.effects.kind)(state, statement)
+            if statement.facts.effects.kind in _CHANGES_ROUTINES:
+                state.programs.forget_routines()
+
+    def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
+        """Whether a statement names programs that nobody knows; one that makes them anew does not."""
+        unknown = self._state.unknown_programs
+        if not unknown:
+            return False
+        effects = facts.effects
+        if effects.kind in _CREATES_PROGRAMS and facts.is_or_replace:
+            self._state.unknown_programs -= {*effects.objects}
+            return False
+        named = {
+            *effects.objects,
+            *effects.calls,
+            *(TableName(use.database or self.database, use.name) for use in facts.functions),
+        }
+        return not unknown.isdisjoint(named)
+
+    def _run_program(self, statement: SessionStatement) -> None:
+        state = self._state
+        error = runner.run(statement.facts, statement.outcome, self)
         if error is not None:
-            is_stated = error.is_stated or error.errno == command.outcome.error
+            is_stated = error.is_stated or error.errno == statement.outcome.error
             state.fail(replace(error, is_stated=is_stated))
-        if not command.is_inner:
-            state.program_rows.clear()
-            state.run.notes = _merged(state.run.notes)
+        if not statement.is_inner:
+            state.execution.notes = _merged(state.execution.notes)
 
     def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
-        run = self._state.run
+        pending = self._state.execution
         return StatementResult(
-            error=run.error,
-            notes=tuple(run.notes),
+            error=pending.error,
+            notes=tuple(pending.notes),
             binlogs={
                 name: BinlogResult(
-                    logged_as=run.logged_as(name),
-                    events=binlog.take_written(),
-                    steps=tuple(run.steps.get(name, ())),
-                    unsafe=tuple(dict.fromkeys(run.unsafe.get(name, ()))),
+                    logged_as=pending.logged_as(name),
+                    bodies=binlog.take_written(),
+                    server=self._state.server,
+                    steps=tuple(pending.steps.get(name, ())),
+                    unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
                 )
                 for name, binlog in self._state.binlogs.items()
             },
@@ -339,6 +473,21 @@ class Session:
 
 def _global_values(objects: SchemaCatalog) -> dict[str, str]:
     return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
+
+
+def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
+    """That the server's grammar does not take a statement: nothing of the session changes."""
+    error, token = facts.error, facts.effects.stopped_at
+    assert error is not None, "the caller has looked"
+    assert token is not None, "it says where"
+    return Refusal(
+        errno=outcome.error or error.errno,
+        sqlstate=error.sqlstate,
+        symbol="ER_PARSE_ERROR",
+        message=str(error),
+        is_stated=outcome.error is not None,
+        why=(Why(offset=token.offset, length=max(1, len(token.text))),),
+    )
 
 
 def _unanalysed(facts: StatementFacts) -> Unanalysed:

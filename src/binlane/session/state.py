@@ -5,39 +5,35 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Final
 
-from binlane.names import TableName
+from binlane.codec.query import QueryEvent
+from binlane.names import TableName, quote
 from binlane.policy.procedure import Isolation
-from binlane.policy.reasons_found import ReasonFound
+from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Server
-from binlane.session.binlog import Binlog, Frame
-from binlane.session.programs.environment import RoutineEnvironment
-from binlane.session.programs.expression_environment import Environment
-from binlane.session.programs.host import Host, ProgramState
-from binlane.session.report import LoggedEvent, Note, Outcome, Refusal, Why
+from binlane.programs.environment import RoutineEnvironment
+from binlane.programs.host import Host, ProgramState
+from binlane.session.binlog import Binlog, WriteContext
+from binlane.session.log_events import Body, query
+from binlane.session.report import Note, Outcome, Refusal, Why
 from binlane.session.safety import ScopeSafety
 from binlane.session.sequences import SequenceValues
-from binlane.session.transaction import Savepoint, Work
+from binlane.session.transaction import EngineChanges, PreparedXa, Transaction
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import StatementFacts
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 
 
-class XaPhase(Enum):
-    """How far an XA transaction of the session is."""
-
-    ACTIVE = "ACTIVE"
-    IDLE = "IDLE"
-    PREPARED = "PREPARED"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class SessionStatement:
     """One statement to be carried out.
 
     Attributes:
@@ -64,7 +60,7 @@ class Command:
     environment: Environment | None = None
     failure: Refusal | None = None
 
-    def failing(self, failure: Refusal) -> Command:
+    def failing(self, failure: Refusal) -> SessionStatement:
         """The same statement, which the server cannot run."""
         outcome = replace(self.outcome, error=failure.errno)
         return replace(self, outcome=outcome, failure=failure)
@@ -81,8 +77,8 @@ class Command:
 
 
 @dataclass(slots=True)
-class Run:
-    """What a statement has led to so far.
+class Execution:
+    """One statement of the client while it runs: what it has led to so far.
 
     Attributes:
         error: Why it was not executed, or failed.
@@ -90,6 +86,9 @@ class Run:
         formats: In which formats changes of it were logged, by binlog.
         steps: The decisions, by binlog.
         unsafe: Unsafe reasons found, by binlog.
+        row_binlogs: Binlogs in which a statement of its program was logged as rows: under MIXED
+            all later ones of it are.
+        is_in_procedure: What runs now stands in a procedure.
     """
 
     error: Refusal | None = None
@@ -97,6 +96,18 @@ class Run:
     formats: dict[str, set[LoggingFormat]] = field(default_factory=dict)
     steps: dict[str, list[str]] = field(default_factory=dict)
     unsafe: dict[str, list[str]] = field(default_factory=dict)
+    row_binlogs: set[str] = field(default_factory=set)
+    is_in_procedure: bool = False
+
+    @contextmanager
+    def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
+        """A statement of a program runs; its error is none of the outer one until that says so."""
+        outer = self.error, self.is_in_procedure
+        self.error, self.is_in_procedure = None, is_in_procedure
+        try:
+            yield
+        finally:
+            self.error, self.is_in_procedure = outer
 
     def log(self, name: str, logging_format: LoggingFormat) -> None:
         """Note that changes of the statement are logged in a format."""
@@ -109,6 +120,46 @@ class Run:
             return LoggingFormat.ROW
         return LoggingFormat.STATEMENT if formats else None
 
+    def copy(self) -> Execution:
+        """As it is now."""
+        return Execution(
+            error=self.error,
+            notes=self.notes.copy(),
+            formats={name: one.copy() for name, one in self.formats.items()},
+            steps={name: one.copy() for name, one in self.steps.items()},
+            unsafe={name: one.copy() for name, one in self.unsafe.items()},
+            row_binlogs=self.row_binlogs.copy(),
+            is_in_procedure=self.is_in_procedure,
+        )
+
+
+@dataclass(slots=True)
+class OpenTemporaryTables:
+    """What the session remembers of its temporary tables beside their definitions.
+
+    Attributes:
+        names: The one that was made or altered last at the end.
+        row_binlogs: MariaDB: binlogs in which statements stay in row format as long as temporary
+            tables are open.
+    """
+
+    names: list[TableName] = field(default_factory=list)
+    row_binlogs: set[str] = field(default_factory=set)
+
+    def made(self, name: TableName, *, instead_of: TableName | None = None) -> None:
+        """One was created, or made anew by ALTER or RENAME."""
+        self.gone(instead_of or name)
+        self.names.append(name)
+
+    def gone(self, name: TableName) -> None:
+        """One was dropped."""
+        if name in self.names:
+            self.names.remove(name)
+
+    def copy(self) -> OpenTemporaryTables:
+        """As they are now."""
+        return OpenTemporaryTables(self.names.copy(), self.row_binlogs.copy())
+
 
 @dataclass(slots=True)
 class SessionState:
@@ -120,32 +171,21 @@ class SessionState:
         database: The default database; empty without.
         variables: System variables.
         binlogs: By name, in the order of their definitions.
-        modes: Logging modes of the definitions; None where the session's binlog_format rules.
+        host: The session, as its programs see it.
         safety: The rules of several binlogs; None where there is only the server's own.
         assume_engine: Engine of tables that nothing is known of; None refuses them.
-        is_begun: BEGIN, not ended yet.
-        is_active: The transaction has begun to work (SERVER_STATUS_IN_TRANS).
-        isolation: Of the current transaction.
-        next_isolation: Of SET TRANSACTION, which holds for one transaction.
-        transaction: What it did.
-        savepoints: In the order in which they were set.
-        xid: Of an active XA transaction, as events print it; None without.
-        xa_phase: How far that is.
-        prepared_xids: XA transactions that are prepared, with the binlogs that hold them.
-        left_xids: Those that outlive the session, with the binlogs that will log their end.
-        row_sticky: MariaDB: binlogs in which statements stay in row format as long as temporary
-            tables are open.
-        temporary_order: Temporary tables, the one that was made or altered last at the end.
-        has_locked_tables: LOCK TABLES is in effect.
-        locked_tables: Those that it locks for writing, in its order.
+        transaction: That is open, or that the next statement begins.
+        prepared_xa: XA transactions that are prepared.
+        temporary: Temporary tables.
+        locked_tables: Those that LOCK TABLES locks for writing, in its order, those of triggers and
+            foreign keys included; None without.
         sequence_values: Where the sequences stand that were used.
-        program_rows: Binlogs in which a statement of the running program was logged as rows: under
-            MIXED all later ones of it are.
         programs: User variables, prepared statements and what procedures leave behind.
-        host: The session, as its programs see it.
-        run: What the current statement led to.
-        is_in_procedure: The current statement stands in a procedure.
+        execution: The current statement of the client.
         null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
+        unknown_programs: Routines and other programs that a statement may have made, altered or
+            dropped which was not analysed.
+        knows_accounts: The schema has accounts: there are no others.
     """
 
     server: Server
@@ -154,34 +194,72 @@ class SessionState:
     variables: Variables
     binlogs: dict[str, Binlog]
     host: Host
-    modes: dict[str, LoggingMode] | None = None
     safety: ScopeSafety | None = None
     assume_engine: str | None = None
-    is_begun: bool = False
-    is_active: bool = False
-    isolation: Isolation = Isolation.REPEATABLE_READ
-    next_isolation: Isolation | None = None
-    transaction: Work = field(default_factory=Work)
-    savepoints: list[Savepoint] = field(default_factory=list)
-    xid: str | None = None
-    xa_phase: XaPhase | None = None
-    prepared_xids: dict[str, frozenset[str]] = field(default_factory=dict)
-    left_xids: dict[str, frozenset[str]] = field(default_factory=dict)
-    row_sticky: set[str] = field(default_factory=set)
-    temporary_order: list[TableName] = field(default_factory=list)
-    has_locked_tables: bool = False
-    locked_tables: tuple[TableName, ...] = ()
+    transaction: Transaction = field(default_factory=Transaction)
+    prepared_xa: PreparedXa = field(default_factory=PreparedXa)
+    temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
+    locked_tables: tuple[TableName, ...] | None = None
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
-    program_rows: set[str] = field(default_factory=set)
     programs: ProgramState = field(default_factory=ProgramState)
-    run: Run = field(default_factory=Run)
-    is_in_procedure: bool = False
+    execution: Execution = field(default_factory=Execution)
     null_is_insert_id: bool = False
+    unknown_programs: frozenset[TableName] = frozenset()
+    knows_accounts: bool = False
+
+    def snapshot(self) -> SessionState:
+        """As it is now; what happens later changes nothing of it."""
+        return replace(
+            self,
+            objects=self.objects.copy(),
+            variables=self.variables.copy(),
+            binlogs={name: binlog.copy() for name, binlog in self.binlogs.items()},
+            safety=None if self.safety is None else self.safety.copy(),
+            transaction=self.transaction.copy(),
+            prepared_xa=self.prepared_xa.copy(),
+            temporary=self.temporary.copy(),
+            sequence_values={name: replace(one) for name, one in self.sequence_values.items()},
+            programs=self.programs.copy(),
+            execution=self.execution.copy(),
+        )
+
+    def restore(self, snapshot: SessionState) -> None:
+        """Be again as `snapshot` was taken, which can be restored more than once."""
+        objects = self.objects
+        kept = snapshot.snapshot()
+        for one in fields(self):
+            setattr(self, one.name, getattr(kept, one.name))
+        self.objects = objects
+        objects.restore(kept.objects)
+
+    def abandon(self, facts: StatementFacts, before: SessionState | None, reason: str) -> None:
+        """Be as before a statement that was not analysed to its end; what it may do is unknown.
+
+        Args:
+            facts: What it says, as far as that was understood.
+            before: The session before it; None if only its binlogs can have changed.
+            reason: What was not analysed.
+        """
+        if before is None:
+            for binlog in self.binlogs.values():
+                binlog.abandon_statement(is_in_transaction=self.is_in_transaction)
+        else:
+            prepared = self.programs.prepared
+            self.restore(before)
+            self.programs.prepared = prepared
+        effects = facts.effects
+        if effects.kind in DDL_KINDS:
+            views = effects.objects if effects.kind in _VIEWS else ()
+            renamed = (new for _, new in effects.renames)
+            self.objects.forget(*effects.writes, *views, *renamed)
+            self.unknown_programs |= {*effects.objects}.difference(views)
+        if self.is_in_transaction and effects.kind not in _WITHOUT_CHANGES:
+            self.transaction.unknown = reason
 
     @property
     def is_in_transaction(self) -> bool:
         """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self.is_begun or not self.variables.is_autocommit
+        return self.transaction.is_begun or not self.variables.is_autocommit
 
     @property
     def is_logging(self) -> bool:
@@ -191,17 +269,19 @@ class SessionState:
     @property
     def current_isolation(self) -> Isolation:
         """The isolation level of the current or next transaction."""
-        return self.isolation if self.next_isolation is None else self.next_isolation
+        return self.transaction.next_isolation or self.transaction.isolation
 
     def mode(self, name: str) -> LoggingMode:
         """The logging mode that rules this session in a binlog."""
-        if self.modes is None or self.variables.is_format_set:
+        if self.safety is None or self.variables.is_format_set:
             return self.variables.logging_mode
-        return self.modes[name]
+        return self.safety.modes[name]
 
     def delayed_mode(self, name: str) -> LoggingMode:
         """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
-        return self.variables.global_logging_mode if self.modes is None else self.modes[name]
+        return (
+            self.variables.global_logging_mode if self.safety is None else self.safety.modes[name]
+        )
 
     def is_row_now(self, name: str) -> bool:
         """Whether a binlog has this session's statements in row format at their beginning.
@@ -210,33 +290,54 @@ class SessionState:
         session in row format until they are gone.
         """
         if not self.objects.temporary_tables():
-            self.row_sticky.discard(name)
-        return self.mode(name) is LoggingMode.ROW or name in self.row_sticky
+            self.temporary.row_binlogs.discard(name)
+        return self.mode(name) is LoggingMode.ROW or name in self.temporary.row_binlogs
 
-    def frame(
-        self, name: str, work: Work, logging_format: LoggingFormat = LoggingFormat.STATEMENT
-    ) -> Frame:
+    def write_context(
+        self,
+        name: str,
+        engine_changes: EngineChanges,
+        logging_format: LoggingFormat = LoggingFormat.STATEMENT,
+    ) -> WriteContext:
         """In which a statement writes to a binlog."""
-        return Frame(
+        return WriteContext(
             mode=self.mode(name),
             logging_format=logging_format,
             is_in_transaction=self.is_in_transaction,
             is_direct=self.variables.is_direct,
-            statement=work,
-            transaction=self.transaction,
+            engine_changes=engine_changes,
+            transaction=self.transaction.changes,
         )
+
+    def query(self, text: str, database: str = "", *, is_atomic: bool = False) -> QueryEvent:
+        """The event of a statement.
+
+        Args:
+            text: As it is logged.
+            database: The default database that it needs; none if that is empty.
+            is_atomic: MySQL commits it, which is DDL, together with its log.
+        """
+        return query(text, database, self.variables.status_vars(is_atomic=is_atomic))
+
+    def quote(self, name: str | TableName) -> str:
+        """A name as the servers write it anew: with double quotes where sql_mode has them so."""
+        if isinstance(name, TableName):
+            return f"{self.quote(name.database)}.{self.quote(name.table)}"
+        if self.variables.dialect.ansi_quotes:
+            return '"' + name.replace('"', '""') + '"'
+        return quote(name)
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
-        if self.is_in_transaction or self.is_active:
+        if self.is_in_transaction or self.transaction.is_active:
             self.commit()
-        self.has_locked_tables, self.locked_tables = False, ()
-        self.is_begun = True
-        self.is_active = True
+        self.locked_tables = None
+        self.transaction.is_begun = True
+        self.transaction.is_active = True
 
     def implicit_commit(self) -> None:
         """Commit what is open, as most DDL does first; SET TRANSACTION ends with it in any case."""
-        if self.is_in_transaction or self.is_active:
+        if self.is_in_transaction or self.transaction.is_active:
             self.commit()
         else:
             self.reset_isolation()
@@ -244,114 +345,143 @@ class SessionState:
     def commit(self) -> None:
         """Commit the transaction."""
         for binlog in self.binlogs.values():
-            binlog.commit(self.transaction)
+            binlog.commit(self.transaction.changes)
         self.end_transaction()
 
     def roll_back(self, *, is_xa: bool = False) -> None:
         """Roll back the transaction."""
-        nothing = Work()
+        nothing = EngineChanges()
         for name, binlog in self.binlogs.items():
-            frame = self.frame(name, nothing)
+            context = self.write_context(name, nothing)
             if is_xa:
-                binlog.keep_unsafe(frame)
-            binlog.roll_back(frame)
+                binlog.keep_unsafe(context)
+            binlog.roll_back(context)
         self.end_transaction()
 
     def end_transaction(self) -> None:
         """Forget the transaction that ended."""
-        self.is_begun = False
-        self.is_active = False
-        self.transaction = Work()
-        self.savepoints.clear()
-        self.reset_isolation()
+        ended = self.transaction
+        self.transaction = Transaction(
+            isolation=self.variables.isolation, xid=ended.xid, xa_phase=ended.xa_phase
+        )
         if self.safety is not None:
             self.safety.transaction_ended()
 
     def reset_isolation(self) -> None:
         """The next transaction has the session's isolation level again."""
-        self.next_isolation = None
-        self.isolation = self.variables.isolation
+        self.transaction.next_isolation = None
+        self.transaction.isolation = self.variables.isolation
 
     def end_statement(
         self,
-        work: Work,
+        engine_changes: EngineChanges,
         *,
         succeeds: bool,
         formats: Mapping[str, LoggingFormat] | None = None,
     ) -> None:
         """End a statement in all binlogs, and its own transaction where there is no other."""
+        context = None
         for name, binlog in self.binlogs.items():
             logging_format = (formats or {}).get(name, LoggingFormat.STATEMENT)
-            frame = self.frame(name, work, logging_format)
+            mode = self.mode(name)
+            if context is None or context[:2] != (mode, logging_format):
+                context = self.write_context(name, engine_changes, logging_format)
             if succeeds:
-                binlog.end_statement(frame)
+                binlog.end_statement(context)
             else:
-                binlog.roll_back_statement(frame)
+                binlog.roll_back_statement(context)
         if self.is_in_transaction:
             # MySQL begins with temporary tables that come and go, too, and with those not there.
-            is_begun = work.changed_temporary_tables and not self.server.is_mariadb
+            is_begun = engine_changes.changed_temporary_tables and not self.server.is_mariadb
             is_begun |= any(binlog.is_registered for binlog in self.binlogs.values())
-            self.is_active |= bool(work.engines) or is_begun
+            self.transaction.is_active |= bool(engine_changes.engines) or is_begun
             if succeeds:
-                self.transaction.merge(work)
+                self.transaction.changes.merge(engine_changes)
             else:
-                self._merge_failed(work)
-        elif work.engines:
+                self._merge_failed(engine_changes)
+        elif engine_changes.engines:
             self.reset_isolation()
 
-    def _merge_failed(self, work: Work) -> None:
-        for name, use in work.engines.items():
-            self.transaction.uses(name, has_two_phases=use.has_two_phases)
-        self.transaction.merge_flags(work)
+    def _merge_failed(self, engine_changes: EngineChanges) -> None:
+        for name, use in engine_changes.engines.items():
+            self.transaction.changes.uses(name, has_two_phases=use.has_two_phases)
+        self.transaction.changes.merge_flags(engine_changes)
 
-    def made_temporary(self, name: TableName, *, instead_of: TableName | None = None) -> None:
-        """A temporary table was created, or made anew by ALTER or RENAME."""
-        self.gone_temporary(instead_of or name)
-        self.temporary_order.append(name)
+    def refuse(
+        self,
+        error: LoggingError,
+        binlogs: tuple[str, ...] = (),
+        *,
+        others: Sequence[tuple[LoggingError, tuple[str, ...]]] = (),
+    ) -> None:
+        """Refuse the current statement; the first refusal counts.
 
-    def gone_temporary(self, name: TableName) -> None:
-        """A temporary table was dropped."""
-        if name in self.temporary_order:
-            self.temporary_order.remove(name)
-
-    def refuse(self, error: LoggingError, binlogs: tuple[str, ...] = ()) -> None:
-        """Refuse the current statement; the first refusal counts."""
-        cause = error.cause
-        why = (
-            ()
-            if cause is None
-            else (Why(what=cause.what, offset=cause.offset, length=cause.length),)
-        )
-        self.fail(
-            Refusal(
-                errno=error.errno,
-                sqlstate=error.sqlstate,
-                symbol=error.symbol,
-                message=error.message,
-                binlogs=binlogs,
-                why=why,
-            )
-        )
+        Args:
+            error: Why.
+            binlogs: Names of those that refuse it; empty for all.
+            others: More reasons, of these binlogs.
+        """
+        more = tuple(_refusal(one, names) for one, names in others)
+        self.fail(replace(_refusal(error, binlogs), others=more))
 
     def fail(self, refusal: Refusal) -> None:
         """End the current statement with an error; the first one counts."""
-        if self.run.error is None:
-            self.run.error = refusal
+        if self.execution.error is None:
+            self.execution.error = refusal
+
+    def fail_as_stated(self, statement: SessionStatement) -> None:
+        """Report the error that the script states, or that is known without it."""
+        if statement.failure is not None:
+            self.fail(statement.failure)
+            return
+        errno = statement.outcome.error
+        assert errno is not None
+        self.fail(
+            Refusal(
+                errno=errno,
+                sqlstate="HY000",
+                symbol="",
+                message=f"the script states that the server fails with error {errno}",
+                is_stated=True,
+            )
+        )
 
     def each_logging(self) -> Mapping[str, Binlog]:
         """The binlogs that are written now."""
         return self.binlogs if self.is_logging else {}
 
 
-Handler = Callable[[SessionState, Command], None]
+_WITHOUT_CHANGES: Final = frozenset(
+    (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
+)
+"""What leaves a transaction as it was, whatever else it does."""
+_VIEWS: Final = frozenset(
+    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
+)
+
+Handler = Callable[[SessionState, SessionStatement], None]
 """Carries out statements of one kind."""
 
 
 def write_directly(
-    state: SessionState, events: list[LoggedEvent], names: frozenset[str] | None = None
+    state: SessionState, events: list[Body], names: frozenset[str] | None = None
 ) -> None:
     """Write a statement that is a group by itself to all binlogs, or some."""
     for name, binlog in state.each_logging().items():
         if names is None or name in names:
             binlog.write_directly(events)
-            state.run.log(name, LoggingFormat.STATEMENT)
+            state.execution.log(name, LoggingFormat.STATEMENT)
+
+
+def _refusal(error: LoggingError, binlogs: tuple[str, ...]) -> Refusal:
+    cause = error.cause
+    return Refusal(
+        errno=error.errno,
+        sqlstate=error.sqlstate,
+        symbol=error.symbol,
+        message=error.message,
+        binlogs=binlogs,
+        why=()
+        if cause is None
+        else (Why(what=cause.what, offset=cause.offset, length=cause.length),),
+    )

@@ -6,7 +6,18 @@ cannot be rolled back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from binlane.codec.transaction import TransactionXid
+from binlane.names import TableName
+from binlane.policy.access import ResolvedStatement
+from binlane.policy.engines import traits
+from binlane.policy.procedure import Isolation
+from binlane.policy.server import Server
+from binlane.programs.trace import RowRun
+from binlane.sql.schema import Table
 
 
 @dataclass(slots=True)
@@ -23,7 +34,7 @@ class EngineUse:
 
 
 @dataclass(slots=True)
-class Work:
+class EngineChanges:
     """What a statement, or a transaction, did so far (`THD_TRANS` of the servers).
 
     Attributes:
@@ -59,18 +70,22 @@ class Work:
         """An engine with transactions opens a table."""
         self.engines.setdefault(engine, EngineUse(has_two_phases))
 
-    def merge(self, statement: Work) -> None:
+    def merge(self, done: EngineChanges) -> None:
         """Take over what a statement did that is not rolled back."""
-        for name, use in statement.engines.items():
+        for name, use in done.engines.items():
             own = self.engines.setdefault(name, EngineUse(use.has_two_phases))
             own.is_changed |= use.is_changed
-        self.merge_flags(statement)
+        self.merge_flags(done)
 
-    def merge_flags(self, statement: Work) -> None:
+    def merge_flags(self, done: EngineChanges) -> None:
         """Take over what no rollback of the statement takes back."""
-        self.changed_nontransactional |= statement.changed_nontransactional
-        self.changed_nontransactional_temporary |= statement.changed_nontransactional_temporary
-        self.changed_temporary_tables |= statement.changed_temporary_tables
+        self.changed_nontransactional |= done.changed_nontransactional
+        self.changed_nontransactional_temporary |= done.changed_nontransactional_temporary
+        self.changed_temporary_tables |= done.changed_temporary_tables
+
+    def copy(self) -> EngineChanges:
+        """As they are now."""
+        return replace(self, engines={name: replace(use) for name, use in self.engines.items()})
 
     def keep_only(self, engines: frozenset[str]) -> None:
         """Forget the engines that joined after a savepoint."""
@@ -88,3 +103,109 @@ class Savepoint:
 
     name: str
     engines: frozenset[str]
+
+
+class XaPhase(Enum):
+    """How far an XA transaction of the session is."""
+
+    ACTIVE = "ACTIVE"
+    IDLE = "IDLE"
+    PREPARED = "PREPARED"
+
+
+@dataclass(slots=True)
+class Transaction:
+    """The transaction of a session.
+
+    Attributes:
+        is_begun: BEGIN, not ended yet.
+        is_active: It has begun to work (SERVER_STATUS_IN_TRANS).
+        isolation: Its isolation level.
+        next_isolation: Of SET TRANSACTION, which holds for one transaction.
+        changes: What it did.
+        savepoints: In the order in which they were set.
+        xid: Of an active XA transaction, None without.
+        xa_phase: How far that is.
+        unknown: Why what it did is not known, of a statement that was not analysed; empty if it is.
+    """
+
+    is_begun: bool = False
+    is_active: bool = False
+    isolation: Isolation = Isolation.REPEATABLE_READ
+    next_isolation: Isolation | None = None
+    changes: EngineChanges = field(default_factory=EngineChanges)
+    savepoints: list[Savepoint] = field(default_factory=list)
+    xid: TransactionXid | None = None
+    xa_phase: XaPhase | None = None
+    unknown: str = ""
+
+    def leave_xa(self) -> None:
+        """It is no XA transaction any longer."""
+        self.xid = self.xa_phase = None
+
+    def copy(self) -> Transaction:
+        """As it is now."""
+        return replace(self, changes=self.changes.copy(), savepoints=self.savepoints.copy())
+
+
+@dataclass(slots=True)
+class PreparedXa:
+    """XA transactions that are prepared.
+
+    Attributes:
+        held: With the binlogs that hold them.
+        left: Those that outlive the session, with the binlogs that will log their end.
+    """
+
+    held: dict[TransactionXid, frozenset[str]] = field(default_factory=dict)
+    left: dict[TransactionXid, frozenset[str]] = field(default_factory=dict)
+
+    def end(self, xid: TransactionXid) -> frozenset[str]:
+        """One is committed or rolled back; the binlogs that hold it."""
+        self.left.pop(xid, None)
+        return self.held.pop(xid)
+
+    def copy(self) -> PreparedXa:
+        """As they are now."""
+        return PreparedXa(self.held.copy(), self.left.copy())
+
+
+# Of a statement -----------------------------------------------------------------------------------
+
+
+def engine_changes_of(
+    server: Server, resolved: ResolvedStatement, runs: Sequence[RowRun]
+) -> EngineChanges:
+    """What a statement does to the engines of its tables."""
+    engine_changes = EngineChanges()
+    tables: dict[TableName, Table] = {}
+    for access in resolved.accesses:
+        tables.setdefault(access.name, access.table)
+        engine = access.table.engine.upper()
+        known = traits(access.table, server)
+        if known.takes_part:
+            engine_changes.uses(engine, has_two_phases=known.has_two_phases)
+    for run in runs:
+        table = tables[run.table]
+        if not traits(table, server).has_rollback:
+            engine_changes.changed_nontransactional = True
+        elif not table.is_temporary and table.engine.upper() in engine_changes.engines:
+            # Engines are not told of changes of temporary tables: they are not committed in
+            # two phases.
+            engine_changes.engines[table.engine.upper()].is_changed = True
+    return engine_changes
+
+
+def note_tries(server: Server, resolved: ResolvedStatement, engine_changes: EngineChanges) -> None:
+    """Note that engines were given rows: they take part in the commit, kept or not."""
+    for access in resolved.accesses:
+        table = access.table
+        name = table.engine.upper()
+        if (
+            access.changes
+            and not access.is_prelocked
+            and not table.is_temporary
+            and name in engine_changes.engines
+            and traits(table, server).has_rollback
+        ):
+            engine_changes.engines[name].is_changed = True

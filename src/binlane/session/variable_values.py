@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from binlane.session.programs.environment import SessionEnvironment
-from binlane.session.programs.expression_environment import Environment
-from binlane.session.programs.expressions import evaluate
-from binlane.session.programs.host import Host
-from binlane.session.programs.values import UNKNOWN, Text, Value, plain_text
+from binlane.programs.environment import SessionEnvironment
+from binlane.programs.host import Host
 from binlane.session.variables import Variables
-from binlane.sql.facts import Assignment
+from binlane.sql.evaluation.evaluator import Environment, evaluate
+from binlane.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
+from binlane.sql.facts import Assignment, StatementFacts
+from binlane.sql.tree.expressions import Literal, Name
 
 _COLLATION: Final = "utf8mb3_general_ci"
 _ISOLATION_NAMES: Final = ("tx_isolation", "transaction_isolation")
@@ -63,25 +63,25 @@ def _text(variables: Variables, name: str, *, is_global: bool) -> str:
     return variables.global_values.get(name, "") if is_global else variables.text(name)
 
 
-def with_value(assignment: Assignment, host: Host, environment: Environment | None) -> Assignment:
+def with_value(
+    assignment: Assignment, facts: StatementFacts, host: Host, environment: Environment | None
+) -> Assignment:
     """An assignment whose expression is replaced by its value; a literal or word stays.
 
     A value that only a server knows stands for the default: scripts keep a variable's value in
     another one to set it back at their end.
     """
-    text = assignment.value
-    if assignment.name.startswith("@") or not text:
+    node = assignment.node
+    if assignment.name.startswith("@") or node is None or isinstance(node, Literal):
         return assignment
     known = SessionEnvironment(host) if environment is None else environment
-    if text.isidentifier():
+    if isinstance(node, Name):
         try:
-            value = known.local(text)
+            value = known.local(".".join(node.parts))
         except LookupError:
             return assignment
-    elif "@" in text or "(" in text:
-        value = evaluate(text, known)
     else:
-        return assignment
+        value = evaluate(node, facts, known)
     if value is UNKNOWN or value is None:
         return replace(assignment, value="DEFAULT")
     return replace(assignment, value=plain_text(value))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
 from typing import Final
 
 from binlane.policy.procedure import Isolation
 from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Server
+from binlane.session.log_events import OPTION_BITS, status_vars
+from binlane.sql.dialect import Dialect
 from binlane.sql.facts import Assignment, VariableScope
 from binlane.sql.logging_mode import LoggingMode
-from binlane.sql.sql_mode import Quoting
+from binlane.sql.versions import Fact
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
@@ -19,28 +23,21 @@ _ISOLATIONS: Final = {
     "REPEATABLE-READ": Isolation.REPEATABLE_READ,
     "SERIALIZABLE": Isolation.SERIALIZABLE,
 }
-_FORMATS: Final = {
-    True: (LoggingMode.MIXED, LoggingMode.STATEMENT, LoggingMode.ROW, LoggingMode.MIXED),
-    False: (LoggingMode.ROW, LoggingMode.MIXED, LoggingMode.STATEMENT, LoggingMode.ROW),
-}
-"""By whether the server is MariaDB: the default, then what 0, 1 and 2 mean."""
+_FORMATS: Final = ("MIXED", "STATEMENT", "ROW")
+"""What 0, 1 and 2 mean."""
 
+_GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON", "2": "WARN"}
+"""By what else may be said."""
 _ANSI_QUOTES: Final = frozenset(
     ("ANSI", "ANSI_QUOTES", "ORACLE", "DB2", "MAXDB", "MSSQL", "POSTGRESQL")
 )
 """Modes in which double quotes hold names."""
+_PIPES_AS_CONCAT: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"PIPES_AS_CONCAT"}
+_IGNORE_SPACE: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"IGNORE_SPACE"}
 _ON: Final = frozenset(("1", "ON", "TRUE"))
 _ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
 _DIRECT: Final = "binlog_direct_non_transactional_updates"
 _LOGGED: Final = frozenset(("binlog_format", _DIRECT, "sql_log_bin"))
-_SHOWN_OPTIONS: Final = {
-    "foreign_key_checks": False,
-    "sql_auto_is_null": True,
-    "unique_checks": False,
-    "check_constraint_checks": False,
-    "sql_if_exists": True,
-}
-"""By name: the value that is not the default."""
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -103,24 +100,9 @@ class Variables:
         return self.settings.is_direct
 
     @property
-    def quoting(self) -> Quoting:
-        """How the session's statements are quoted."""
-        return self.settings.quoting
-
-    @property
-    def ansi_quotes(self) -> bool:
-        """Whether double quotes hold names."""
-        return self.settings.quoting["ansi_quotes"]
-
-    @property
-    def is_oracle(self) -> bool:
-        """sql_mode ORACLE of MariaDB."""
-        return self.settings.is_oracle
-
-    @property
-    def no_backslash_escapes(self) -> bool:
-        """Whether a backslash in a string is one."""
-        return self.settings.quoting["no_backslash_escapes"]
+    def dialect(self) -> Dialect:
+        """How the session's statements are read."""
+        return self.settings.dialect
 
     @property
     def checks_foreign_keys(self) -> bool:
@@ -137,17 +119,14 @@ class Variables:
         """enforce_gtid_consistency."""
         return self.settings.gtid_consistency
 
-    @property
-    def shown_options(self) -> str:
-        """What MariaDB's SHOW BINLOG EVENTS shows before the text of a statement."""
-        if not self.server.is_mariadb or self.values.keys().isdisjoint(_SHOWN_OPTIONS):
-            return ""
-        shown = [
-            f"{'@@' if name == 'sql_if_exists' else ''}{name}={int(is_shown)}"
-            for name, is_shown in _SHOWN_OPTIONS.items()
-            if self.is_on(name, default=not is_shown) is is_shown
-        ]
-        return f"set {', '.join(shown)}; " if shown else ""
+    def status_vars(self, *, is_atomic: bool = False) -> bytes:
+        """Status variables of a statement's event; `is_atomic` as for `log_events.status_vars`."""
+        flags2 = 0
+        if not self.values.keys().isdisjoint(OPTION_BITS):
+            for name, (bit, value) in OPTION_BITS.items():
+                if self.is_on(name, default=not value) is bool(value):
+                    flags2 |= bit
+        return status_vars(flags2, is_atomic=is_atomic)
 
     def text(self, name: str) -> str:
         """A variable's value in capitals; empty if nothing is known of it."""
@@ -199,44 +178,62 @@ class _Settings:
     is_autocommit: bool
     is_logged: bool
     is_direct: bool
-    quoting: Quoting
-    is_oracle: bool
+    dialect: Dialect
     checks_foreign_keys: bool
     autoinc_lock_mode: int
     gtid_consistency: str
 
 
 def _settings_of(variables: Variables) -> _Settings:
-    is_mariadb = variables.server.is_mariadb
+    server = variables.server
     isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
     modes = variables.text("sql_mode").split(",")
+    has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
+    dialect = _dialect(variables.server, frozenset(modes), lower_case_names=not has_case)
     return _Settings(
-        logging_mode=_mode(variables.text("binlog_format"), is_mariadb=is_mariadb),
-        global_logging_mode=_mode(
-            variables.global_values.get("binlog_format", ""), is_mariadb=is_mariadb
-        ),
+        logging_mode=_mode(variables.text("binlog_format"), server),
+        global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
         isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
         is_autocommit=variables.is_on("autocommit", default=True),
         is_logged=variables.is_on("sql_log_bin", default=True),
         is_direct=variables.is_on(_DIRECT, default=False),
-        quoting=Quoting(
-            ansi_quotes=not _ANSI_QUOTES.isdisjoint(modes),
-            no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
-        ),
-        is_oracle="ORACLE" in modes,
+        dialect=dialect,
         checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
         autoinc_lock_mode=variables.number(
-            "innodb_autoinc_lock_mode", default=1 if is_mariadb else 2
+            "innodb_autoinc_lock_mode", default=int(server.default("innodb_autoinc_lock_mode"))
         ),
-        gtid_consistency=variables.text("enforce_gtid_consistency") or "OFF",
+        gtid_consistency=_gtid_consistency(variables),
     )
 
 
-def _mode(text: str, *, is_mariadb: bool) -> LoggingMode:
-    default, *numbered = _FORMATS[is_mariadb]
-    if text.isdigit() and int(text) < len(numbered):
-        return numbered[int(text)]
-    return LoggingMode[text] if text in LoggingMode.__members__ else default
+@cache
+def _dialect(server: Server, modes: frozenset[str], *, lower_case_names: bool) -> Dialect:
+    """How a server reads statements in a session of some modes."""
+    return Dialect(
+        flavor=server.flavor,
+        version=server.version,
+        ansi_quotes=not _ANSI_QUOTES.isdisjoint(modes),
+        no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
+        is_oracle=server.is_mariadb and "ORACLE" in modes,
+        pipes_as_concat=not _PIPES_AS_CONCAT.isdisjoint(modes),
+        ignore_space=not _IGNORE_SPACE.isdisjoint(modes),
+        high_not_precedence="HIGH_NOT_PRECEDENCE" in modes,
+        lower_case_names=lower_case_names,
+    )
+
+
+def _mode(text: str, server: Server) -> LoggingMode:
+    if text.isdigit() and int(text) < len(_FORMATS):
+        text = _FORMATS[int(text)]
+    known = text in LoggingMode.__members__
+    return LoggingMode[text if known else server.default("binlog_format")]
+
+
+def _gtid_consistency(variables: Variables) -> str:
+    """enforce_gtid_consistency: by its word or number, which nobody needs to have said."""
+    name = "enforce_gtid_consistency"
+    text = variables.text(name) or variables.server.default(name)
+    return _GTID_CONSISTENCIES.get(text, text) or "OFF"
 
 
 def isolation_level(value: str) -> Isolation:
@@ -304,7 +301,7 @@ def _temporary_refusal(
 ) -> LoggingError | None:
     if not situation.has_temporary_tables:
         return None
-    if not variables.server.is_mariadb:
+    if variables.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
         return _SESSION_FORMAT
     target = variables.copy()
     target.assign(assignment)
@@ -375,3 +372,46 @@ _IN_TRANSACTION: Final = {
         message="Cannot modify @@session.sql_log_bin inside a transaction",
     ),
 }
+
+
+_BEARING: Final = frozenset(
+    (
+        *("auto_increment_increment", "auto_increment_offset", "autocommit"),
+        *("binlog_annotate_row_events", "binlog_direct_non_transactional_updates"),
+        *("binlog_format", "binlog_row_image", "binlog_rows_query_log_events"),
+        *("character_set_client", "character_set_connection", "character_set_database"),
+        *("character_set_server", "collation_connection", "collation_database"),
+        *("collation_server", "completion_type", "default_storage_engine"),
+        *("default_tmp_storage_engine", "enforce_gtid_consistency"),
+        *("explicit_defaults_for_timestamp", "foreign_key_checks", "gtid_domain_id", "gtid_mode"),
+        *("gtid_next", "gtid_seq_no", "innodb_autoinc_lock_mode", "insert_id", "last_insert_id"),
+        *("lc_time_names", "log_bin_trust_function_creators", "lower_case_table_names"),
+        *("old_mode", "pseudo_thread_id", "rand_seed1", "rand_seed2", "server_id"),
+        *("skip_replication", "sql_auto_is_null", "sql_generate_invisible_primary_key"),
+        *("sql_if_exists", "sql_log_bin", "sql_mode", "sql_notes", "sql_safe_updates"),
+        *("storage_engine", "time_zone", "timestamp", "transaction_isolation"),
+        *("transaction_read_only", "tx_isolation", "tx_read_only", "unique_checks"),
+    )
+)
+"""Variables that bear on what is logged, or that scripts set for it."""
+_NEIGHBOURS: Final = frozenset(("read_only", "server_uid", "server_uuid"))
+"""Other variables of MariaDB 10.11 and MySQL 9.7 whose names are near to one of them."""
+_NEAR: Final = 0.85
+
+
+def misspelt(name: str) -> LoggingError | None:
+    """1193 for a name that is nearly that of a variable which bears on what is logged.
+
+    Other names are not judged: plugins have variables of their own.
+    """
+    known = _BEARING | _NEIGHBOURS
+    if name in known or not name.isidentifier():
+        return None
+    near = get_close_matches(name, _BEARING, n=1, cutoff=_NEAR)
+    if not near:
+        return None
+    return LoggingError(
+        errno=1193,
+        symbol="ER_UNKNOWN_SYSTEM_VARIABLE",
+        message=f"Unknown system variable '{name}' (is {near[0]} meant?)",
+    )

@@ -1,13 +1,13 @@
 """Which objects there are: what a log does not say of its tables, what a schema says of a server.
 
 Made from a schema, or from nothing, and kept up to date by the DDL of a log or script. What it does
-not know for sure it does not say. How DDL changes the objects stands in `table_ddl`, `object_ddl`.
+not know for sure it does not say. How DDL changes the objects stands in `object_changes`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Self, TypedDict, Unpack
@@ -21,58 +21,52 @@ from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor
-from binlane.names import TableName
-from binlane.sql.analysis import analyse
+from binlane.names import TableName, folded
 from binlane.sql.column_fit import fitted
 from binlane.sql.comments import Version, server_text
-from binlane.sql.cursor import Stopped
+from binlane.sql.dialect import Dialect
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.evaluation.evaluator import Environment
+from binlane.sql.evaluation.operator_types import Scope, Untyped
+from binlane.sql.evaluation.query_types import query_columns
+from binlane.sql.facts import StatementFacts
+from binlane.sql.first_words import first_word
 from binlane.sql.logged_statements import logged_statement
-from binlane.sql.object_ddl import DATABASE_HANDLERS, OBJECT_HANDLERS
-from binlane.sql.object_store import CatalogStatement
-from binlane.sql.query_types.scope import Untyped
-from binlane.sql.schema import Table
-from binlane.sql.script import statements
-from binlane.sql.select_columns import select_columns
-from binlane.sql.sql_mode import quoting
-from binlane.sql.stored_objects import StoredObjects
-from binlane.sql.table_changes import query_of, with_selected
-from binlane.sql.table_ddl import (
-    TABLE_HANDLERS,
-    Handler,
+from binlane.sql.object_changes import (
+    LOG_HANDLERS,
+    SERVER_HANDLERS,
     is_left_alone,
     put_table,
     table_created,
 )
+from binlane.sql.object_store import CatalogStatement
+from binlane.sql.reading import read
+from binlane.sql.schema import Table
+from binlane.sql.script import statements
+from binlane.sql.stored_objects import StoredObjects
+from binlane.sql.table_changes import (
+    engine_name,
+    with_invisible_primary_key,
+    with_selected,
+)
 from binlane.sql.table_definitions import TableDefinition
-from binlane.sql.table_options import engine_name
 from binlane.sql.tokens import SqlSyntaxError, line_of
+from binlane.sql.tree.definitions import CreateTable
+from binlane.sql.tree.statements import Administration
 
-_GAP: Final = r"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
-_TABLE_DDL: Final = re.compile(
-    rf"{_GAP} (?:CREATE|ALTER|RENAME|DROP|SET{_GAP}STATEMENT)\b",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET"})
+"""What statements begin with that change objects."""
+_KNOWN: Final = frozenset(
+    {
+        *("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "LOCK", "UNLOCK", "BEGIN", "START"),
+        "COMMIT",
+    }
 )
-_ANY_CHANGE: Final = re.compile(
-    rf"{_GAP} (?:CREATE|ALTER|RENAME|DROP|SET)\b", re.VERBOSE | re.DOTALL | re.IGNORECASE
-)
-# What begins like a statement that changes no object is not read: a dump is full of it.
-_LOOKS_KNOWN: Final = re.compile(
-    rf"{_GAP} (?:INSERT|REPLACE|UPDATE|DELETE|SELECT|LOCK|UNLOCK|BEGIN|START|COMMIT)\b",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
+"""What begins so is not read: a dump is full of it."""
 _MAY_BE_DDL: Final = re.compile(rb"CREATE|ALTER|RENAME|DROP", re.IGNORECASE)
-_USE: Final = re.compile(
-    rf"{_GAP} USE\s+ (?: `((?:[^`]|``)+)` | ([^\s;`]+) ) \s*;?\s*\Z",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
 _TABLES_CACHED_MAX: Final = 1024
-_LOG_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
-    {**TABLE_HANDLERS, **DATABASE_HANDLERS}
-)
-_SERVER_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
-    {**_LOG_HANDLERS, **OBJECT_HANDLERS}
-)
+_GENERATES: Final = "sql_generate_invisible_primary_key"
+_NEWEST: Final = Dialect().version
 _DEFAULT_ENGINE: Final = "INNODB"
 _CONNECTIONS: Final = MappingProxyType(
     {
@@ -108,13 +102,19 @@ class SessionOptions(TypedDict, total=False):
         engine: default_storage_engine; that of the settings if None.
         temporary_engine: default_tmp_storage_engine; None for `engine`.
         connection: Character set and collation of literals.
+        dialect: How it reads statements; None for that of `sql_mode`.
+        generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
+        environment: Of whom variables in a query are.
     """
 
     sql_mode: int
+    dialect: Dialect | None
+    generates_primary_key: bool | None
     server_charset: str | None
     engine: str | None
     temporary_engine: str | None
     connection: tuple[str, str] | None
+    environment: Environment | None
 
 
 @dataclass(slots=True)
@@ -151,8 +151,19 @@ class SchemaCatalog(StoredObjects):
             version=self.version,
             default_database=self.default_database,
             problems=self.problems.copy(),
+            server_version=self.server_version,
             _store=self._store.copy(),
         )
+
+    def forget(self, *tables: TableName) -> None:
+        """Know no more of tables and views than that they may exist."""
+        self.version = object()
+        self._store.forget(*tables)
+
+    def restore(self, kept: Self) -> None:
+        """Have again what a copy of this catalog has; that must not be used any longer."""
+        self.default_database, self.version = kept.default_database, kept.version
+        self.problems, self._store = kept.problems, kept._store
 
     def only(self, tables: Collection[TableName]) -> Self:
         """A copy that knows none but some tables: small, so that it travels."""
@@ -225,19 +236,23 @@ class SchemaCatalog(StoredObjects):
             version: Of the server, which tells the executable comments that it runs; None for all.
         """
         self.default_database = database
+        if version is not None:
+            self.server_version = version
         end = 0
         for statement in statements(script):
             start = script.find(statement, end)
             end = start + len(statement)
-            if used := _USE.match(statement):
-                self.default_database = used[1].replace("``", "`") if used[1] else used[2]
-                self._store.databases.setdefault(self.default_database, None)
+            if first_word(statement) == "USE" and (used := self._used(statement)):
+                self.default_database = used
+                self._store.databases.setdefault(used, None)
                 self.version = object()
                 continue
             problems_before = len(self.problems)
             text = statement
             if version is not None and self.flavor is not None:
-                text = server_text(statement, flavor=self.flavor, version=version).stored
+                text = server_text(
+                    statement, Dialect(flavor=self.flavor.value, version=version)
+                ).stored
             self.apply(text, database=self.default_database)
             if len(self.problems) > problems_before:
                 found = self.problems.pop()
@@ -262,13 +277,17 @@ class SchemaCatalog(StoredObjects):
         Returns:
             Whether the catalog changed.
         """
-        if not (_TABLE_DDL if self.flavor is None else _ANY_CHANGE).match(statement):
-            if self.flavor is not None and not _LOOKS_KNOWN.match(statement):
+        word = first_word(statement)
+        if word not in _CHANGES:
+            if self.flavor is not None and word not in _KNOWN:
                 self._note_unread(statement, database)
             return False
-        quotes = quoting(options.get("sql_mode", 0))
-        effects = analyse(statement, database=database, **quotes)
-        handlers = _LOG_HANDLERS if self.flavor is None else _SERVER_HANDLERS
+        if self.ignores_case:
+            database = folded(database)
+        dialect = options.get("dialect") or self._dialect(options.get("sql_mode", 0))
+        facts = read(statement, database=database, dialect=dialect)
+        effects = facts.effects
+        handlers = LOG_HANDLERS if self.flavor is None else SERVER_HANDLERS
         handler = handlers.get(effects.kind)
         if handler is None:
             if effects.stopped_at is not None:
@@ -276,7 +295,7 @@ class SchemaCatalog(StoredObjects):
             return False
         if effects.is_temporary and self.flavor is None:
             return self._change_unknown_temporary(effects)
-        changed = self._statement(statement, effects, database, options)
+        changed = self._statement(facts, database, options)
         try:
             if effects.stopped_at is not None:
                 self._store.forget(*effects.writes)
@@ -288,29 +307,32 @@ class SchemaCatalog(StoredObjects):
         except SqlSyntaxError as error:
             self._store.forget(*effects.writes)
             self._note(statement, error.offset, str(error))
-        except Stopped as stopped:
-            self._store.forget(*effects.writes)
-            self._note(statement, stopped.token.offset, str(stopped))
         self._columns.clear()
         self.version = object()
         return True
 
     def _statement(
-        self, text: str, effects: StatementEffects, database: str, options: SessionOptions
+        self, facts: StatementFacts, database: str, options: SessionOptions
     ) -> CatalogStatement:
         default = self._store.settings.get("default_storage_engine") or _DEFAULT_ENGINE
         engine = engine_name(options.get("engine") or default)
         return CatalogStatement(
-            text=text,
-            effects=effects,
-            quoting=quoting(options.get("sql_mode", 0)),
+            facts=facts,
             database=database,
             server_charset=options.get("server_charset") or self.server_charset,
             flavor=self.flavor,
             engine=engine,
             temporary_engine=engine_name(options.get("temporary_engine") or engine),
             connection=options.get("connection"),
+            generates_primary_key=self._generates_primary_key(options),
+            environment=options.get("environment"),
         )
+
+    def _generates_primary_key(self, options: SessionOptions) -> bool:
+        told = options.get("generates_primary_key")
+        if told is None:
+            told = self._store.settings.get(_GENERATES, "OFF").upper() in {"ON", "1"}
+        return told and self.flavor is Flavor.MYSQL
 
     def _create_select(self, statement: CatalogStatement) -> None:
         if not is_left_alone(self._store, statement, statement.effects.writes[0]):
@@ -319,25 +341,43 @@ class SchemaCatalog(StoredObjects):
     def _selected(self, statement: CatalogStatement) -> Table:
         """The table of a CREATE TABLE, with the columns of its SELECT."""
         table = table_created(self._store, statement, statement.effects.writes[0])
-        query = query_of(statement.text, quoting=statement.quoting)
-        if not query or self.flavor is None:
+        node = statement.node
+        assert isinstance(node, CreateTable)
+        if node.query is None or self.flavor is None:
             return table
+        scope = Scope(
+            text=statement.facts,
+            objects=self,
+            flavor=self.flavor,
+            database=statement.database,
+            connection=statement.connection or _CONNECTIONS[self.flavor],
+            environment=statement.environment,
+        )
         try:
-            selected = select_columns(
-                query,
-                objects=self,
-                flavor=self.flavor,
-                database=statement.database,
-                quoting=statement.quoting,
-                connection=statement.connection or _CONNECTIONS[self.flavor],
-            )
+            selected = query_columns(node.query, scope)
         except Untyped:
             return replace(table, is_complete=False)
-        return with_selected(table, selected)
+        made = with_selected(table, selected)
+        return with_invisible_primary_key(made) if statement.generates_primary_key else made
+
+    def _used(self, statement: str) -> str:
+        """The database that USE names; empty if it is none."""
+        node = read(statement, database="", dialect=self._dialect(0)).tree
+        return node.name if isinstance(node, Administration) else ""
+
+    def _dialect(self, sql_mode: int) -> Dialect:
+        """How statements are read: a log's by the grammars of both flavors."""
+        if self.flavor is None:
+            return Dialect().with_mode(sql_mode)
+        return Dialect(
+            flavor=self.flavor.value,
+            version=self.server_version or _NEWEST,
+            lower_case_names=self.ignores_case,
+        ).with_mode(sql_mode)
 
     def _note_unread(self, statement: str, database: str) -> None:
         """Say it of a text that is no statement at all."""
-        stopped_at = analyse(statement, database=database).stopped_at
+        stopped_at = read(statement, database=database, dialect=self._dialect(0)).effects.stopped_at
         if stopped_at is not None:
             self._note(statement, stopped_at.offset, _NOT_UNDERSTOOD)
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
+from binlane.sql.versions import ASSUMED, Fact, Version, has
 
 _DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -30,10 +31,26 @@ _DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def default_collation(charset: str, flavor: Flavor) -> str:
-    """The collation that text has whose character set alone is named."""
+_UNICODE: Final = frozenset(("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32"))
+"""What MariaDB's character_set_collations names."""
+
+
+def default_collation(charset: str, flavor: Flavor, version: Version | None = None) -> str:
+    """The collation that text has whose character set alone is named.
+
+    Args:
+        charset: The character set.
+        flavor: Of the server.
+        version: Of the server; None for the one that is assumed where none is named.
+    """
+    charset = charset.lower()
+    if charset == "utf8":
+        charset = "utf8mb3"
     if charset == "utf8mb4" and flavor is Flavor.MYSQL:
         return "utf8mb4_0900_ai_ci"
+    version = version or ASSUMED[flavor.value]
+    if charset in _UNICODE and has(Fact.UNICODE_COLLATION_14, flavor.value, version):
+        return f"{charset}_uca1400_ai_ci"
     return _DEFAULTS.get(charset, f"{charset}_general_ci")
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cache
 from typing import Final
 
-from binlane.codec.types import Flavor
+from binlane.sql.dialect import Dialect
 from binlane.sql.tokens import BACKTICKS, literals
 
 Version = tuple[int, int, int]
@@ -52,23 +52,18 @@ class ServerText:
     stored: str
 
 
-def server_text(
-    statement: str,
-    *,
-    flavor: Flavor,
-    version: Version,
-    ansi_quotes: bool = False,
-    no_backslash_escapes: bool = False,
-) -> ServerText:
-    """How a server has a statement."""
+def server_text(statement: str, dialect: Dialect) -> ServerText:
+    """How the server of a dialect has a statement."""
     if "/*" not in statement or "!" not in statement:
         return ServerText(statement, statement, statement)
     read: list[str] = []
     logged: list[str] = []
     stored: list[str] = []
     done = 0
-    pattern = _pattern(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
-    for kind, start, end in _pieces(statement, pattern, flavor, version):
+    pattern = _pattern(
+        ansi_quotes=dialect.ansi_quotes, no_backslash_escapes=dialect.no_backslash_escapes
+    )
+    for kind, start, end in _pieces(statement, pattern, dialect):
         for texts in (read, logged, stored):
             texts.append(statement[done:start])
         text = statement[start:end]
@@ -80,7 +75,7 @@ def server_text(
         skipped = _as_ordinary(text)
         read.append(skipped)
         # To MySQL it was an ordinary comment all along.
-        is_foreign = flavor is Flavor.MYSQL and text.startswith("/*M!")
+        is_foreign = dialect.flavor == "mysql" and text.startswith("/*M!")
         logged.append(text if is_foreign else skipped)
         if is_foreign:
             stored.append(text)
@@ -99,7 +94,7 @@ def _as_ordinary(comment: str) -> str:
 
 
 def _pieces(
-    statement: str, pattern: re.Pattern[str], flavor: Flavor, version: Version
+    statement: str, pattern: re.Pattern[str], dialect: Dialect
 ) -> Iterator[tuple[_Piece, int, int]]:
     """What executable comments consist of, in the order of the text."""
     is_open = False
@@ -107,7 +102,7 @@ def _pieces(
     while found := pattern.search(statement, offset):
         offset = found.end()
         if found["OPEN"] is not None:
-            length = _run_length(found, flavor, version)
+            length = _run_length(found, dialect)
             if length:
                 is_open = True
                 offset = found.start() + length
@@ -120,17 +115,17 @@ def _pieces(
             yield _Piece.CLOSED, found.start(), offset
 
 
-def _run_length(found: re.Match[str], flavor: Flavor, version: Version) -> int:
+def _run_length(found: re.Match[str], dialect: Dialect) -> int:
     """The length of the opening bracket of a comment that a server runs, else 0."""
     opening, digits = found["OPEN"], found["DIGITS"] or ""
-    is_mysql = flavor is Flavor.MYSQL
+    is_mysql = dialect.flavor == "mysql"
     if is_mysql and opening == "/*M!":
         return 0
-    if is_mysql and version < _SIX_DIGITS_SINCE:
+    if is_mysql and dialect.version < _SIX_DIGITS_SINCE:
         digits = digits[:5]
     if digits:
         number = int(digits)
-        major, minor, patch = version
+        major, minor, patch = dialect.version
         if number > major * 10_000 + minor * 100 + patch:
             return 0
         if not is_mysql and opening == "/*!" and number in _ONLY_MYSQL:

@@ -1,6 +1,6 @@
-"""What one statement does to named objects: the answer of `analyse`.
+"""What one statement does to named objects.
 
-Values only; the texts are read in `ddl`, `dml` and `compound`.
+Values only; `fact_finder` makes them.
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ class StatementEffects:
         drops: Tables and sequences that are gone afterwards.
         is_temporary: It says TEMPORARY.
         if_exists: It says IF EXISTS or IF NOT EXISTS.
-        uses_default_database: Some name stands without its database.
         stopped_at: Where the analysis did not understand the text; then everything above is only
             what was found before. None if all was understood.
     """
@@ -147,7 +146,6 @@ class StatementEffects:
     drops: tuple[TableName, ...] = ()
     is_temporary: bool = False
     if_exists: bool = False
-    uses_default_database: bool = False
     stopped_at: Token | None = None
 
     @property

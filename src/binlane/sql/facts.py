@@ -1,6 +1,6 @@
 """Everything that the text of one statement tells about how it is logged.
 
-Values only: `analysis.read` makes them. `StatementEffects` says which objects a statement is about;
+Values only: `reading.read` makes them. `StatementEffects` says which objects a statement is about;
 what stands here beside it is what the servers look at when they decide between statement and row.
 """
 
@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from binlane.names import TableName
+from binlane.sql.dialect import ANY, Dialect
 from binlane.sql.effects import StatementEffects
+from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.expressions import Expression
+from binlane.sql.tree.node import Node
+from binlane.sql.tree.statements import Empty
+
+_NOTHING = Empty(0, 0)
 
 
 class RowChange(Enum):
@@ -79,9 +87,7 @@ class FunctionUse:
     Attributes:
         name: In the case of the text.
         database: If the text gives one.
-        arguments: Texts of the arguments as they stand, without the white space around them; left
-            out in a text that nests them so deeply that they would be much longer than itself.
-        argument_offsets: Where each of them begins.
+        arguments: In their order.
         offset: Where it begins.
         length: Up to its closing parenthesis.
         is_quoted: The name stands in quotes: then no built-in function is meant.
@@ -89,8 +95,7 @@ class FunctionUse:
 
     name: str
     database: str | None = None
-    arguments: tuple[str, ...] = ()
-    argument_offsets: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    arguments: tuple[Expression, ...] = field(default=(), compare=False, repr=False)
     offset: int
     length: int
     is_quoted: bool = False
@@ -140,6 +145,7 @@ class Assignment:
             `character set`, `password`, `role`, `transaction isolation level`,
             `transaction access mode` for the special forms; of a SET in a routine a local variable.
         scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
+        node: The value; None for DEFAULT and words.
         value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
         offset: Where the assignment begins.
         length: Of the assignment.
@@ -148,6 +154,7 @@ class Assignment:
     name: str
     scope: VariableScope
     value: str
+    node: Expression | None = field(default=None, compare=False, repr=False)
     offset: int
     length: int
 
@@ -160,13 +167,16 @@ class SetColumn:
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StatementFacts:
     """What a statement's text says.
 
     Attributes:
         effects: The objects, as `analyse` gives them; its `stopped_at` says that the text was not
             understood, and then nothing here may be taken for whole.
+        tree: The statement; of statements of one shape that of the first of them.
+        text: The statement's own.
+        dialect: As it was read.
         verb: Its first words in capitals, without comments, as many as name the command:
             `INSERT`, `CREATE TABLE`, `SHOW BINLOG EVENTS`, `XA PREPARE`, `LOCK TABLES`, …
         tables: Every table named, in the order of the text.
@@ -177,7 +187,6 @@ class StatementFacts:
         limits: All LIMIT clauses.
         skip_locked: Offset of SKIP LOCKED; None without.
         nowait: Offset of NOWAIT in a locking read; None without.
-        is_locking_read: FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE.
         is_ignore: IGNORE.
         is_replace: REPLACE, also of CREATE TABLE … REPLACE SELECT, or OR REPLACE nowhere.
         is_or_replace: CREATE OR REPLACE.
@@ -199,8 +208,6 @@ class StatementFacts:
         assignments: Of SET.
         statement_assignments: Of SET STATEMENT … FOR before this statement.
         name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
-        prepared: Text behind PREPARE … FROM or EXECUTE IMMEDIATE, as it stands.
-        using: Texts behind EXECUTE … USING, as they stand.
         xid: Of XA, as it stands.
         options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
             `READ ONLY`, `ONE PHASE`, `CASCADE` …
@@ -209,10 +216,15 @@ class StatementFacts:
         body_offset: Where the body of a routine, trigger, event or view begins; None without.
         shape: What it has in common with statements that differ from it only in literals; None
             where that is not known.
-        shift: How its places differ from those of `shape.facts`; None: not at all.
+        shift: How places named here differ from those of `shape.facts`; None: not at all.
+        literals: The same for all places of the tree.
+        error: What every server that the dialect stands for answers; None where one may take it.
     """
 
     effects: StatementEffects
+    tree: Node = field(default=_NOTHING, compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
+    dialect: Dialect = field(default=ANY, compare=False, repr=False)
     verb: str = ""
     tables: tuple[TableUse, ...] = ()
     functions: tuple[FunctionUse, ...] = ()
@@ -222,7 +234,6 @@ class StatementFacts:
     limits: tuple[Limit, ...] = ()
     skip_locked: int | None = None
     nowait: int | None = None
-    is_locking_read: bool = False
     is_ignore: bool = False
     is_replace: bool = False
     is_or_replace: bool = False
@@ -242,8 +253,6 @@ class StatementFacts:
     assignments: tuple[Assignment, ...] = ()
     statement_assignments: tuple[Assignment, ...] = ()
     name: str = ""
-    prepared: str = ""
-    using: tuple[str, ...] = ()
     xid: str = ""
     options: frozenset[str] = frozenset()
     engine: str | None = None
@@ -251,6 +260,28 @@ class StatementFacts:
     body_offset: int | None = None
     shape: Shape | None = field(default=None, compare=False, repr=False)
     shift: Shift | None = field(default=None, compare=False, repr=False)
+    literals: Shift | None = field(default=None, compare=False, repr=False)
+    error: SqlSyntaxError | None = field(default=None, compare=False, repr=False)
+
+    def place(self, offset: int) -> int:
+        """Where a place of the tree is in this statement's text."""
+        return offset if self.literals is None else self.literals(offset)
+
+    def text_of(self, node: Node) -> str:
+        """The text of a node in this statement."""
+        literals = self.literals
+        if literals is None:
+            return self.text[node.at : node.end]
+        return self.text[literals(node.at) : literals(node.end)]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """A fact that is made when it is asked for: of another statement of a known shape."""
+            if name not in _PLACES:
+                raise AttributeError(name)
+            value = self.__dict__[name] = _made(self, name)
+            return value
 
 
 class Shift:
@@ -279,43 +310,83 @@ class Shape:
 
     Attributes:
         facts: Of the first of them.
-        values: The same, by their names.
         ends: Where its literals end.
-        last: The last place that the facts name.
-        has_literal_arguments: Some function has a literal in its arguments.
     """
 
-    __slots__ = ("ends", "facts", "has_literal_arguments", "last", "values")
+    __slots__ = ("_last", "_moved", "_same", "ends", "facts")
 
     def __init__(self, facts: StatementFacts, ends: Sequence[int]) -> None:
         """Take facts of no shape yet, and where the literals of their statement end."""
-        names = (one.name for one in fields(facts))
-        self.values = {name: getattr(facts, name) for name in names} | {"shape": self}
-        self.facts = StatementFacts(**self.values)
+        self.facts = replace(facts, shape=self)
         self.ends = ends
-        uses: list[TableUse | FunctionUse | Limit | SystemVariableUse | UserVariableUse] = [
-            *facts.tables,
-            *facts.functions,
-            *facts.limits,
-            *facts.system_variables,
-            *facts.user_variables,
-        ]
-        places = (
-            facts.skip_locked,
-            facts.nowait,
-            facts.on_duplicate_offset,
-            facts.query_offset,
-            facts.body_offset,
-        )
-        self.last = max(
-            (
-                *(use.offset + use.length for use in uses),
-                *(place for place in places if place is not None),
-            ),
-            default=0,
-        )
-        self.has_literal_arguments = any(
-            bisect_right(ends, start) != bisect_right(ends, start + len(text))
-            for use in facts.functions
-            for start, text in zip(use.argument_offsets, use.arguments, strict=True)
-        )
+        known = vars(self.facts)
+        self._same = dict(known)
+        self._moved = {
+            name: value for name, value in self._same.items() if name not in _PLACES or not value
+        }
+        self._last = _last_place(facts)
+
+    def facts_of(self, text: str, ends: Sequence[int]) -> StatementFacts:
+        """The facts of another statement of this shape, whose literals end at `ends`."""
+        if ends == self.ends:
+            found = self._same.copy()
+        else:
+            shift = Shift(self.ends, ends)
+            if shift.leaves(self._last):
+                found = self._same.copy()
+            else:
+                found = self._moved.copy()
+                found["shift"] = shift
+            found["literals"] = shift
+        found["text"] = text
+        facts = object.__new__(StatementFacts)
+        object.__setattr__(facts, "__dict__", found)
+        return facts
+
+
+_USES: Final = ("tables", "functions", "system_variables", "user_variables", "limits")
+_OFFSETS: Final = (
+    "on_duplicate_offset",
+    "query_offset",
+    "skip_locked",
+    "nowait",
+    "body_offset",
+)
+_PLACES: Final = frozenset((*_USES, *_OFFSETS))
+
+
+for _name in _PLACES:
+    delattr(StatementFacts, _name)  # the default, which would hide that it is still to be made
+
+
+def _last_place(facts: StatementFacts) -> int:
+    """The last place that facts name."""
+    uses = [use for name in _USES for use in getattr(facts, name)]
+    places = [getattr(facts, name) for name in _OFFSETS]
+    return max(
+        (
+            *(use.offset + use.length for use in uses),
+            *(place for place in places if place is not None),
+        ),
+        default=0,
+    )
+
+
+def _made(facts: StatementFacts, name: str) -> object:
+    """A fact of a statement out of that of the first statement of its shape."""
+    assert facts.shape is not None  # or it has all of them
+    known = getattr(facts.shape.facts, name)
+    if name in _OFFSETS:
+        return facts.place(known)
+    return tuple([_moved(use, facts) for use in known])
+
+
+_Use = TypeVar("_Use", TableUse, FunctionUse, SystemVariableUse, UserVariableUse, Limit)
+
+
+def _moved(use: _Use, facts: StatementFacts) -> _Use:
+    offset = facts.place(use.offset)
+    length = facts.place(use.offset + use.length) - offset
+    if offset == use.offset and length == use.length:
+        return use
+    return replace(use, offset=offset, length=length)

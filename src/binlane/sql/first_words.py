@@ -1,4 +1,4 @@
-"""What the first words of a logged statement tell, without reading the rest of it."""
+"""What the first words of a statement tell, without reading the rest of it."""
 
 from __future__ import annotations
 
@@ -39,3 +39,33 @@ def is_beside_tables(statement: bytes) -> bool:
 def is_about_rows_only(statement: bytes) -> bool:
     """Whether a statement changes rows or transactions only."""
     return _ROWS_ONLY.match(statement) is not None
+
+
+def first_word(statement: str) -> str:
+    """The word that a statement begins with, in capitals; empty if it begins with none.
+
+    The brackets of executable comments are gone behind, as are ordinary comments.
+    """
+    index, length = 0, len(statement)
+    while index < length:
+        if statement[index].isspace():
+            index += 1
+        elif statement.startswith(("/*!", "/*M!"), index):
+            index = statement.index("!", index) + 1
+            while index < length and statement[index].isdigit():
+                index += 1
+        elif statement.startswith("/*", index):
+            index = _behind(statement, "*/", index)
+        elif statement[index] == "#" or statement.startswith("--", index):
+            index = _behind(statement, "\n", index)
+        else:
+            break
+    end = index
+    while end < length and (statement[end].isalnum() or statement[end] == "_"):
+        end += 1
+    return statement[index:end].upper()
+
+
+def _behind(statement: str, sign: str, index: int) -> int:
+    found = statement.find(sign, index)
+    return len(statement) if found < 0 else found + len(sign)

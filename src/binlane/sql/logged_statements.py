@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from binlane.codec.query import QueryEvent
 from binlane.codec.statement_text import statement_text
 from binlane.codec.status_vars import sql_mode
-from binlane.sql.sql_mode import Quoting, quoting
+from binlane.sql.dialect import Dialect
 
 if TYPE_CHECKING:
     from binlane.sql.effects import StatementEffects
@@ -30,9 +31,9 @@ class LoggedStatement:
     sql_mode: int
 
     @property
-    def quoting(self) -> Quoting:
-        """How the text is quoted."""
-        return quoting(self.sql_mode)
+    def dialect(self) -> Dialect:
+        """How the text is read; whose server wrote it is not told."""
+        return _dialect(self.sql_mode)
 
     def effects(self) -> StatementEffects:
         """What it does, by its text."""
@@ -50,9 +51,12 @@ class LoggedStatement:
     def facts(self) -> StatementFacts:
         """All that its text says."""
         # Most who meet statements only pass them on.
-        from binlane.sql.analysis import read  # noqa: PLC0415
+        from binlane.sql.reading import read  # noqa: PLC0415
 
-        return read(self.text, database=self.database, **self.quoting)
+        return read(self.text, database=self.database, dialect=self.dialect)
+
+
+_dialect: Final = cache(Dialect().with_mode)
 
 
 def logged_statement(body: QueryEvent) -> LoggedStatement:

@@ -1,19 +1,22 @@
 """The state of a catalog: the objects of a server, and those of one session.
 
 Plain dictionaries of frozen values, so that a copy costs microseconds. What statements do to it
-stands in `table_ddl` and `object_ddl`.
+stands in `object_changes`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Self
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.effects import StatementEffects
+from binlane.sql.evaluation.evaluator import Environment
+from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Routine, Table, Trigger, View
-from binlane.sql.sql_mode import Quoting
+from binlane.sql.tree.node import Node
+from binlane.sql.tree.statements import innermost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,26 +24,46 @@ class CatalogStatement:
     """A statement that may change the catalog, with what its session adds to its text.
 
     Attributes:
-        text: Of the statement.
-        effects: Its objects.
-        quoting: Of the text.
+        facts: Of the statement.
         database: The default database.
         server_charset: Of databases that name none; None if it is not known.
         flavor: Of the server; None for a log whose objects are known in part only.
         engine: Of tables that name none.
         temporary_engine: Of temporary tables that name none.
         connection: Character set and collation of literals; None if it is not known.
+        generates_primary_key: MySQL's sql_generate_invisible_primary_key.
+        environment: Of whom variables in a query are; None where nobody knows them.
     """
 
-    text: str
-    effects: StatementEffects
-    quoting: Quoting
+    facts: StatementFacts
     database: str
     server_charset: str | None = None
     flavor: Flavor | None = None
     engine: str = "INNODB"
     temporary_engine: str = "INNODB"
     connection: tuple[str, str] | None = None
+    generates_primary_key: bool = False
+    environment: Environment | None = None
+
+    @property
+    def text(self) -> str:
+        """Of the statement."""
+        return self.facts.text
+
+    @property
+    def effects(self) -> StatementEffects:
+        """Its objects."""
+        return self.facts.effects
+
+    @property
+    def node(self) -> Node:
+        """The statement itself, without SET STATEMENT … FOR."""
+        return innermost(self.facts.tree)
+
+    @property
+    def default_engine(self) -> str:
+        """The engine of a table that names none."""
+        return self.temporary_engine if self.effects.is_temporary else self.engine
 
 
 @dataclass(slots=True)
@@ -91,6 +114,28 @@ class ObjectStore:
             accounts=self.accounts.copy(),
             settings=self.settings.copy(),
         )
+
+    def add(self, other: ObjectStore, before: ObjectStore) -> bool:
+        """Have what another one has, too: what is new in it since `before`, or was changed.
+
+        Returns:
+            Whether that is more.
+        """
+        is_more = False
+        for one in fields(self):
+            own, more = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(own, set):
+                found = more - own
+            else:
+                old = getattr(before, one.name)
+                found = {
+                    key: value
+                    for key, value in more.items()
+                    if key not in own or (own[key] is old.get(key) and value is not own[key])
+                }
+            is_more |= bool(found)
+            own.update(found)
+        return is_more
 
     def put(self, table: Table) -> None:
         """Have a table instead of what had its name."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from binlane.sql.dialect import Dialect
 from binlane.sql.tokens import NAME_KINDS, SqlSyntaxError, Token, TokenKind, tokenise
 
 _IN_GAPS: Final = re.compile(
@@ -39,7 +40,7 @@ _MAY_REMARK: Final = re.compile(
 EMPTY_COMMENT: Final = "COMMENT ''"
 
 
-def without_comments(text: str, *, ansi_quotes: bool, no_backslash_escapes: bool) -> str:
+def without_comments(text: str, dialect: Dialect) -> str:
     """The statement without its comments; executable ones are code and stay.
 
     A text whose quotes or comments do not end stays as it is.
@@ -47,9 +48,7 @@ def without_comments(text: str, *, ansi_quotes: bool, no_backslash_escapes: bool
     if not any(sign in text for sign in _SIGNS):
         return text
     try:
-        tokens = list(
-            tokenise(text, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
-        )
+        tokens = list(tokenise(text, dialect))
     except SqlSyntaxError:
         return text
     parts: list[str] = []
@@ -81,26 +80,17 @@ class Remarks:
     elsewhere: str = ""
 
 
-def without_remarks(
-    text: str, end: int | None, *, ansi_quotes: bool, no_backslash_escapes: bool
-) -> Remarks:
+def without_remarks(text: str, end: int | None, dialect: Dialect) -> Remarks:
     """A definition without what it says for people and about places on disk.
 
     Args:
         text: A statement that could be read.
         end: Where its definition ends and a query or body begins; None: nowhere.
-        ansi_quotes: sql_mode ANSI_QUOTES.
-        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
+        dialect: Its quotes and escapes.
     """
     if not _MAY_REMARK.search(text):
         return Remarks(text=text)
-    tokens = [
-        token
-        for token in tokenise(
-            text, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes
-        )
-        if end is None or token.offset < end
-    ]
+    tokens = [token for token in tokenise(text, dialect) if end is None or token.offset < end]
     edits: list[tuple[int, int, str]] = []
     has_comments, elsewhere = False, ""
     for index, is_expression in _clauses(tokens):
@@ -178,13 +168,9 @@ def _clauses(tokens: Sequence[Token]) -> Iterator[tuple[int, bool]]:
             yield index, is_expression[-1]
 
 
-def dotted_names(
-    text: str, *, ansi_quotes: bool, no_backslash_escapes: bool
-) -> tuple[list[tuple[str, ...]], frozenset[str]]:
+def dotted_names(text: str, dialect: Dialect) -> tuple[list[tuple[str, ...]], frozenset[str]]:
     """The names with dots in a text, by their parts, and the names that stand without or last."""
-    tokens = list(
-        tokenise(text, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
-    )
+    tokens = list(tokenise(text, dialect))
     chains: list[tuple[str, ...]] = []
     single: set[str] = set()
     index = 0

@@ -12,8 +12,10 @@ from enum import Enum
 from typing import Protocol
 
 from binlane.names import TableName
+from binlane.sql.dialect import ANY, Dialect
 from binlane.sql.facts import StatementFacts
 from binlane.sql.table_definitions import TableDefinition
+from binlane.sql.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,10 @@ class TriggerTime(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A trigger; `events` of INSERT, UPDATE, DELETE (MariaDB 12 allows several)."""
+    """A trigger; `events` of INSERT, UPDATE, DELETE (MariaDB 12 allows several).
+
+    Its body is read as the session that made it read its statements.
+    """
 
     name: TableName
     table: TableName
@@ -159,6 +164,7 @@ class Trigger:
     events: frozenset[str]
     body: str
     create_statement: str = ""
+    dialect: Dialect = ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +190,7 @@ class Routine:
         data_access: `CONTAINS SQL`, `NO SQL`, `READS SQL DATA` or `MODIFIES SQL DATA`.
         create_statement: As the user wrote it.
         charset: Of text that names none: its database's when it was made; None if not known.
+        dialect: Of the session that made it, as which its body is read.
     """
 
     name: TableName
@@ -195,6 +202,7 @@ class Routine:
     data_access: str = "CONTAINS SQL"
     create_statement: str = ""
     charset: str | None = None
+    dialect: Dialect = ANY
 
 
 class Objects(Protocol):
@@ -202,6 +210,10 @@ class Objects(Protocol):
 
     Temporary tables of the session hide others of the same name.
     """
+
+    @property
+    def server_version(self) -> Version | None:
+        """Of the server; None for the one that is assumed where none is named."""
 
     def has_database(self, database: str) -> bool:
         """Whether there is such a database."""

@@ -9,26 +9,15 @@ understand is read as if it stood alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
+from binlane.sql.dialect import Dialect
 from binlane.sql.effects import StatementKind
-from binlane.sql.facts import (
-    FunctionUse,
-    Limit,
-    Shape,
-    Shift,
-    StatementFacts,
-    SystemVariableUse,
-    TableUse,
-    UserVariableUse,
-)
+from binlane.sql.facts import StatementFacts
 from binlane.sql.tokens import NUMBER, WORD, literals
-
-SHAPES_MAX: Final = 4_096
-"""Shapes that are kept."""
+from binlane.sql.tree.expressions import Literal
+from binlane.sql.tree.node import children
 
 _KINDS: Final = frozenset(
     (
@@ -39,14 +28,14 @@ _KINDS: Final = frozenset(
         StatementKind.SELECT,
     )
 )
-"""Statements whose facts hold no literal but in arguments of functions."""
+"""Statements of which many differ in literals alone, and whose decision no literal changes."""
 
 
 class Cut(NamedTuple):
     """A statement, cut at its literals.
 
     Attributes:
-        key: What stands between them, and whether each is a string, a number or 0.
+        key: What stands between them, and of which kind each is.
         ends: Where each literal ends.
     """
 
@@ -54,20 +43,20 @@ class Cut(NamedTuple):
     ends: tuple[int, ...]
 
 
-def cut(statement: str, *, ansi_quotes: bool, no_backslash_escapes: bool) -> Cut | None:
+def cut(statement: str, dialect: Dialect) -> Cut | None:
     """Cut a statement at its literals; None if it holds what is not understood."""
     parts: list[str] = []
     ends: list[int] = []
     end = 0
-    pattern = _pattern(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
+    pattern = _pattern(dialect.ansi_quotes, dialect.no_backslash_escapes)
     for gap, number, string in pattern.findall(statement):
         end += len(gap)
         if number:
-            # LIMIT 0 is told from others.
-            parts += (gap, "0" if number == "0" else "1")
+            # LIMIT 0 is told from others; hexadecimal literals and bits from numbers.
+            parts += (gap, "1" if number.isdecimal() and number != "0" else _kind(number))
             end += len(number)
         elif string:
-            parts += (gap, "'")
+            parts += (gap, string[0])
             end += len(string)
         else:
             parts.append(gap)
@@ -76,8 +65,17 @@ def cut(statement: str, *, ansi_quotes: bool, no_backslash_escapes: bool) -> Cut
     return Cut("\0".join(parts), tuple(ends)) if end == len(statement) else None
 
 
+def _kind(number: str) -> str:
+    """What a literal that is no plain number is called in a shape."""
+    if number == "0":
+        return "0"
+    if number[0] in "xX" or number[:2] in ("0x", "0X"):
+        return "x"
+    return "b" if number[0] in "bB" or number[:2] in ("0b", "0B") else "1"
+
+
 @cache
-def _pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
+def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:  # noqa: FBT001
     """A run of what is no literal, and a literal; as `tokens` reads them.
 
     No alternative takes what could be read in another way, such as `t.5` or `@'x'`, so nothing is
@@ -108,92 +106,28 @@ def _pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str
     )
 
 
-def read_by_shape(
-    statement: str, context: tuple[str, bool, bool, bool], read: Callable[[], StatementFacts]
-) -> StatementFacts:
-    """The facts of a statement, from those of its shape where they are known.
+def has_shape(facts: StatementFacts, found: Cut) -> bool:
+    """Whether all literals of a statement are literals of its tree.
 
-    Args:
-        statement: Its text.
-        context: What else `read` depends on: default database, ANSI_QUOTES, NO_BACKSLASH_ESCAPES
-            and ORACLE.
-        read: Reads the statement itself.
+    Others, such as the length in a type, or a string as an alias, are part of what it says.
     """
-    found = cut(statement, ansi_quotes=context[1], no_backslash_escapes=context[2])
-    if found is None:
-        return read()
-    key = (found.key, context)
-    shape = _shapes.get(key)
-    if shape is not None:
-        return _facts_of(shape, found.ends, statement)
-    facts = read()
-    if not _has_shape(facts) or _STRING_ALIAS.search(found.key):
-        return facts
-    if len(_shapes) >= SHAPES_MAX:
-        _shapes.clear()
-    shape = _shapes[key] = Shape(facts, found.ends)
-    return shape.facts
-
-
-_shapes: Final[dict[tuple[str, tuple[str, bool, bool, bool]], Shape]] = {}
-_STRING_ALIAS: Final = re.compile(
-    r"\bAS (?: \s | /\*.*?\*/ | (?:\#|--)[^\n]*\n )* \0'", re.VERBOSE | re.DOTALL | re.IGNORECASE
-)
-"""A table that is called by a string."""
-
-
-def _has_shape(facts: StatementFacts) -> bool:
-    """Whether no literal stands in facts but in arguments of functions."""
-    return (
-        facts.effects.kind in _KINDS
-        and facts.effects.stopped_at is None
-        and not facts.statement_assignments
-    )
-
-
-def _facts_of(shape: Shape, ends: tuple[int, ...], statement: str) -> StatementFacts:
-    """The facts of a statement of a shape whose literals end at `ends`."""
-    shift = Shift(shape.ends, ends)
-    if not shape.has_literal_arguments and shift.leaves(shape.last):
-        return shape.facts
-    facts = shape.facts
-    changes: dict[str, Any] = {"shift": shift}
-    for name in ("tables", "system_variables", "user_variables", "limits"):
-        uses = getattr(facts, name)
-        if uses:
-            changes[name] = tuple([_moved(use, shift) for use in uses])
-    if facts.functions:
-        changes["functions"] = tuple(
-            [_moved_call(use, shift, statement) for use in facts.functions]
-        )
-    for name in ("on_duplicate_offset", "query_offset", "skip_locked", "nowait"):
-        place = getattr(facts, name)
-        if place is not None:
-            changes[name] = shift(place)
-    return StatementFacts(**(shape.values | changes))
-
-
-_Use = TypeVar("_Use", TableUse, SystemVariableUse, UserVariableUse, Limit)
-
-
-def _moved(use: _Use, shift: Shift) -> _Use:
-    offset = shift(use.offset)
-    length = shift(use.offset + use.length) - offset
-    if offset == use.offset and length == use.length:
-        return use
-    return replace(use, offset=offset, length=length)
-
-
-def _moved_call(use: FunctionUse, shift: Shift, statement: str) -> FunctionUse:
-    offset = shift(use.offset)
-    starts = tuple(map(shift, use.argument_offsets))
-    places = zip(use.arguments, use.argument_offsets, starts, strict=True)
-    return FunctionUse(
-        name=use.name,
-        database=use.database,
-        arguments=tuple([statement[at : shift(old + len(text))] for text, old, at in places]),
-        argument_offsets=starts,
-        offset=offset,
-        length=shift(use.offset + use.length) - offset,
-        is_quoted=use.is_quoted,
-    )
+    effects = facts.effects
+    if effects.stopped_at is not None or effects.kind not in _KINDS:
+        return False
+    if facts.statement_assignments:
+        return False
+    spans: list[tuple[int, int]] = []
+    waiting = [facts.tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Literal):
+            spans.append((node.at, node.end))
+        waiting += children(node)
+    spans.sort()
+    place = 0
+    for end in found.ends:
+        while place < len(spans) and spans[place][1] < end:
+            place += 1
+        if place == len(spans) or spans[place][0] >= end:
+            return False
+    return True

@@ -5,7 +5,6 @@ Only what a table's definition holds; numbers that the server counts itself are 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -14,10 +13,15 @@ from typing import Final
 from binlane.codec.types import Flavor
 from binlane.names import quote
 from binlane.sql.collations import bytes_per_character, charset_of_collation, default_collation
-from binlane.sql.partition_text import partition_text
+from binlane.sql.dialect import Dialect
+from binlane.sql.parser import Stopped, cursor_over
+from binlane.sql.parser.tables import partitioning
 from binlane.sql.schema import ForeignKey, Key, Table
+from binlane.sql.table_changes import printed_engine
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.table_options import printed_engine
+from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.definitions import Partition, Partitioning
+from binlane.sql.tree.expressions import Name
 
 _INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
     {
@@ -61,11 +65,6 @@ _GEOMETRIES: Final = frozenset(
 )
 _LARGE: Final = (("tiny", 255), ("", 65_535), ("medium", 16_777_215), ("long", 1 << 32))
 _NEWEST: Final = "utf8mb4_0900_ai_ci"
-_NOW: Final = re.compile(
-    r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?\Z", re.IGNORECASE
-)
-_PARENTHESISED_CALL: Final = re.compile(r"\(\s*\w+\s*\(\s*\)\s*\)\Z")
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\Z", re.IGNORECASE)
 
 
 def create_table_text(
@@ -104,8 +103,7 @@ def create_table_text(
     start = " START TRANSACTION" if is_transaction and flavor is Flavor.MYSQL else ""
     text = f"{head}{quote(table.name.table)} (\n  {body}\n){start}{options}"
     if table.partitioning:
-        engine = printed_engine(table.engine)
-        text += partition_text(table.partitioning, flavor=flavor, engine=engine)
+        text += _partition_text(table.partitioning, flavor, printed_engine(table.engine))
     return text
 
 
@@ -224,7 +222,7 @@ def _has_no_charset(column: TableColumn, flavor: Flavor) -> bool:
 def _table_collation(table: Table, flavor: Flavor) -> str:
     given = dict(table.options)
     if "COLLATE" in given:
-        return given["COLLATE"].strip("'\"").lower()
+        return given["COLLATE"]
     return default_collation(table.definition.charset or "", flavor)
 
 
@@ -246,12 +244,12 @@ def _default_text(column: TableColumn, flavor: Flavor) -> str:
         if column.is_auto_increment or not column.is_nullable or column.has_no_default:
             return ""
         return "" if flavor is Flavor.MYSQL and has_none else " DEFAULT NULL"
-    if value.upper() == "NULL":
+    if column.default_form == "null":
         return " DEFAULT NULL"
-    if _NOW.match(value):
+    if column.default_form == "now":
         return f" DEFAULT {_now_text(value, flavor)}"
     if column.has_default_expression:
-        is_call = _PARENTHESISED_CALL.match(value) is not None
+        is_call = column.default_form == "call"
         inner = value[1:-1] if value.startswith("(") and value.endswith(")") else value
         if flavor is Flavor.MYSQL:
             return f" DEFAULT ({inner})"
@@ -260,7 +258,6 @@ def _default_text(column: TableColumn, flavor: Flavor) -> str:
 
 
 def _literal_text(value: str, column: TableColumn, flavor: Flavor) -> str:
-    is_number = bool(_NUMBER.match(value.replace(" ", "")))
     value = {"TRUE": "1", "FALSE": "0"}.get(value.upper(), value)
     quoted = value if value[:1] in {"'", '"'} else f"'{value}'"
     content = quoted[1:-1]
@@ -268,7 +265,7 @@ def _literal_text(value: str, column: TableColumn, flavor: Flavor) -> str:
         column.type_name in _INTEGERS or column.type_name in _BOOLEANS or _is_exact(column)
     ):
         return content
-    if is_number or quoted.startswith('"'):
+    if column.default_form == "number" or quoted.startswith('"'):
         return f"'{content}'"
     return quoted
 
@@ -280,11 +277,11 @@ def _is_exact(column: TableColumn) -> bool:
 
 
 def _now_text(value: str, flavor: Flavor) -> str:
-    found = _NOW.match(value.strip())
-    digits = found[1] if found is not None and found[1] not in {None, "", "0"} else ""
-    if flavor is Flavor.MARIADB:
-        return f"current_timestamp({digits})"
-    return f"CURRENT_TIMESTAMP({digits})" if digits else "CURRENT_TIMESTAMP"
+    """CURRENT_TIMESTAMP, as a definition has it, in the flavor's spelling."""
+    if flavor is Flavor.MYSQL:
+        return value
+    digits = value.removeprefix("CURRENT_TIMESTAMP").strip("()")
+    return f"current_timestamp({digits})"
 
 
 def _string(value: str) -> str:
@@ -336,10 +333,7 @@ def _options(table: Table, flavor: Flavor, *, only_given: bool) -> str:
     text = ""
     if "ENGINE" in given or not only_given:
         text += f" ENGINE={given.get('ENGINE', 'InnoDB')}"
-    if (
-        int(given.get("AUTO_INCREMENT", "0").strip("'") or 0) > 1
-        and table.auto_increment is not None
-    ):
+    if int(given.get("AUTO_INCREMENT", "0")) > 1 and table.auto_increment is not None:
         text += f" AUTO_INCREMENT={given['AUTO_INCREMENT']}"
     text += _charset_option(table, given, flavor, only_given=only_given)
     for name in _REST:
@@ -352,7 +346,7 @@ def _options(table: Table, flavor: Flavor, *, only_given: bool) -> str:
         text += f"{method} UNION=({names})"
     for name in ("COMMENT", "CONNECTION"):
         if name in given:
-            text += f" {name}={given[name]}"
+            text += f" {name}={_string(given[name])}"
     return text
 
 
@@ -384,3 +378,53 @@ def without_json_checks(column: TableColumn) -> TableColumn:
     return replace(
         column, type_name="LONGTEXT", charset="utf8mb4", collation="utf8mb4_bin", check=None
     )
+
+
+# Partitions -----------------------------------------------------------------------------------
+
+
+def _partition_text(text: str, flavor: Flavor, engine: str) -> str:
+    """PARTITION BY with the line break before it; as it was written where it is beyond this."""
+    try:
+        node = partitioning(cursor_over(text, Dialect(flavor=flavor.value)))
+    except (Stopped, SqlSyntaxError):
+        return f"\n {text}"
+    printed = _partitioning(node, text, flavor, engine)
+    if printed is None:
+        return f"\n {text}"
+    return f"\n {printed}" if flavor is Flavor.MARIADB else f"\n/*!50100 {printed} */"
+
+
+def _partitioning(node: Partitioning, text: str, flavor: Flavor, engine: str) -> str | None:
+    """The clause, if columns alone decide the partitions."""
+    *linear, kind = node.kind.removesuffix(" COLUMNS").split(" ")
+    is_columns = node.kind.endswith(" COLUMNS")
+    columns = [each.parts[-1] for each in node.values if isinstance(each, Name)]
+    if kind not in {"HASH", "KEY", "RANGE", "LIST"} or node.sub is not None:
+        return None
+    if len(columns) != len(node.values) or (len(columns) > 1 and not is_columns and kind != "KEY"):
+        return None
+    is_bare = flavor is Flavor.MYSQL and (kind == "KEY" or is_columns)
+    names = ",".join(name if is_bare else quote(name) for name in columns)
+    word = " ".join([*linear, kind])
+    lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}({names})"]
+    if node.count is not None:
+        lines.append(f"PARTITIONS {node.count}")
+    if node.partitions:
+        parts = [_partition(each, text, flavor, engine) for each in node.partitions]
+        if None in parts:
+            return None
+        lines.append("(" + ",\n ".join(part for part in parts if part is not None) + ")")
+    return "\n".join(lines)
+
+
+def _partition(node: Partition, text: str, flavor: Flavor, engine: str) -> str | None:
+    if node.options or node.subpartitions or node.kind not in {"", "LESS THAN", "IN"}:
+        return None
+    printed = f"PARTITION {quote(node.name) if flavor is Flavor.MARIADB else node.name}"
+    if node.kind == "LESS THAN":
+        values = text[node.values_at : node.values_end] if node.values else "MAXVALUE"
+        printed += f" VALUES LESS THAN {values}"
+    elif node.kind == "IN":
+        printed += f" VALUES IN ({','.join(text[each.at : each.end] for each in node.values)})"
+    return f"{printed} ENGINE = {engine}"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.object_store import ObjectStore, small
 from binlane.sql.schema import ForeignKey, Routine, Table, Trigger, View
 from binlane.sql.system_schemas import has_system_database, system_table
-
-_SERVER_CHARSETS: Final = MappingProxyType({Flavor.MARIADB: "latin1", Flavor.MYSQL: "utf8mb4"})
+from binlane.sql.versions import ASSUMED, Version, default
 
 
 @dataclass(slots=True)
@@ -23,10 +20,12 @@ class StoredObjects:
     Attributes:
         flavor: Of the server; None for the tables of a log, of which not all are known.
         version: Another object after every change; copies share it until one of them changes.
+        server_version: Of the server; None for the one that is assumed where none is named.
     """
 
     flavor: Flavor | None = None
     version: object = field(default_factory=object)
+    server_version: Version | None = None
     _store: ObjectStore = field(default_factory=ObjectStore)
 
     @property
@@ -34,7 +33,27 @@ class StoredObjects:
         """The character set of databases that name none; None where nothing tells it."""
         if self.flavor is None:
             return None
-        return self._store.settings.get("character_set_server") or _SERVER_CHARSETS[self.flavor]
+        version = self.server_version or ASSUMED[self.flavor.value]
+        return self._store.settings.get("character_set_server") or default(
+            "character_set_server", self.flavor.value, version
+        )
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether there is any trigger or routine."""
+        return bool(self._store.triggers or self._store.routines)
+
+    def add(self, other: StoredObjects, before: StoredObjects) -> None:
+        """Have what another one has, too: what is new in it since `before`, or was changed."""
+        if other.version is before.version:
+            return
+        if self._store.add(other._store, before._store):
+            self.version = object()
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether names of databases and tables are kept in lower case: `lower_case_table_names`."""
+        return self._store.settings.get("lower_case_table_names", "0") != "0"
 
     def has_database(self, database: str) -> bool:
         """Whether there is such a database."""

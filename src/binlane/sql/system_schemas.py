@@ -45,6 +45,13 @@ _MARIADB_ONLY: Final = (
     # A view of `global_priv`, which is its only table.
     "user",
 )
+# MariaDB makes these with TRANSACTIONAL=0: measured, 10.5 to 11.8.
+_NOT_CRASH_SAFE: Final = frozenset(
+    {
+        *("help_category", "help_keyword", "help_relation", "help_topic"),
+        *("index_stats", "column_stats", "table_stats"),
+    }
+)
 _MYSQL_TABLES: Final[Mapping[Flavor, Mapping[str, str]]] = MappingProxyType(
     {
         Flavor.MARIADB: MappingProxyType(
@@ -91,4 +98,10 @@ def system_table(name: TableName, flavor: Flavor) -> Table | None:
         engine = _MYSQL_TABLES[flavor].get(name.table)
     if engine is None:
         return None
-    return Table(name=name, definition=_UNKNOWN_COLUMNS, engine=engine, is_complete=False)
+    return Table(
+        name=name,
+        definition=_UNKNOWN_COLUMNS,
+        engine=engine,
+        is_complete=False,
+        is_transactional_option=not (database == "mysql" and name.table in _NOT_CRASH_SAFE),
+    )

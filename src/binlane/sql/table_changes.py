@@ -1,143 +1,189 @@
-"""`Table` values as CREATE TABLE, CREATE INDEX and DROP INDEX make them.
+"""`Table` values as CREATE TABLE, ALTER TABLE, CREATE INDEX and DROP INDEX make them.
 
-Columns come from `table_definitions`, keys from `table_keys`; here they are put together. ALTER
-TABLE is done in `table_alterations`.
+Columns come from `table_definitions`, keys from `table_keys`; here they are put together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName
-from binlane.sql.column_attributes import text_of
-from binlane.sql.column_changes import (
-    created_table,
-)
-from binlane.sql.cursor import Cursor, Stopped
+from binlane.names import TableName, quote
+from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import ForeignKey, Key, Table
-from binlane.sql.sql_mode import Quoting
 from binlane.sql.table_definitions import (
     TableColumn,
+    alter_table,
+    altered_default,
     create_table,
+    dropped_columns,
+    renamed_columns,
 )
 from binlane.sql.table_keys import (
     FOREIGN_KEY_ENGINES,
+    PRIMARY,
+    column_keys,
+    column_references,
+    foreign_key_of,
     has_key,
     in_order,
-    inline_keys,
-    inline_references,
     key_of,
     named,
-    read_foreign_key,
-    read_key,
     with_foreign_keys,
     without_key,
 )
-from binlane.sql.table_options import (
-    TableOptions,
-    read_options,
+from binlane.sql.tree.definitions import (
+    AlterAction,
+    AlterTable,
+    Check,
+    Column,
+    CreateIndex,
+    CreateTable,
+    DropIndex,
+    KeyDefinition,
+    Partitioning,
+    TableOption,
 )
-from binlane.sql.tokens import SqlSyntaxError, tokenise
+from binlane.sql.tree.statements import innermost
 
-_CREATED_CACHED_MAX: Final = 4096
+_ENGINE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "MERGE": "MRG_MYISAM",
+        "HEAP": "MEMORY",
+        "INNOBASE": "INNODB",
+        "NDB": "NDBCLUSTER",
+    }
+)
+_PRINTED_ENGINES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "INNODB": "InnoDB",
+        "MYISAM": "MyISAM",
+        "ARIA": "Aria",
+        "MRG_MYISAM": "MRG_MyISAM",
+        "NDBCLUSTER": "ndbcluster",
+    }
+)
+_PRINTED_OPTIONS: Final = frozenset(
+    [
+        "ENGINE",
+        "AUTO_INCREMENT",
+        "COLLATE",
+        "MIN_ROWS",
+        "MAX_ROWS",
+        "AVG_ROW_LENGTH",
+        "PACK_KEYS",
+        "STATS_PERSISTENT",
+        "STATS_AUTO_RECALC",
+        "STATS_SAMPLE_PAGES",
+        "CHECKSUM",
+        "PAGE_CHECKSUM",
+        "DELAY_KEY_WRITE",
+        "ROW_FORMAT",
+        "TRANSACTIONAL",
+        "KEY_BLOCK_SIZE",
+        "INSERT_METHOD",
+        "COMMENT",
+        "CONNECTION",
+    ]
+)
+"""Options with one value that the servers print, and CHARACTER SET as `CHARSET`."""
+
+
+def engine_name(name: str) -> str:
+    """An engine's name in capitals, one for all that mean the same."""
+    upper = name.upper()
+    return _ENGINE_NAMES.get(upper, upper)
+
+
+def printed_engine(engine: str) -> str:
+    """An engine's name as the servers print it."""
+    return _PRINTED_ENGINES.get(engine, engine)
+
+
+def named_engine(options: Iterable[TableOption]) -> str | None:
+    """The engine that options name, in capitals; None if they name none."""
+    named_ = [option.value for option in options if option.name == "ENGINE"]
+    return engine_name(named_[-1]) if named_ else None
 
 
 def created(
     name: TableName,
-    statement: str,
+    facts: StatementFacts,
     *,
     engine: str,
     charset: str | None,
-    quoting: Quoting,
     is_temporary: bool = False,
 ) -> Table:
     """The table of a CREATE TABLE; of one with a SELECT, what stands before that.
 
-    Repeated statements, such as those that every script of a run begins with, are read once.
-
     Args:
         name: Of the table.
-        statement: The whole text.
+        facts: Of the statement; its tree is a `CreateTable`.
         engine: If it names none, in capitals.
         charset: Of the database; None where nothing tells it.
-        quoting: Of the text.
         is_temporary: Whether it makes a temporary one.
-
-    Raises:
-        SqlSyntaxError: If it cannot be understood.
     """
-    return _created(
-        name,
-        statement,
-        engine,
-        charset,
-        is_temporary,
-        quoting["ansi_quotes"],
-        quoting["no_backslash_escapes"],
-    )
-
-
-@lru_cache(maxsize=_CREATED_CACHED_MAX)
-def _created(  # noqa: PLR0913, PLR0917 - what one CREATE TABLE depends on
-    name: TableName,
-    statement: str,
-    engine: str,
-    charset: str | None,
-    is_temporary: bool,  # noqa: FBT001 - as given
-    ansi_quotes: bool,  # noqa: FBT001
-    no_backslash_escapes: bool,  # noqa: FBT001
-) -> Table:
-    quoting = Quoting(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
-    definition = create_table(statement, charset=charset, quoting=quoting)
-    parts = created_table(statement, **quoting)
-    try:
-        options = read_options(parts.options, statement)
-        keys = inline_keys(parts.columns, statement)
-        references = inline_references(parts.columns, name, statement)
-        checks = []
-        for part in parts.constraints:
-            key, reference = read_key(part, statement), read_foreign_key(part, name)
-            if key is not None:
-                keys.append(key)
-            elif reference is not None:
-                references.append(reference)
-            elif any(token.word == "CHECK" for token in part):
-                checks.append(text_of(part, statement))
-    except Stopped as stopped:
-        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
-    own_engine = options.engine or engine
+    node = innermost(facts.tree)
+    assert isinstance(node, CreateTable)
+    columns = [each for each in node.elements if isinstance(each, Column)]
+    keys = column_keys(columns)
+    references = column_references(columns, name)
+    for each in node.elements:
+        if isinstance(each, KeyDefinition) and each.kind == "FOREIGN":
+            references.append(foreign_key_of(each, name))
+        elif isinstance(each, KeyDefinition):
+            keys.append(key_of(each, facts))
+    own_engine = named_engine(node.options) or engine
     table = Table(
         name=name,
-        definition=definition,
+        definition=create_table(node, facts, charset=charset),
         engine=own_engine,
         is_temporary=is_temporary,
-        is_partitioned=options.partitioning is not None,
-        partitioning=options.partitioning or "",
-        is_transactional_option=options.is_transactional is not False,
-        union=union_of(options, name),
-        create_statement=statement,
-        options=_printed(options),
-        checks=tuple(checks),
+        create_statement=facts.text,
+        checks=tuple(facts.text_of(each) for each in node.elements if isinstance(each, Check)),
     )
+    table = _with_options(table, node.options)
+    if node.partitioning is not None:
+        table = _partitioned(table, node.partitioning, facts)
     kept = references if own_engine in FOREIGN_KEY_ENGINES and not is_temporary else []
-    return with_keys(table, named(keys), kept)
+    return _with_keys(table, named(keys), kept)
 
 
-def query_of(statement: str, *, quoting: Quoting) -> str:
-    """The query of a CREATE TABLE … SELECT; empty without one.
+def with_invisible_primary_key(table: Table) -> Table:
+    """A table as MySQL makes it with sql_generate_invisible_primary_key: of InnoDB, without a key.
 
-    Raises:
-        SqlSyntaxError: If it cannot be understood.
+    A unique key without NULL serves as the primary one.
     """
-    parts = created_table(statement, **quoting)
-    try:
-        start = read_options(parts.options, statement).query_offset
-    except Stopped as stopped:
-        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
-    return "" if start is None else statement[start:]
+    columns = table.definition.columns
+    nullable = {column.name.lower() for column in columns if column.is_nullable}
+    has_key = any(
+        key.is_primary or nullable.isdisjoint(column.lower() for column in key.columns)
+        for key in table.unique_keys
+    )
+    if table.engine != "INNODB" or has_key:
+        return table
+    definition = replace(table.definition, columns=(_INVISIBLE_KEY, *columns))
+    name = _INVISIBLE_KEY.name
+    key = Key(name=PRIMARY, columns=(name,), is_unique=True, parts=(quote(name),))
+    made = replace(table, definition=definition)
+    return _with_keys(made, [key, *table.keys], table.foreign_keys)
+
+
+def has_invisible_key(table: Table) -> bool:
+    """Whether a table has the key of `with_invisible_primary_key`."""
+    return table.definition.columns[:1] == (_INVISIBLE_KEY,)
+
+
+_INVISIBLE_KEY: Final = TableColumn(
+    name="my_row_id",
+    type_name="BIGINT",
+    is_unsigned=True,
+    is_visible=False,
+    is_nullable=False,
+    is_auto_increment=True,
+)
 
 
 def with_selected(table: Table, selected: Sequence[TableColumn]) -> Table:
@@ -152,56 +198,27 @@ def with_selected(table: Table, selected: Sequence[TableColumn]) -> Table:
         *(own.get(column.name.lower(), column) for column in selected),
     )
     definition = replace(table.definition, columns=columns)
-    return with_keys(replace(table, definition=definition), table.keys, table.foreign_keys)
+    return _with_keys(replace(table, definition=definition), table.keys, table.foreign_keys)
 
 
-def indexed(table: Table, statement: str, *, quoting: Quoting) -> Table:
-    """What CREATE INDEX makes of a table.
-
-    Raises:
-        SqlSyntaxError: If it cannot be understood.
-    """
-    cursor = Cursor(list(tokenise(statement, **quoting)))
-    try:
-        words = [token.word for token in cursor.until(("INDEX",))]
-        cursor.expect("INDEX")
-        if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-        name = cursor.identifier()
-        if if_not_exists and has_key(table.keys, name):
-            return table
-        cursor.until(("ON",))
-        cursor.expect("ON")
-        cursor.qualified_name()
-        key = replace(
-            key_of(cursor, statement, name=name),
-            is_unique="UNIQUE" in words,
-            is_fulltext="FULLTEXT" in words,
-            is_spatial="SPATIAL" in words,
-        )
-    except Stopped as stopped:
-        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
-    others = [each for each in table.keys if each.name.lower() != name.lower()]
-    return with_keys(table, [*others, key], table.foreign_keys)
+def indexed(table: Table, facts: StatementFacts) -> Table:
+    """What CREATE INDEX makes of a table."""
+    node = innermost(facts.tree)
+    assert isinstance(node, CreateIndex)
+    if node.key.if_not_exists and has_key(table.keys, node.key.name):
+        return table
+    others = without_key(table.keys, node.key.name)
+    return _with_keys(table, [*others, key_of(node.key, facts)], table.foreign_keys)
 
 
-def unindexed(table: Table, statement: str, *, quoting: Quoting) -> Table:
-    """What DROP INDEX makes of a table.
-
-    Raises:
-        SqlSyntaxError: If it cannot be understood.
-    """
-    cursor = Cursor(list(tokenise(statement, **quoting)))
-    try:
-        cursor.until(("INDEX",))
-        cursor.expect("INDEX")
-        cursor.accept("IF", "EXISTS")
-        name = cursor.identifier()
-    except Stopped as stopped:
-        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
-    return with_keys(table, without_key(table.keys, name), table.foreign_keys)
+def unindexed(table: Table, facts: StatementFacts) -> Table:
+    """What DROP INDEX makes of a table."""
+    node = innermost(facts.tree)
+    assert isinstance(node, DropIndex)
+    return _with_keys(table, without_key(table.keys, node.name), table.foreign_keys)
 
 
-def with_keys(table: Table, keys: Sequence[Key], references: Sequence[ForeignKey]) -> Table:
+def _with_keys(table: Table, keys: Sequence[Key], references: Sequence[ForeignKey]) -> Table:
     """A table with other keys, and what follows from them for its columns."""
     columns = table.definition.columns
     in_primary = {column.lower() for key in keys if key.is_primary for column in key.columns}
@@ -219,12 +236,150 @@ def with_keys(table: Table, keys: Sequence[Key], references: Sequence[ForeignKey
     )
 
 
-def union_of(options: TableOptions, name: TableName) -> tuple[TableName, ...]:
+def _with_options(table: Table, options: Iterable[TableOption]) -> Table:
+    given = dict(table.options)
+    for option in options:
+        if option.name == "ENGINE":
+            engine = engine_name(option.value)
+            table = replace(table, engine=engine)
+            given["ENGINE"] = printed_engine(engine)
+        elif option.name == "CHARACTER SET":
+            given["CHARSET"] = option.value
+        elif option.name == "UNION":
+            table = replace(table, union=union_of(option, table.name))
+        elif option.name in _PRINTED_OPTIONS:
+            given[option.name] = option.value
+        if option.name == "TRANSACTIONAL":
+            table = replace(table, is_transactional_option=option.value != "0")
+    return replace(table, options=tuple(given.items()))
+
+
+def union_of(option: TableOption, name: TableName) -> tuple[TableName, ...]:
     """The tables of UNION=(…), of a table of the engine MERGE."""
-    return tuple(
-        TableName(database or name.database, table) for database, table in options.union or ()
+    return tuple(TableName(each.database or name.database, each.name) for each in option.tables)
+
+
+def _partitioned(table: Table, node: Partitioning, facts: StatementFacts) -> Table:
+    return replace(table, is_partitioned=True, partitioning=facts.text_of(node))
+
+
+# ALTER TABLE ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Altered:
+    """A table while the actions of an ALTER TABLE are done."""
+
+    table: Table
+    keys: list[Key]
+    references: list[ForeignKey]
+    facts: StatementFacts
+
+
+def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | None) -> Table:
+    """What an ALTER TABLE makes of a table; its name stays.
+
+    Args:
+        table: Before it.
+        facts: Of the statement; its tree is an `AlterTable`.
+        engine: The default one, for a table of none.
+        charset: Of the database.
+
+    Raises:
+        SqlSyntaxError: If it puts a column behind one that is not there.
+    """
+    node = innermost(facts.tree)
+    assert isinstance(node, AlterTable)
+    found = _followed(table, node, facts)
+    definition = alter_table(table.definition, node, facts, charset=charset)
+    found.table = replace(table, definition=definition)
+    for action in node.actions:
+        _act(found, action)
+    columns = [column for action in node.actions for column in action.columns]
+    has_primary = any(key.is_primary for key in found.keys)
+    added = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
+    found.keys += named(added, found.keys)
+    found.references += column_references(columns, table.name)
+    if found.table.engine not in FOREIGN_KEY_ENGINES:
+        found.references = []
+    made = replace(found.table, engine=found.table.engine or engine)
+    return _with_keys(made, found.keys, found.references)
+
+
+def _followed(table: Table, node: AlterTable, facts: StatementFacts) -> _Altered:
+    """Keys behind the renaming and dropping of columns."""
+    dropped, renamed = dropped_columns(node.actions), renamed_columns(node.actions)
+    keys = []
+    for key in table.keys:
+        kept = [
+            (column, part)
+            for column, part in zip(key.columns, key.parts or key.columns, strict=False)
+            if column.lower() not in dropped
+        ]
+        if kept:
+            keys.append(
+                replace(
+                    key,
+                    columns=tuple(renamed.get(column.lower(), column) for column, _ in kept),
+                    parts=tuple(_renamed_part(column, part, renamed) for column, part in kept),
+                )
+            )
+    references = [
+        replace(each, columns=tuple(renamed.get(name.lower(), name) for name in each.columns))
+        for each in table.foreign_keys
+    ]
+    return _Altered(table, keys, references, facts)
+
+
+def _renamed_part(column: str, part: str, renamed: Mapping[str, str]) -> str:
+    new = renamed.get(column.lower())
+    return part if new is None else part.replace(column, new, 1)
+
+
+def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one branch a kind
+    """One action of ALTER TABLE, as far as it is not about columns alone."""
+    match action.kind:
+        case "ADD KEY" | "ADD COLUMN":
+            for key in (*action.keys, *([action.key] if action.key is not None else [])):
+                _add_key(found, key)
+        case "DROP PRIMARY KEY":
+            found.keys = without_key(found.keys, PRIMARY)
+        case "DROP KEY":
+            found.keys = without_key(found.keys, action.name)
+        case "DROP FOREIGN KEY" | "DROP CONSTRAINT":
+            if action.kind == "DROP CONSTRAINT":
+                found.keys = without_key(found.keys, action.name)
+            gone = action.name.lower()
+            found.references = [each for each in found.references if each.name.lower() != gone]
+        case "RENAME KEY":
+            found.keys = [
+                replace(key, name=action.new_name) if key.name == action.name else key
+                for key in found.keys
+            ]
+        case "ALTER COLUMN":
+            _alter_column(found, action)
+        case "OPTION" if action.option is not None:
+            found.table = _with_options(found.table, [action.option])
+        case "PARTITION BY" if action.partitioning is not None:
+            found.table = _partitioned(found.table, action.partitioning, found.facts)
+        case "REMOVE PARTITIONING":
+            found.table = replace(found.table, is_partitioned=False, partitioning="")
+
+
+def _add_key(found: _Altered, node: KeyDefinition) -> None:
+    if node.kind == "FOREIGN":
+        found.references.append(foreign_key_of(node, found.table.name))
+        return
+    key = key_of(node, found.facts)
+    if not (key.name and has_key(found.keys, key.name)):
+        found.keys += named([key], found.keys)
+
+
+def _alter_column(found: _Altered, action: AlterAction) -> None:
+    name = action.name.lower()
+    columns = tuple(
+        altered_default(column, action, found.facts) if column.name.lower() == name else column
+        for column in found.table.definition.columns
     )
-
-
-def _printed(options: TableOptions) -> tuple[tuple[str, str], ...]:
-    return tuple(options.given.items())
+    definition = replace(found.table.definition, columns=columns)
+    found.table = replace(found.table, definition=definition)

@@ -6,28 +6,33 @@ there are is the `catalog`'s; whether a definition is that of a TABLE_MAP is ask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.charsets import BINARY, charset_of, collation_of
-from binlane.sql.column_attributes import column_attributes
-from binlane.sql.column_changes import (
-    AddColumn,
-    ColumnChange,
-    ColumnDefinition,
-    DropColumn,
-    ModifyColumn,
-    RenameColumn,
-    alter_actions,
-    column_changes,
-    created_table,
+from binlane.sql.facts import StatementFacts
+from binlane.sql.tokens import SqlSyntaxError, string_value
+from binlane.sql.tree.definitions import (
+    AlterAction,
+    AlterTable,
+    Column,
+    CreateTable,
+    KeyDefinition,
+    TableOption,
 )
-from binlane.sql.cursor import Cursor, Stopped
-from binlane.sql.sql_mode import Quoting
-from binlane.sql.tokens import SqlSyntaxError, Token
+from binlane.sql.tree.expressions import (
+    Call,
+    DataType,
+    Expression,
+    Literal,
+    LiteralKind,
+    Operation,
+)
+from binlane.sql.tree.node import Node
 
-_TEXT_TYPES: Final = frozenset(
+TEXT_TYPES: Final = frozenset(
     {
         *("CHAR", "VARCHAR", "VARCHAR2", "ENUM", "SET"),
         *("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
@@ -41,12 +46,11 @@ _BYTE_TYPES: Final = frozenset(
         *("INET4", "INET6", "UUID"),
     }
 )
-# Words of a column's definition that stand for a character set.
-_CHARSET_WORDS: Final = {"BYTE": BINARY, "ASCII": "latin1", "UNICODE": "ucs2"}
-_COLUMN_ACTIONS: Final = frozenset({"ADD", "DROP", "CHANGE", "MODIFY", "ALTER", "RENAME", "ORDER"})
-_OPTIONS_END: Final = frozenset({"PARTITION", "SELECT", "AS", "UNION"})
+_CHARSET_WORDS: Final = MappingProxyType({"BYTE": BINARY, "ASCII": "latin1", "UNICODE": "ucs2"})
+"""Words of a type that stand for a character set."""
 _NATIONAL_CHARSET: Final = "utf8mb3"
 _JSON_CHARSET: Final = "utf8mb4"
+_NOW: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,7 @@ class TableColumn:
 
     Attributes:
         name: As last written.
-        type_name: As in `ColumnDefinition`.
+        type_name: In capitals as one word, such as `VARCHAR` for `CHARACTER VARYING`.
         arguments: Texts in the parentheses behind the type; the members of an ENUM or SET.
         is_unsigned: It says UNSIGNED, ZEROFILL or SERIAL.
         charset: Of text; `binary` for bytes; None where it has none, or nothing tells it.
@@ -65,8 +69,11 @@ class TableColumn:
         is_auto_increment: AUTO_INCREMENT, or SERIAL.
         is_zerofill: ZEROFILL.
         default: Text behind DEFAULT as the statement has it; None without.
+        default_form: What that is: `null`, `number` (TRUE and FALSE too), `string`, `now`
+            (CURRENT_TIMESTAMP in one spelling), `call` for `(f())`, `expression` for all others;
+            empty without.
         has_default_expression: That text is no constant: `uuid()`, `(1 + 1)`, `now()`.
-        on_update: Text behind ON UPDATE; None without.
+        on_update: Text behind ON UPDATE, `CURRENT_TIMESTAMP` in one spelling; None without.
         generated: The expression of a generated column; None without.
         is_stored: A generated column's values are STORED (PERSISTENT).
         collation: Named for it; None without.
@@ -88,6 +95,7 @@ class TableColumn:
     is_auto_increment: bool = False
     is_zerofill: bool = False
     default: str | None = None
+    default_form: str = ""
     has_default_expression: bool = False
     on_update: str | None = None
     generated: str | None = None
@@ -119,36 +127,29 @@ class TableDefinition:
     has_unique_key: bool = False
 
 
-def create_table(statement: str, *, charset: str | None, quoting: Quoting) -> TableDefinition:
-    """Read a CREATE TABLE with a list of columns.
+def create_table(
+    node: CreateTable, facts: StatementFacts, *, charset: str | None
+) -> TableDefinition:
+    """The columns of a CREATE TABLE, but for those of a SELECT.
 
     Args:
-        statement: Neither LIKE nor SELECT.
+        node: Without LIKE.
+        facts: Of its statement.
         charset: Of the database; None where nothing tells it.
-        quoting: Of the text.
-
-    Raises:
-        SqlSyntaxError: If it cannot be understood.
     """
-    created = created_table(statement, **quoting)
-    columns, options = created.columns, created.options
-    try:
-        own = named_charset(options)
-        default = charset if own is None else own
-        made = tuple(defined_column(each, default, statement) for each in columns)
-        return TableDefinition(
-            columns=made,
-            charset=default,
-            is_versioned=_is_versioned(options, columns),
-            # Rather too often: the log then must still have more columns than the table.
-            has_unique_key="UNIQUE" in statement.upper(),
-        )
-    except Stopped as stopped:
-        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
+    own = named_charset(node.options)
+    default = charset if own is None else own
+    columns = [each for each in node.elements if isinstance(each, Column)]
+    return TableDefinition(
+        columns=tuple(defined_column(each, facts, default) for each in columns),
+        charset=default,
+        is_versioned=_is_versioned(node.options, columns),
+        has_unique_key=_has_unique_key(node.elements),
+    )
 
 
 def alter_table(
-    table: TableDefinition, statement: str, *, charset: str | None, quoting: Quoting
+    table: TableDefinition, node: AlterTable, facts: StatementFacts, *, charset: str | None
 ) -> TableDefinition:
     """What an ALTER TABLE makes of a table.
 
@@ -157,72 +158,47 @@ def alter_table(
 
     Args:
         table: Before it.
-        statement: The whole text.
+        node: The statement.
+        facts: Of the statement.
         charset: Of the database.
-        quoting: Of the text.
 
     Raises:
-        SqlSyntaxError: If it cannot be understood, or puts a column behind one that is not there.
+        SqlSyntaxError: If it puts a column behind one that is not there.
     """
-    changes = column_changes(statement, **quoting)
-    actions = [action for action in alter_actions(statement, **quoting) if action]
-    default, converted = table.charset, False
+    default = table.charset
+    columns: tuple[TableColumn, ...] = table.columns
     is_versioned = table.is_versioned
-    try:
-        for action in actions:
-            words = [token.word for token in action]
-            if words[0] not in _COLUMN_ACTIONS and _names_charset(words):
-                default = named_charset(action) or charset
-                converted |= words[:2] == ["CONVERT", "TO"]
-            elif words[1:3] == ["SYSTEM", "VERSIONING"]:
-                is_versioned = words[0] == "ADD"
-        columns = table.columns
-        if converted:
+    for action in node.actions:
+        options = [] if action.option is None else [action.option]
+        if action.kind == "CONVERT":
+            collation = [TableOption(action.at, action.end, "COLLATE", action.collation)]
+            default = named_charset(options + collation * bool(action.collation)) or charset
             columns = tuple(_converted(column, default) for column in columns)
-        columns = _rearranged(columns, changes, default, statement)
-    except Stopped as stopped:
-        raise SqlSyntaxError(statement, stopped.token.offset, stopped.expected) from None
-    except LookupError as error:
-        raise SqlSyntaxError(statement, 0, f"column {error}") from None
-    is_versioned &= not any(
-        isinstance(change, AddColumn) and _is_row_start(change.definition) for change in changes
-    )
+        elif any(option.name in {"CHARACTER SET", "COLLATE"} for option in options):
+            default = named_charset(options) or charset
+        elif action.kind in {"ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING"}:
+            is_versioned = action.kind.startswith("ADD")
+    columns = _rearranged(columns, node.actions, facts, default)
+    added = [column for action in node.actions for column in action.columns]
     return TableDefinition(
         columns=columns,
         charset=default,
-        is_versioned=is_versioned,
-        has_unique_key=table.has_unique_key or "UNIQUE" in statement.upper(),
+        is_versioned=is_versioned and not any(map(_is_row_start, added)),
+        has_unique_key=table.has_unique_key
+        or _has_unique_key((*added, *(key for each in node.actions for key in each.keys)))
+        or any(each.key is not None and each.key.kind == "UNIQUE" for each in node.actions),
     )
 
 
-def named_charset(tokens: Sequence[Token]) -> str | None:
-    """The character set that options name, by itself or by a collation; None if they name none.
-
-    Raises:
-        Stopped: If a parenthesis has no partner.
-    """
-    cursor = Cursor(tokens)
+def named_charset(options: Iterable[TableOption]) -> str | None:
+    """The character set that options name, by itself or by a collation; None if they name none."""
     found = by_collation = None
-    while not cursor.is_at_end and cursor.word not in _OPTIONS_END:
-        if cursor.token.text == "(":
-            cursor.group()
-        elif cursor.accept("COLLATE"):
-            cursor.accept_operator("=")
-            by_collation = _charset_of_collation(cursor.advance().value)
-        elif any(cursor.accept(*words) for words in _SET_CHARSET):
-            cursor.accept_operator("=")
-            name = cursor.advance()
-            found = None if name.word == "DEFAULT" else _known(name.value.lower())
-        else:
-            cursor.advance()
+    for option in options:
+        if option.name == "COLLATE":
+            by_collation = _charset_of_collation(option.value)
+        elif option.name == "CHARACTER SET":
+            found = None if option.value == "default" else _known(option.value)
     return found or by_collation
-
-
-_SET_CHARSET: Final = (("CHARACTER", "SET"), ("CHAR", "SET"), ("CHARSET",))
-
-
-def _names_charset(words: Sequence[str]) -> bool:
-    return not {"CHARACTER", "CHARSET", "CHAR", "COLLATE"}.isdisjoint(words)
 
 
 def _charset_of_collation(collation: str) -> str | None:
@@ -236,152 +212,270 @@ def _known(charset: str) -> str | None:
     return None if collation_id is None else charset_of(collation_id)
 
 
-def defined_column(
-    change: AddColumn | ModifyColumn, default: str | None, statement: str
-) -> TableColumn:
+# Columns --------------------------------------------------------------------------------------
+
+
+def defined_column(node: Column, facts: StatementFacts, default: str | None) -> TableColumn:
     """The column that a part of a statement defines.
 
     Args:
-        change: The part.
+        node: The part.
+        facts: Of the statement.
         default: Character set of the table; None if it is not known.
-        statement: The whole text.
     """
-    definition = change.definition
-    words = [token.word for token in definition.attributes]
-    found = column_attributes(definition, statement)
-    return TableColumn(
-        name=change.name,
-        type_name=definition.type_name,
-        arguments=definition.type_arguments,
-        is_unsigned=definition.is_unsigned,
-        charset=column_charset(definition, default),
-        is_visible="INVISIBLE" not in words,
-        is_generated=_is_generated(definition.attributes),
-        is_nullable=found.is_nullable,
-        is_auto_increment=found.is_auto_increment,
-        is_zerofill=found.is_zerofill,
-        default=found.default,
-        has_default_expression=found.has_default_expression,
-        on_update=found.on_update,
-        generated=found.generated,
-        is_stored=found.is_stored,
-        collation=found.collation or _binary_collation(definition, default),
-        comment=found.comment,
-        check=found.check,
-        explicit_null=found.explicit_null,
-        names_charset=_names_own_charset(definition),
+    kind = node.type
+    assert kind is not None  # every column of a statement names its type
+    form = _default_form(node.default, is_in_parentheses=node.default_at != _at(node.default))
+    return replace(
+        typed_column(kind, default),
+        name=node.name,
+        is_visible="INVISIBLE" not in node.words,
+        is_generated=node.generated is not None or node.storage.startswith("ROW"),
+        is_nullable=node.is_nullable is not False and node.key != "PRIMARY",
+        is_auto_increment=node.is_auto_increment,
+        default=default_text(node.default, form, facts, node.default_at, node.default_end),
+        default_form=form,
+        has_default_expression=form in {"now", "call", "expression"},
+        on_update=None if node.on_update is None else now_text(node.on_update, facts),
+        generated=_generated(node, facts),
+        is_stored=node.storage in {"STORED", "PERSISTENT"},
+        comment=None if node.comment is None else string_of(node.comment, facts),
+        check=_check(node, facts),
+        explicit_null="NULL" in node.words,
     )
 
 
-def _binary_collation(definition: ColumnDefinition, default: str | None) -> str | None:
-    """Of text that says BINARY: the character set's own that compares bytes."""
-    if not any(token.word == "BINARY" for token in definition.attributes):
-        return None
-    charset = column_charset(definition, default)
-    return None if charset in {None, BINARY} else f"{charset}_bin"
-
-
-def _names_own_charset(definition: ColumnDefinition) -> bool:
-    if definition.type_name in _NATIONAL_TYPES:
-        return True
-    return named_charset(definition.attributes) is not None or any(
-        token.word == "BINARY" for token in definition.attributes
-    )
-
-
-def _is_generated(attributes: Sequence[Token]) -> bool:
-    """Whether it says `[GENERATED ALWAYS] AS (…)`, or MariaDB's AS ROW START and END."""
-    words = [token.word for token in attributes]
-    return any(
-        word == "AS" and (token.text == "(" or token.word == "ROW")
-        for word, token in zip(words, attributes[1:], strict=False)
-    )
-
-
-def column_charset(definition: ColumnDefinition, default: str | None) -> str | None:
-    """The character set of a column, `binary` for bytes; None where it has none.
+def typed_column(kind: DataType, default: str | None) -> TableColumn:
+    """A column of a type that says nothing else, and has no name.
 
     Args:
-        definition: Of the column.
-        default: Of its table; None if that is not known.
+        kind: Its type.
+        default: Character set of text that names none.
     """
-    if definition.type_name in _BYTE_TYPES:
-        return BINARY
-    if definition.type_name == "JSON":
-        return _JSON_CHARSET
-    if definition.type_name in _NATIONAL_TYPES:
-        return _NATIONAL_CHARSET
-    if definition.type_name not in _TEXT_TYPES:
+    charset = _column_charset(kind, default)
+    return TableColumn(
+        name="",
+        type_name=kind.name,
+        arguments=kind.arguments,
+        is_unsigned=kind.name == "SERIAL" or not kind.words.isdisjoint({"UNSIGNED", "ZEROFILL"}),
+        is_zerofill="ZEROFILL" in kind.words,
+        charset=charset,
+        collation=kind.collation or _binary_collation(kind, charset),
+        names_charset=_names_own_charset(kind),
+    )
+
+
+def string_of(node: Node, facts: StatementFacts) -> str:
+    """The value of a string literal."""
+    text = facts.text_of(node).lstrip("nN")
+    return string_value(text, has_escapes=not facts.dialect.no_backslash_escapes)
+
+
+def constant(node: Expression | None, facts: StatementFacts) -> str | None:
+    """The value of a default that is a constant, as text; TRUE and FALSE as 1 and 0.
+
+    Returns:
+        None if it is NULL, or there is none.
+
+    Raises:
+        ValueError: If it is an expression, or a literal of another kind.
+    """
+    sign = ""
+    if isinstance(node, Operation) and node.operator in {"NEG", "POS"}:
+        sign = "-" * (node.operator == "NEG")
+        node = node.operands[0]
+    if node is None:
         return None
-    word = next((t.word for t in definition.attributes if t.word in _CHARSET_WORDS), "")
-    return named_charset(definition.attributes) or _CHARSET_WORDS.get(word) or default
+    if isinstance(node, Literal) and not node.introducer:
+        if node.kind is LiteralKind.NUMBER:
+            return sign + facts.text_of(node)
+        if node.kind is LiteralKind.STRING and not sign:
+            return string_of(node, facts)
+        if node.kind is LiteralKind.NULL:
+            return None
+        if node.kind in {LiteralKind.TRUE, LiteralKind.FALSE}:
+            return str(int(node.kind is LiteralKind.TRUE))
+    raise ValueError("an expression")
+
+
+def is_now(node: Expression | None) -> bool:
+    """Whether it is CURRENT_TIMESTAMP, by any of its names."""
+    return isinstance(node, Call) and node.upper_name in _NOW
+
+
+def now_text(node: Expression, facts: StatementFacts) -> str:
+    """CURRENT_TIMESTAMP with its digits, as MySQL writes it."""
+    arguments = node.arguments if isinstance(node, Call) else ()
+    digits = facts.text_of(arguments[0]) if arguments else "0"
+    return "CURRENT_TIMESTAMP" if digits == "0" else f"CURRENT_TIMESTAMP({digits})"
+
+
+def _at(node: Node | None) -> int:
+    return -1 if node is None else node.at
+
+
+def _default_form(node: Expression | None, *, is_in_parentheses: bool) -> str:
+    if node is None:
+        return ""
+    if is_now(node) and not is_in_parentheses:
+        return "now"
+    if is_in_parentheses:
+        return "call" if isinstance(node, Call) and not node.arguments else "expression"
+    inner = node.operands[0] if isinstance(node, Operation) and node.operands else node
+    if not isinstance(inner, Literal):
+        return "expression"
+    if inner.kind is LiteralKind.NULL:
+        return "null"
+    is_number = inner.kind in {LiteralKind.NUMBER, LiteralKind.TRUE, LiteralKind.FALSE}
+    return "number" if is_number else "string"
+
+
+def default_text(
+    node: Expression | None, form: str, facts: StatementFacts, at: int, end: int
+) -> str | None:
+    """The text of a default as definitions keep it."""
+    if node is None:
+        return None
+    if form == "now":
+        return now_text(node, facts)
+    return facts.text[facts.place(at) : facts.place(end)]
+
+
+def altered_default(column: TableColumn, action: AlterAction, facts: StatementFacts) -> TableColumn:
+    """A column behind ALTER COLUMN … SET DEFAULT or DROP DEFAULT, or SET INVISIBLE."""
+    if "INVISIBLE" in action.words or "VISIBLE" in action.words:
+        return replace(column, is_visible="VISIBLE" in action.words)
+    form = _default_form(action.default, is_in_parentheses=action.default_at != _at(action.default))
+    return replace(
+        column,
+        default=default_text(action.default, form, facts, action.default_at, action.end),
+        default_form=form,
+        has_default_expression=form in {"now", "call", "expression"},
+    )
+
+
+def _generated(node: Column, facts: StatementFacts) -> str | None:
+    if node.storage.startswith("ROW"):
+        return node.storage
+    if node.generated is None:
+        return None
+    return facts.text[facts.place(node.generated_at) : facts.place(node.generated_end)]
+
+
+def _check(node: Column, facts: StatementFacts) -> str | None:
+    if not node.checks:
+        return None
+    found = node.checks[-1]
+    return facts.text[facts.place(found.condition_at) : facts.place(found.condition_end)]
+
+
+def _binary_collation(kind: DataType, charset: str | None) -> str | None:
+    """Of text that says BINARY: the character set's own that compares bytes."""
+    if "BINARY" not in kind.words or charset in {None, BINARY}:
+        return None
+    return f"{charset}_bin"
+
+
+def _names_own_charset(kind: DataType) -> bool:
+    return kind.name in _NATIONAL_TYPES or "BINARY" in kind.words or _type_charset(kind) is not None
+
+
+def _type_charset(kind: DataType) -> str | None:
+    """The character set that a type names, by itself or by a collation."""
+    own = _known(kind.charset) if kind.charset else None
+    return own or (_charset_of_collation(kind.collation) if kind.collation else None)
+
+
+def _column_charset(kind: DataType, default: str | None) -> str | None:
+    """The character set of a column, `binary` for bytes; None where it has none."""
+    if kind.name in _BYTE_TYPES:
+        return BINARY
+    if kind.name == "JSON":
+        return _JSON_CHARSET
+    if kind.name in _NATIONAL_TYPES:
+        return _NATIONAL_CHARSET
+    if kind.name not in TEXT_TYPES:
+        return None
+    word = next((word for word in _CHARSET_WORDS if word in kind.words), "")
+    return _type_charset(kind) or _CHARSET_WORDS.get(word) or default
 
 
 def _converted(column: TableColumn, charset: str | None) -> TableColumn:
     """A column behind CONVERT TO CHARACTER SET, which leaves bytes as they are."""
-    if column.charset == BINARY or column.type_name not in _TEXT_TYPES | _NATIONAL_TYPES | {"JSON"}:
+    if column.charset == BINARY or column.type_name not in TEXT_TYPES | _NATIONAL_TYPES | {"JSON"}:
         return column
     return replace(column, charset=charset)
 
 
+# What ALTER TABLE does to columns -------------------------------------------------------------
+
+
+def renamed_columns(actions: Iterable[AlterAction]) -> Mapping[str, str]:
+    """The new names of columns, by the old ones in small letters."""
+    found = {}
+    for action in actions:
+        if action.kind == "RENAME COLUMN":
+            found[action.name.lower()] = action.new_name
+        elif action.kind == "CHANGE COLUMN":
+            found[action.name.lower()] = action.columns[0].name
+    return found
+
+
+def dropped_columns(actions: Iterable[AlterAction]) -> frozenset[str]:
+    """Columns that go, in small letters."""
+    return frozenset(each.name.lower() for each in actions if each.kind == "DROP COLUMN")
+
+
 def _rearranged(
     columns: Sequence[TableColumn],
-    changes: Sequence[ColumnChange],
+    actions: Sequence[AlterAction],
+    facts: StatementFacts,
     charset: str | None,
-    statement: str,
 ) -> tuple[TableColumn, ...]:
     """What one ALTER TABLE makes of columns: first what stays in place, then what moves or comes.
 
     Names to change and drop are those before the statement, names to stand behind those after it.
 
-    Raises:
-        LookupError: If there is none to stand behind.
-
     Source: MariaDB 10.11 sql/sql_table.cc, mysql_prepare_alter_table.
     """
-    dropped = {change.name.lower() for change in changes if isinstance(change, DropColumn)}
-    renamed = {
-        change.old.lower(): change.new for change in changes if isinstance(change, RenameColumn)
-    }
-    modified = {
-        change.old_name.lower(): change for change in changes if isinstance(change, ModifyColumn)
+    dropped, renamed = dropped_columns(actions), renamed_columns(actions)
+    changed = {
+        action.name.lower(): action
+        for action in actions
+        if action.kind in {"MODIFY COLUMN", "CHANGE COLUMN"}
     }
     made: list[TableColumn] = []
     for column in columns:
         key = column.name.lower()
-        change = modified.get(key)
-        if key in dropped or (change is not None and _moves(change)):
+        change = changed.get(key)
+        if key in dropped or (change is not None and change.position):
             continue
         if change is not None:
-            made.append(defined_column(change, charset, statement))
+            made.append(defined_column(change.columns[0], facts, charset))
         else:
             made.append(replace(column, name=renamed.get(key, column.name)))
     known = {column.name.lower() for column in columns}
-    for each in changes:
-        is_new = isinstance(each, AddColumn) and _find(made, each.name) is None
-        is_moved = isinstance(each, ModifyColumn) and _moves(each)
-        if isinstance(each, ModifyColumn) and each.old_name.lower() not in known:
-            continue
-        if isinstance(each, AddColumn | ModifyColumn) and (is_new or is_moved):
-            _insert(made, defined_column(each, charset, statement), each)
+    for action in actions:
+        if action.kind == "ADD COLUMN":
+            for each in action.columns:
+                if _find(made, each.name) is None:
+                    _insert(made, defined_column(each, facts, charset), action, facts)
+        elif action.name.lower() in known and action.position and action.columns:
+            _insert(made, defined_column(action.columns[0], facts, charset), action, facts)
     return tuple(made)
 
 
-def _moves(change: AddColumn | ModifyColumn) -> bool:
-    return change.is_first or change.after is not None
-
-
 def _insert(
-    columns: list[TableColumn], column: TableColumn, change: AddColumn | ModifyColumn
+    columns: list[TableColumn], column: TableColumn, action: AlterAction, facts: StatementFacts
 ) -> None:
-    if change.is_first:
+    if action.position == "FIRST":
         columns.insert(0, column)
-    elif change.after is None:
+    elif not action.position:
         columns.append(column)
     else:
-        index = _find(columns, change.after)
+        index = _find(columns, action.after)
         if index is None:
-            raise LookupError(change.after)
+            raise SqlSyntaxError(facts.text, 0, f"column {action.after}")
         columns.insert(index + 1, column)
 
 
@@ -391,22 +485,23 @@ def _find(columns: Sequence[TableColumn], name: str) -> int | None:
     return next((i for i, column in enumerate(columns) if column.name.lower() == lower), None)
 
 
-def _is_versioned(options: Sequence[Token], columns: Sequence[AddColumn]) -> bool:
+def _is_versioned(options: Iterable[TableOption], columns: Sequence[Column]) -> bool:
     """Whether the server adds the two columns of system versioning: the text has none of its own."""
-    if any(_is_row_start(column.definition) for column in columns):
+    if any(map(_is_row_start, columns)):
         return False
-    return _says_versioned(options) or any(
-        _says_versioned(column.definition.attributes) for column in columns
+    return any(option.name == "WITH SYSTEM VERSIONING" for option in options) or any(
+        "WITH SYSTEM VERSIONING" in column.words for column in columns
     )
 
 
-def _says_versioned(options: Sequence[Token]) -> bool:
-    words = [token.word for token in options]
+def _is_row_start(column: Column) -> bool:
+    return column.storage == "ROW START"
+
+
+def _has_unique_key(elements: Iterable[object]) -> bool:
+    """Whether some key is UNIQUE: rather too often, the log then must still have more columns."""
     return any(
-        words[index : index + 3] == ["WITH", "SYSTEM", "VERSIONING"] for index in range(len(words))
+        (isinstance(each, KeyDefinition) and each.kind == "UNIQUE")
+        or (isinstance(each, Column) and "UNIQUE" in each.words)
+        for each in elements
     )
-
-
-def _is_row_start(definition: ColumnDefinition) -> bool:
-    words = [token.word for token in definition.attributes]
-    return any(words[index : index + 3] == ["AS", "ROW", "START"] for index in range(len(words)))

@@ -10,123 +10,57 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.sql.column_attributes import column_attributes, text_of
-from binlane.sql.column_changes import AddColumn, ModifyColumn
-from binlane.sql.cursor import Cursor, split
+from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import ForeignKey, Key
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.tokens import NAME_KINDS, Token
+from binlane.sql.tree.definitions import Column, KeyDefinition, KeyPart, Reference
 
 PRIMARY: Final = "PRIMARY"
 FOREIGN_KEY_ENGINES: Final = frozenset({"INNODB", "NDBCLUSTER", "NDB"})
 """Others read foreign keys and forget them."""
-_ACTIONS: Final = (
-    ("SET", "NULL"),
-    ("SET", "DEFAULT"),
-    ("NO", "ACTION"),
-    ("CASCADE",),
-    ("RESTRICT",),
-)
 
 
-def inline_keys(columns: Iterable[AddColumn | ModifyColumn], statement: str) -> list[Key]:
+def column_keys(columns: Iterable[Column]) -> list[Key]:
     """Keys that stand in the definitions of columns, names left empty."""
     keys = []
     for column in columns:
-        found = column_attributes(column.definition, statement)
         part = (quote(column.name),)
-        if found.is_primary:
+        if column.key == PRIMARY:
             keys.append(Key(name=PRIMARY, columns=(column.name,), is_unique=True, parts=part))
-        if found.is_unique:
+        if "UNIQUE" in column.words:
             keys.append(Key(name="", columns=(column.name,), is_unique=True, parts=part))
     return keys
 
 
-def inline_references(
-    columns: Iterable[AddColumn | ModifyColumn], table: TableName, statement: str
-) -> list[ForeignKey]:
+def column_references(columns: Iterable[Column], table: TableName) -> list[ForeignKey]:
     """Foreign keys that stand in the definitions of columns."""
-    found = []
-    for column in columns:
-        references = column_attributes(column.definition, statement).references
-        if references:
-            found.append(_reference(Cursor(references), table, (column.name,), name=""))
-    return found
+    return [
+        _foreign_key(column.references, table, (column.name,), name="")
+        for column in columns
+        if column.references is not None
+    ]
 
 
-def read_key(tokens: Sequence[Token], statement: str) -> Key | None:
-    """A key as it stands in a list of columns or behind ADD; None if it is something else.
-
-    Raises:
-        Stopped: Where it is not understood.
-    """
-    cursor = Cursor(tokens)
-    name = _constraint_name(cursor)
-    is_primary = cursor.accept("PRIMARY", "KEY")
-    is_unique = is_primary or cursor.accept("UNIQUE")
-    kind = cursor.accept_any(("FULLTEXT", "SPATIAL", "VECTOR"))
-    is_key = bool(cursor.accept_any(("KEY", "INDEX"))) or is_unique or bool(kind)
-    if not is_key:
-        return None
-    cursor.accept("IF", "NOT", "EXISTS")
-    algorithm = ""
-    if cursor.token.text != "(":
-        if cursor.word not in {"USING", "TYPE"} and cursor.token.kind in NAME_KINDS:
-            given = cursor.identifier()
-            name = name if is_primary else given
-        algorithm = _algorithm(cursor)
-        if algorithm:
-            cursor.advance()
-    key = key_of(cursor, statement, name=PRIMARY if is_primary else name)
-    return replace(
-        key,
-        is_unique=is_unique,
-        is_fulltext=kind == "FULLTEXT",
-        is_spatial=kind == "SPATIAL",
-        algorithm=key.algorithm or algorithm,
-    )
-
-
-def key_of(cursor: Cursor, statement: str, *, name: str) -> Key:
-    """A plain key from its parentheses to its end.
-
-    Raises:
-        Stopped: Where it is not understood.
-    """
-    parts = [_part(Cursor(part), statement) for part in split(cursor.group())]
-    algorithm = parser = ""
-    while not cursor.is_at_end:
-        if cursor.accept("WITH", "PARSER"):
-            parser = cursor.identifier()
-        else:
-            algorithm = _algorithm(cursor) or algorithm
-            cursor.advance()
+def key_of(node: KeyDefinition, facts: StatementFacts) -> Key:
+    """A key that is no foreign one."""
+    is_primary = node.kind == PRIMARY
     return Key(
-        name=name,
-        columns=tuple(column for column, _ in parts),
-        parts=tuple(printed for _, printed in parts),
-        parser=parser or None,
-        algorithm=algorithm,
+        name=PRIMARY if is_primary else node.name or node.constraint,
+        columns=tuple(part.column for part in node.parts),
+        is_unique=is_primary or node.kind == "UNIQUE",
+        is_fulltext=node.kind == "FULLTEXT",
+        is_spatial=node.kind == "SPATIAL",
+        parts=tuple(_part(part, facts) for part in node.parts),
+        parser=node.parser or None,
+        algorithm=node.algorithm,
     )
 
 
-def read_foreign_key(tokens: Sequence[Token], table: TableName) -> ForeignKey | None:
-    """A foreign key as it stands in a list of columns or behind ADD; None if it is none.
-
-    Raises:
-        Stopped: Where it is not understood.
-    """
-    cursor = Cursor(tokens)
-    name = _constraint_name(cursor)
-    if not cursor.accept("FOREIGN", "KEY"):
-        return None
-    cursor.accept("IF", "NOT", "EXISTS")
-    if cursor.token.text != "(":
-        given = cursor.identifier()
-        name = name or given
-    columns = tuple(Cursor(part).identifier() for part in split(cursor.group()))
-    cursor.expect("REFERENCES")
-    return _reference(cursor, table, columns, name=name)
+def foreign_key_of(node: KeyDefinition, table: TableName) -> ForeignKey:
+    """A foreign key of a table."""
+    assert node.references is not None  # the grammar demands it
+    columns = tuple(part.column for part in node.parts)
+    return _foreign_key(node.references, table, columns, name=node.constraint or node.name)
 
 
 def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
@@ -141,13 +75,13 @@ def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
         if key.name:
             made.append(key)
             continue
-        name = made_up_name(key.columns[0] or "functional_index", taken)
+        name = _made_up_name(key.columns[0] or "functional_index", taken)
         taken.add(name.lower())
         made.append(replace(key, name=name))
     return made
 
 
-def made_up_name(column: str, taken: Collection[str]) -> str:
+def _made_up_name(column: str, taken: Collection[str]) -> str:
     """A key's name: that of its first column, with a number if it is taken."""
     if column.lower() not in taken and column.upper() != PRIMARY:
         return column
@@ -179,69 +113,6 @@ def with_foreign_keys(keys: Sequence[Key], references: Iterable[ForeignKey]) -> 
     return made
 
 
-def _rank(key: Key, nullable: Collection[str]) -> int:
-    if key.is_primary:
-        return 0
-    if key.is_unique:
-        return 2 if any(column.lower() in nullable for column in key.columns) else 1
-    return 4 if key.is_fulltext else 3
-
-
-def _constraint_name(cursor: Cursor) -> str:
-    if not cursor.accept("CONSTRAINT"):
-        return ""
-    if cursor.word in {"PRIMARY", "UNIQUE", "FOREIGN", "CHECK"}:
-        return ""
-    cursor.accept("IF", "NOT", "EXISTS")
-    return cursor.identifier()
-
-
-def _algorithm(cursor: Cursor) -> str:
-    if cursor.accept_any(("USING", "TYPE")):
-        return cursor.token.word
-    return ""
-
-
-def _part(cursor: Cursor, statement: str) -> tuple[str, str]:
-    """One column of a key, and how it is printed."""
-    if cursor.token.text == "(":  # an expression
-        return "", f"({text_of(cursor.group(), statement)})"
-    column = cursor.identifier()
-    printed = quote(column)
-    if cursor.token.text == "(":
-        printed += f"({text_of(cursor.group(), statement)})"
-    if cursor.accept("DESC"):
-        printed += " DESC"
-    return column, printed
-
-
-def _reference(
-    cursor: Cursor, table: TableName, columns: tuple[str, ...], *, name: str
-) -> ForeignKey:
-    database, parent = cursor.qualified_name()
-    parent_columns: tuple[str, ...] = ()
-    if cursor.token.text == "(":
-        parent_columns = tuple(Cursor(part).identifier() for part in split(cursor.group()))
-    actions = {"DELETE": "RESTRICT", "UPDATE": "RESTRICT"}
-    while not cursor.is_at_end:
-        if cursor.accept("ON") and cursor.word in actions:
-            changed = cursor.advance().word
-            for words in _ACTIONS:
-                if cursor.accept(*words):
-                    actions[changed] = " ".join(words)
-        else:
-            cursor.advance()
-    return ForeignKey(
-        table=table,
-        columns=columns,
-        parent=TableName(database or table.database, parent),
-        on_delete=actions["DELETE"],
-        on_update=actions["UPDATE"],
-        name=name,
-        parent_columns=parent_columns,
-    )
-
-
 def has_key(keys: Sequence[Key], name: str) -> bool:
     """Whether one of the keys has a name, in any case."""
     return any(key.name.lower() == name.lower() for key in keys)
@@ -250,3 +121,37 @@ def has_key(keys: Sequence[Key], name: str) -> bool:
 def without_key(keys: Sequence[Key], name: str) -> list[Key]:
     """The keys but for that of a name, in any case."""
     return [key for key in keys if key.name.lower() != name.lower()]
+
+
+def _rank(key: Key, nullable: Collection[str]) -> int:
+    if key.is_primary:
+        return 0
+    if key.is_unique:
+        return 2 if any(column.lower() in nullable for column in key.columns) else 1
+    return 4 if key.is_fulltext else 3
+
+
+def _part(part: KeyPart, facts: StatementFacts) -> str:
+    """One column of a key as it is printed."""
+    if part.expression is not None:
+        printed = f"({facts.text_of(part.expression)})"
+    else:
+        printed = quote(part.column)
+    if part.length is not None:
+        printed += f"({part.length})"
+    return printed + " DESC" * part.is_descending
+
+
+def _foreign_key(
+    node: Reference, table: TableName, columns: tuple[str, ...], *, name: str
+) -> ForeignKey:
+    """A reference without a database is to the table's own, whatever the default one is."""
+    return ForeignKey(
+        table=table,
+        columns=columns,
+        parent=TableName(node.table.database or table.database, node.table.name),
+        on_delete=node.on_delete or "RESTRICT",
+        on_update=node.on_update or "RESTRICT",
+        name=name,
+        parent_columns=node.columns,
+    )

@@ -14,21 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from binlane.names import TableName
-from binlane.sql.column_changes import (
-    AddColumn,
-    ModifyColumn,
-    RenameColumn,
-    alter_actions,
-    column_changes,
-)
-from binlane.sql.cursor import Cursor, Stopped
 from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import ForeignKey, Table
-from binlane.sql.sql_mode import Quoting
 from binlane.sql.table_changes import created, union_of
-from binlane.sql.table_keys import inline_references, read_foreign_key
-from binlane.sql.table_options import read_options
-from binlane.sql.tokens import SqlSyntaxError, Token
+from binlane.sql.table_definitions import renamed_columns
+from binlane.sql.table_keys import column_references, foreign_key_of
+from binlane.sql.tree.definitions import AlterAction, AlterTable
+from binlane.sql.tree.statements import innermost
 
 ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
 """Actions of a foreign key that change the child's rows."""
@@ -73,23 +66,22 @@ class TableLinks:
         """Whether a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known
 
-    def after(self, text: str, effects: StatementEffects, *, quoting: Quoting) -> Self:
+    def after(self, facts: StatementFacts, effects: StatementEffects) -> Self:
         """The links behind a statement.
 
         Args:
-            text: Of the statement.
-            effects: Of the same.
-            quoting: Of the text.
+            facts: Of the statement.
+            effects: Its objects, by the names that these links have.
         """
         if effects.is_temporary:
             return self
         kind = effects.kind
         if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
-            return self._created(text, effects, quoting)
+            return self._created(facts, effects)
         if kind is StatementKind.CREATE_SEQUENCE and not self.is_complete:
             return replace(self, known=self.known | set(effects.writes))
         if kind is StatementKind.ALTER_TABLE:
-            return self._altered(text, effects, quoting).renamed(effects)
+            return self._altered(facts, effects).renamed(effects)
         if kind is StatementKind.RENAME_TABLE:
             return self.renamed(effects)
         if kind in _DROPPED:
@@ -100,16 +92,14 @@ class TableLinks:
             return self.without([one for one in named if one.database in effects.databases])
         return self
 
-    def _created(self, text: str, effects: StatementEffects, quoting: Quoting) -> Self:
+    def _created(self, facts: StatementFacts, effects: StatementEffects) -> Self:
         name = effects.writes[0]
         before = self if effects.if_exists else self.without([name])
-        try:
-            if effects.kind is StatementKind.CREATE_TABLE_LIKE:
-                table = None
-            else:
-                table = created(name, text, engine="INNODB", charset=None, quoting=quoting)
-        except (SqlSyntaxError, Stopped):
+        if effects.stopped_at is not None:
             return before.not_known(name)
+        table = None
+        if effects.kind is not StatementKind.CREATE_TABLE_LIKE:
+            table = created(name, facts, engine="INNODB", charset=None)
         keys = () if table is None else _named(table.foreign_keys, name, before.keys)
         union = () if table is None else table.union
         found = replace(
@@ -121,47 +111,38 @@ class TableLinks:
             return found
         return replace(found, known=found.known | {name})
 
-    def _altered(self, text: str, effects: StatementEffects, quoting: Quoting) -> Self:
+    def _altered(self, facts: StatementFacts, effects: StatementEffects) -> Self:
         name = effects.writes[0]
         links = self.without(effects.drops)
         # CONVERT PARTITION … TO TABLE makes a table like its own, without foreign keys.
-        try:
-            changes = column_changes(text, **quoting)
-            new = [one for one in changes if isinstance(one, AddColumn | ModifyColumn)]
-            renamed = {
-                one.old.lower(): one.new for one in changes if isinstance(one, RenameColumn)
-            } | {one.old_name.lower(): one.name for one in changes if isinstance(one, ModifyColumn)}
-            links = links.with_columns(name, renamed)
-            links = links.with_keys(name, inline_references(new, name, text))
-            for action in alter_actions(text, **quoting):
-                links = links.acted(name, action, text)
-        except (SqlSyntaxError, Stopped):
+        node = innermost(facts.tree)
+        if effects.stopped_at is not None or not isinstance(node, AlterTable):
             return links.not_known(name)
+        columns = [column for action in node.actions for column in action.columns]
+        links = links.with_columns(name, renamed_columns(node.actions))
+        links = links.with_keys(name, column_references(columns, name))
+        for action in node.actions:
+            links = links.acted(name, action)
         return links
 
-    def acted(self, name: TableName, action: Sequence[Token], text: str) -> Self:
+    def acted(self, name: TableName, action: AlterAction) -> Self:
         """Behind one action of ALTER TABLE."""
-        cursor = Cursor(action)
-        if cursor.accept("ADD"):
-            key = read_foreign_key(cursor.rest(), name) if cursor.word else None
-            return self if key is None else self.with_keys(name, [key])
-        if cursor.accept("DROP"):
-            if not cursor.accept_any(("FOREIGN", "CONSTRAINT")):
-                return self
-            cursor.accept("KEY")
-            cursor.accept("IF", "EXISTS")
-            gone = cursor.identifier().lower()
+        if action.kind in {"ADD KEY", "ADD COLUMN"}:
+            keys = [*action.keys, *([action.key] if action.key is not None else [])]
+            new = [foreign_key_of(key, name) for key in keys if key.kind == "FOREIGN"]
+            return self.with_keys(name, new) if new else self
+        if action.kind in {"DROP FOREIGN KEY", "DROP CONSTRAINT"}:
+            gone = action.name.lower()
             return replace(
                 self,
                 keys=frozenset(
                     key for key in self.keys if not (key.table == name and key.name.lower() == gone)
                 ),
             )
-        options = read_options(action, text)
-        if options.union is None:
+        if action.option is None or action.option.name != "UNION":
             return self
         others = frozenset(pair for pair in self.unions if pair[0] != name)
-        return replace(self, unions=others | {(name, one) for one in union_of(options, name)})
+        return replace(self, unions=others | {(name, one) for one in union_of(action.option, name)})
 
     def with_keys(self, name: TableName, keys: Iterable[ForeignKey]) -> Self:
         """With foreign keys that a table gets."""

@@ -3,7 +3,9 @@
 Exact about where names, strings and comments begin and end under each sql_mode, because a table
 that hides behind a wrong quote would be taken for safe. Executable comments (`/*! … */`,
 `/*!50100 … */`, `/*M! … */`) are code: their brackets are skipped, their content is not; which of
-them a server runs is told in `comments`. No grammar lives here, see `cursor` and `ddl`.
+them a server runs is told in `comments`. In a long statement on rows, many rows of literals, or
+many literals, are one token: so a statement with a million values takes little more memory than its
+text. No grammar lives here, see `parser`.
 
 Source: MySQL and MariaDB lexer, sql/sql_lex.cc.
 """
@@ -11,12 +13,14 @@ Source: MySQL and MariaDB lexer, sql/sql_lex.cc.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from binlane.errors import StatementError
+from binlane.sql.dialect import ANY, Dialect
 
 NEAR_LENGTH_MAX: Final = 80
 """Characters of the statement that a syntax error shows, as the servers do."""
@@ -58,9 +62,9 @@ class TokenKind(Enum):
     SYSTEM_VARIABLE = "system variable"
     OPERATOR = "operator"
     ROWS = "rows of literals"
-    """Rows of VALUES, their commas included; `value` counts them. Of `tokenise_long` only."""
+    """Rows of VALUES, with a comma before each. Of long statements only."""
     LITERALS = "literals"
-    """Literals with a comma before each. Of `tokenise_long` only."""
+    """Literals with a comma before each. Of long statements only."""
     INVALID = "invalid"
     """What the tokenizer could not read; only in `StatementEffects.stopped_at`."""
     END = "end"
@@ -108,7 +112,6 @@ NUMBER: Final = rf"""
   | \d++\.\d*+(?:[eE][+-]?\d++)? | \.\d++(?:[eE][+-]?\d++)?
   | \d++[eE][+-]?\d++ | \d++(?!{WORD})
 """
-OPERATORS: Final = r"<=>|<=|>=|<>|!=|\|\||&&|:=|<<|>>|->>|->|[\x00-\x7F]"
 
 
 def literals(quote: str, *, backslash_escapes: bool) -> str:
@@ -117,58 +120,307 @@ def literals(quote: str, *, backslash_escapes: bool) -> str:
     return f"{quote}(?:{escaped}|{quote}{quote})*+{quote}"
 
 
+LONG: Final = 16_384
+"""Characters from which on literals are read in runs."""
+ROWS_MIN: Final = 8
+LITERALS_MIN: Final = 16
+"""Fewer rows or literals than these are tokens of their own."""
+TOKENS_MAX: Final = 1_000_000
+"""More are not analysed: their memory would be many times that of the text."""
+_HAVE_RUNS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "WITH", "DO"))
+
+
+@dataclass(slots=True)
+class Tokens:
+    """The tokens of a text, last an END token; lists of the same length.
+
+    Attributes:
+        kinds: What each is.
+        words: Of a word without quotes: it in capitals (a keyword or a name); of an operator: it.
+            Empty for all others, and beside a dot.
+        texts: As they stand.
+        starts: Where they stand.
+    """
+
+    kinds: list[TokenKind] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+
+
+_LETTER: Final = WORD.replace("0-9", "")
+_LITERAL: Final = (
+    r"(?: [-+]?+\d++(?:\.\d*+)?+(?:[eE][+-]?+\d++)?+(?!{word})"
+    r" | (?:_[0-9A-Za-z]++[ ]?+|[nNxXbB])?{string}"
+    r" | (?:[nN][uU][lL][lL]|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]|0x[0-9A-Fa-f]++)(?!{word}) )"
+).replace("{word}", WORD)
+
+# The groups of the pattern.
+_NAME: Final = 1
+_SIGN: Final = 2
+_MEMBER: Final = 3
+_NUMBER: Final = 4
+_STRING: Final = 5
+_QUOTED_NAME: Final = 6
+_OPERATOR: Final = 7
+_SYSTEM_VARIABLE: Final = 8
+_USER_VARIABLE: Final = 9
+_COMMENT: Final = 10
+_OPEN: Final = 11
+_CLOSE: Final = 12
+_UNENDED_COMMENT: Final = 13
+_UNENDED: Final = 14
+_END: Final = 15
+_ROWS: Final = 16
+_LITERALS: Final = 17
+_NAME_OF_DIGITS: Final = 18
+_KINDS: Final = {
+    _NUMBER: TokenKind.NUMBER,
+    _STRING: TokenKind.STRING,
+    _QUOTED_NAME: TokenKind.QUOTED_NAME,
+    _SYSTEM_VARIABLE: TokenKind.SYSTEM_VARIABLE,
+    _USER_VARIABLE: TokenKind.USER_VARIABLE,
+    _ROWS: TokenKind.ROWS,
+    _LITERALS: TokenKind.LITERALS,
+    _END: TokenKind.END,
+}
+
+
+def _strings(*, ansi_quotes: bool, no_backslash_escapes: bool) -> str:
+    single = literals("'", backslash_escapes=not no_backslash_escapes)
+    if ansi_quotes:
+        return single
+    return f"{single}|{literals(chr(34), backslash_escapes=not no_backslash_escapes)}"
+
+
+def literal_pattern(dialect: Dialect) -> str:
+    """The pattern of one literal in a run of them."""
+    string = _strings(
+        ansi_quotes=dialect.ansi_quotes, no_backslash_escapes=dialect.no_backslash_escapes
+    )
+    return _LITERAL.replace("{string}", f"(?:{string})")
+
+
 @cache
-def pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
-    """The pattern of one token; compiling one takes longer than reading most statements."""
+def _pattern(
+    *, ansi_quotes: bool, no_backslash_escapes: bool, has_runs: bool = False, has_code: bool = False
+) -> re.Pattern[str]:
+    """The pattern of white space and the token behind it.
+
+    Args:
+        ansi_quotes: sql_mode ANSI_QUOTES.
+        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
+        has_runs: Runs of rows and literals are one token.
+        has_code: There are executable comments, whose end is no operator.
+    """
+    strings = _strings(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
     single = literals("'", backslash_escapes=not no_backslash_escapes)
     double = literals('"', backslash_escapes=not no_backslash_escapes)
-    name_in_quotes = BACKTICKS
-    string = f"[nN]?{single}"
-    if ansi_quotes:
-        name_in_quotes += r'|"(?:[^"]|"")*+"'
-    else:
-        string += f"|{double}"
+    names = BACKTICKS + (r'|"(?:[^"]|"")*+"' if ansi_quotes else "")
+    rows = runs = "(?!)"
+    if has_runs:
+        literal = _LITERAL.replace("{string}", f"(?:{strings})")
+        rows = rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+){{{ROWS_MIN},}}+"
+        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},}}+"
+    star, close = (r"\*(?!/)", r"\*/") if has_code else (r"\*", "(?!)")
+    # The comma of a run is no sign of its own.
+    comma = "" if has_runs else ","
     return re.compile(
-        rf"""
-        (?P<GAP> [ \t\n\v\f\r]++ | \#[^\n]*+ | --(?=[\x00-\x20]|\Z)[^\n]*+ )
-      | (?P<OPEN> /\*M?!(?:\d{{5,6}})? )
-      | (?P<COMMENT> /\*.*?\*/ )
-      | (?P<UNENDED_COMMENT> /\* )
-      | (?P<NUMBER> [xX]'[0-9A-Fa-f]*+' | [bB]'[01]*+' | {NUMBER} )
-      | (?P<STRING> {string} )
-      | (?P<NAME> {WORD}++ )
-      | (?P<QUOTED_NAME> {name_in_quotes} )
-      | (?P<SYSTEM_VARIABLE> @@(?:{WORD}++|{BACKTICKS})(?:\.(?:{WORD}++|{BACKTICKS}))*+ )
-      | (?P<USER_VARIABLE> @(?:(?:{WORD}|\.)++|{BACKTICKS}|{single}|{double}) )
-      | (?P<UNENDED> ['"`] )
-      | (?P<OPERATOR> {OPERATORS} )
+        rf"""[ \t\n\v\f\r]*+
+      (?: ( (?![xXbBnN]'){_LETTER}{WORD}*+ )
+        | ( [();=+?{comma}\[\]{{}}~^%] )
+        | ( (?:\.(?!\d)|\.(?<=[0-9A-Za-z_$\x80-\U0010FFFF`"]\.)){WORD}++ )
+        | ( [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*+' | {NUMBER} )
+        | ( [nN]?{single} | {strings} )
+        | ( {names} )
+        | ( {star} | \. | -(?!-[\x00-\x20]|-\Z|>) | ->> | -> | <=> | <= | << | <> | < | >= | >> | >
+          | != | ! | \|\| | \| | && | & | := | : | /(?!\*) )
+        | ( @@(?:{WORD}++|{BACKTICKS})(?:\.(?:{WORD}++|{BACKTICKS}))*+ )
+        | ( @(?:(?:{WORD}|\.)++|{BACKTICKS}|{single}|{double}) )
+        | ( \#[^\n]*+ | --[^\n]*+ | /\*(?!M?!).*?\*/ )
+        | ( /\*M?!(?:\d{{5,6}})? )
+        | ( {close} )
+        | ( /\* )
+        | ( [xXbB]?['"`] )
+        | ( \Z )
+        | ( {rows} )
+        | ( {runs} )
+        | ( {WORD}++ )
+        | ( [\x00-\x7F] ) )
         """,
         re.VERBOSE | re.DOTALL,
     )
 
 
-WORD_PATTERN: Final = re.compile(rf"{WORD}++")
-KINDS: Final = {kind.name: kind for kind in TokenKind}
-QUOTED: Final = ("QUOTED_NAME", "STRING")
-SKIPPED: Final = ("GAP", "OPEN", "COMMENT")
-UNENDED: Final = {
-    "UNENDED_COMMENT": "the comment to end with */",
-    "UNENDED": "the quotes to end",
-}
+def read_tokens(text: str, dialect: Dialect) -> Tokens:
+    """Read the tokens of a statement.
+
+    Args:
+        text: SQL text. Bytes that are no text stand as lone surrogates and count as letters.
+        dialect: Its quotes and escapes.
+
+    Returns:
+        All tokens; without the END token if there are more than `TOKENS_MAX`.
+
+    Raises:
+        SqlSyntaxError: If a comment, string or quoted name does not end.
+    """
+    tokens = Tokens()
+    _read(text, dialect, tokens)
+    return tokens
+
+
+def _read(  # noqa: C901, PLR0912 - the hottest loop
+    text: str, dialect: Dialect, tokens: Tokens
+) -> None:
+    kinds, words, texts, starts = tokens.kinds, tokens.words, tokens.texts, tokens.starts
+    add_kind, add_word = kinds.append, words.append
+    add_text, add_start = texts.append, starts.append
+    is_name, is_operator = TokenKind.NAME, TokenKind.OPERATOR
+    opened: list[int] = []
+    for found in _matches(text, dialect, tokens):
+        group = found.lastindex
+        token = found[group]  # type: ignore[index] # each alternative is a group
+        if group == _NAME or group == _NAME_OF_DIGITS:  # noqa: PLR1714, SIM109 - faster
+            add_kind(is_name)
+            add_word(token.upper() if token.isascii() else "")
+        elif group == _SIGN or group == _OPERATOR:  # noqa: PLR1714, SIM109
+            add_kind(is_operator)
+            add_word(token)
+        elif group in _KINDS:
+            add_kind(_KINDS[group])
+            add_word("")
+        elif group == _MEMBER:
+            start = found.end() - len(token)
+            if kinds and kinds[-1] is is_name and starts[-1] + len(texts[-1]) == start:
+                # A name, though it be a reserved word: `select.a`.
+                kinds[-1], words[-1] = TokenKind.MEMBER_NAME, ""
+            add_kind(is_operator)
+            add_word(".")
+            add_text(".")
+            add_start(start)
+            token = token[1:]
+            add_kind(TokenKind.MEMBER_NAME)
+            add_word("")
+        elif group == _COMMENT:
+            continue
+        elif group == _OPEN:
+            opened.append(found.start(_OPEN))
+            continue
+        elif group == _CLOSE:
+            opened.pop()
+            continue
+        elif group == _UNENDED_COMMENT:
+            raise SqlSyntaxError(text, found.start(group), "the comment to end with */")
+        elif group == _UNENDED:
+            raise SqlSyntaxError(text, found.start(group), "the quotes to end")
+        else:
+            add_kind(is_operator)
+            add_word(token)
+        add_text(token)
+        add_start(found.end() - len(token))
+        if group == _END:
+            break
+    if opened:
+        raise SqlSyntaxError(text, opened[-1], "the comment to end with */")
+
+
+def _matches(text: str, dialect: Dialect, tokens: Tokens) -> Iterator[re.Match[str]]:
+    pattern = partial(
+        _pattern,
+        ansi_quotes=dialect.ansi_quotes,
+        no_backslash_escapes=dialect.no_backslash_escapes,
+    )
+    if "/*!" in text or "/*M!" in text:
+        return _coded_matches(text, pattern(has_code=True), pattern())
+    if len(text) > LONG:
+        return _long_matches(text, pattern(), pattern(has_runs=True), tokens)
+    if "$" in text and _LANGUAGE.search(text):
+        return _dollar_quoted(text, pattern(), tokens)
+    return pattern().finditer(text)
+
+
+def _coded_matches(
+    text: str, coded: re.Pattern[str], plain: re.Pattern[str]
+) -> Iterator[re.Match[str]]:
+    """The matches of a text with executable comments."""
+    offset = depth = count = 0
+    while count <= TOKENS_MAX:
+        for found in coded.finditer(text, offset):
+            count += 1
+            if found.lastindex == _OPEN:
+                depth += 1
+            elif found.lastindex == _CLOSE:
+                if not depth:
+                    # No end of a comment, but an asterisk before something else.
+                    star = plain.match(text, found.start(_CLOSE))
+                    assert star is not None  # the plain pattern takes anything
+                    yield star
+                    offset = star.end()
+                    break
+                depth -= 1
+            yield found
+            if count > TOKENS_MAX:
+                break
+        else:
+            return
+
+
+def _long_matches(
+    text: str, short: re.Pattern[str], long: re.Pattern[str], tokens: Tokens
+) -> Iterator[re.Match[str]]:
+    """The matches of a long text: with runs, if it is a statement on rows."""
+    pattern, offset = short, 0
+    for found in short.finditer(text):
+        yield found
+        offset = found.end()
+        if tokens.words and tokens.words[-1] != "(":
+            if tokens.words[-1] in _HAVE_RUNS:
+                pattern = long
+            break
+    for found in pattern.finditer(text, offset):
+        if len(tokens.kinds) > TOKENS_MAX:
+            return
+        yield found
+
+
+_DOLLAR_QUOTED: Final = re.compile(r"(?P<tag>\$[^\s$]*+\$)(?P<text>.*?)(?P=tag)", re.DOTALL)
+_LANGUAGE: Final = re.compile(r"\bLANGUAGE\s", re.IGNORECASE)
+
+
+def _dollar_quoted(text: str, pattern: re.Pattern[str], tokens: Tokens) -> Iterator[re.Match[str]]:
+    """The matches of a MySQL routine in another language: its body stands `AS $$ … $$`."""
+    offset = 0
+    while True:
+        for found in pattern.finditer(text, offset):
+            start = found.start(found.lastindex or 0)
+            body = None
+            if text.startswith("$", start) and tokens.words[-1:] == ["AS"]:
+                body = _DOLLAR_QUOTED.match(text, start)
+            if body is None:
+                yield found
+                continue
+            tokens.kinds.append(TokenKind.STRING)
+            tokens.words.append("")
+            tokens.texts.append(body.group())
+            tokens.starts.append(start)
+            offset = body.end()
+            break
+        else:
+            return
+
+
 ESCAPES: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 WILDCARD_ESCAPES: Final = ("%", "_")
 """Escapes that keep their backslash, for LIKE."""
 
 
-def tokenise(
-    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
-) -> Iterator[Token]:
-    r"""Read the tokens of a statement, last an END token.
+def tokenise(statement: str, dialect: Dialect = ANY) -> Iterator[Token]:
+    """Read the tokens of a short statement, last an END token.
 
     Args:
         statement: SQL text. Bytes that are no text stand as lone surrogates and count as letters.
-        ansi_quotes: sql_mode ANSI_QUOTES: `"` quotes names, not strings.
-        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES: `\` in strings is a character.
+        dialect: Its quotes and escapes.
 
     Returns:
         Tokens in order; what stands between them is white space, comments and the brackets of
@@ -177,143 +429,52 @@ def tokenise(
     Raises:
         SqlSyntaxError: While they are read, if a comment, string or quoted name does not end.
     """
-    return _tokens(
-        statement, ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes, runs=None
-    )
+    tokens = Tokens()
+    failure: SqlSyntaxError | None = None
+    try:
+        _read(statement, dialect, tokens)
+    except SqlSyntaxError as error:
+        failure = error
+    has_escapes = not dialect.no_backslash_escapes
+    for kind, text, start in zip(tokens.kinds, tokens.texts, tokens.starts, strict=True):
+        yield Token(kind, text, start, value_of(kind, text, has_escapes=has_escapes))
+    if failure is not None:
+        raise failure
 
 
-def _tokens(
-    statement: str,
-    *,
-    ansi_quotes: bool,
-    no_backslash_escapes: bool,
-    runs: tuple[re.Pattern[str], ...] | None,
-) -> Iterator[Token]:
-    match = pattern(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes).match
-    offset = 0
-    open_comments: list[int] = []
-    previous: Token | None = None
-    previous_end = -1
-    has_escapes = not no_backslash_escapes
-    while found := match(statement, offset):
-        kind, text = found.lastgroup, found.group()
-        assert kind is not None  # every alternative of the pattern is a named group
-        if open_comments and statement.startswith("*/", offset):
-            open_comments.pop()
-            offset += 2
-        elif kind in SKIPPED:
-            if kind == "OPEN":
-                open_comments.append(offset)
-            offset = found.end()
-        elif kind in UNENDED:
-            raise SqlSyntaxError(statement, offset, UNENDED[kind])
-        elif runs and previous and (run := _run(statement, offset, previous, runs)):
-            previous = run
-            yield run
-            offset = previous_end = run.end
-        else:
-            if previous_end == offset and previous is not None:
-                kind, text = _beside_dot(kind, text, previous)
-            value = _value(kind, text, has_escapes=has_escapes) if kind in QUOTED else text
-            body = _dollar_quoted(statement, offset, previous) if text[0] == "$" else None
-            if body is not None:
-                kind, text, value = "STRING", body.group(), body["text"]
-            previous = Token(KINDS[kind], text, offset, value)
-            yield previous
-            offset = previous_end = offset + len(text)
-    if open_comments:
-        raise SqlSyntaxError(statement, open_comments[-1], "the comment to end with */")
-    yield Token(TokenKind.END, "", len(statement), "")
+def split(tokens: Sequence[Token], separator: str = ",") -> list[list[Token]]:
+    """Split tokens at an operator outside of parentheses."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if depth == 0 and token.kind is TokenKind.OPERATOR and token.text == separator:
+            parts.append([])
+            continue
+        depth += depth_change(token)
+        parts[-1].append(token)
+    return parts
 
 
-_LITERAL: Final = (
-    r"(?: -?\d++(?:\.\d*+)?(?:[eE][+-]?\d++)? | (?:_[0-9A-Za-z]++[ ]?|[nNxXbB])?{string}"
-    r" | [nN][uU][lL][lL] | 0x[0-9A-Fa-f]++ )"
-)
-ROWS_MIN: Final = 8
-LITERALS_MIN: Final = 16
-"""Fewer rows or literals than these are tokens of their own."""
+def depth_change(token: Token) -> int:
+    """By how many parentheses what follows a token stands deeper."""
+    if token.kind is not TokenKind.OPERATOR:
+        return 0
+    return {"(": 1, ")": -1}.get(token.text, 0)
 
 
-@cache
-def _compile_runs(
-    *, has_double_quotes: bool, backslash_escapes: bool
-) -> tuple[re.Pattern[str], ...]:
-    """Patterns of a row of literals, and of many literals; only long statements need them."""
-    string = literals("'", backslash_escapes=backslash_escapes)
-    if has_double_quotes:
-        double = literals('"', backslash_escapes=backslash_escapes)
-        string = f"(?:{string}|{double})"
-    literal = _LITERAL.replace("{string}", string)
-    row = rf"\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+,\s*+"
-    return (
-        re.compile(row, re.VERBOSE | re.DOTALL),
-        re.compile(rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},}}+", re.VERBOSE | re.DOTALL),
-    )
-
-
-def tokenise_long(
-    statement: str, *, ansi_quotes: bool = False, no_backslash_escapes: bool = False
-) -> Iterator[Token]:
-    """Read tokens as `tokenise`, but many rows of literals, or many literals, as one token.
-
-    So a statement with a million values takes little more memory than its text.
-    """
-    return _tokens(
-        statement,
-        ansi_quotes=ansi_quotes,
-        no_backslash_escapes=no_backslash_escapes,
-        runs=_compile_runs(
-            has_double_quotes=not ansi_quotes, backslash_escapes=not no_backslash_escapes
-        ),
-    )
-
-
-def _run(
-    statement: str, offset: int, previous: Token, runs: tuple[re.Pattern[str], ...]
-) -> Token | None:
-    """Many rows or literals that begin at an offset, as one token."""
-    rows, literals = runs
-    if previous.text == "," and statement[offset] == "(":
-        count, end = 0, offset
-        while found := rows.match(statement, end):
-            count, end = count + 1, found.end()
-        if count >= ROWS_MIN:
-            return Token(TokenKind.ROWS, statement[offset:end], offset, str(count))
-    elif previous.kind in (TokenKind.NUMBER, TokenKind.STRING) and statement[offset] == ",":
-        run = literals.match(statement, offset)
-        if run is not None:
-            return Token(TokenKind.LITERALS, run.group(), offset, run.group())
-    return None
-
-
-_DOLLAR_QUOTED: Final = re.compile(r"(?P<tag>\$[^\s$]*+\$)(?P<text>.*?)(?P=tag)", re.DOTALL)
-_LANGUAGE: Final = re.compile(r"\bLANGUAGE\s", re.IGNORECASE)
-
-
-def _dollar_quoted(statement: str, offset: int, previous: Token | None) -> re.Match[str] | None:
-    """The body of a MySQL routine in another language, `AS $$ … $$`; elsewhere `$$` is a name."""
-    if previous is None or previous.word != "AS" or not _LANGUAGE.search(statement, 0, offset):
-        return None
-    return _DOLLAR_QUOTED.match(statement, offset)
-
-
-def _beside_dot(kind: str, text: str, previous: Token) -> tuple[str, str]:
-    """Correct what a dot decides: in `t.1e5` there is no number, but two names and a dot."""
-    if previous.text == "." and (word := WORD_PATTERN.match(text)):
-        return "MEMBER_NAME", word.group()
-    if text[0] == "." and previous.kind in NAME_KINDS:
-        return "OPERATOR", "."
-    return kind, text
-
-
-def _value(kind: str, text: str, *, has_escapes: bool) -> str:
-    if kind == "QUOTED_NAME":
+def value_of(kind: TokenKind, text: str, *, has_escapes: bool) -> str:
+    """The value of a token (`Token.value`)."""
+    if kind is TokenKind.QUOTED_NAME:
         return text[1:-1].replace(text[0] * 2, text[0])
-    return _string_value(text.lstrip("nN"), has_escapes=has_escapes)
+    if kind is not TokenKind.STRING:
+        return text
+    if text[0] == "$":  # $$ … $$
+        return text[text.index("$", 1) + 1 : text.rindex("$", 0, -1)]
+    return string_value(text.lstrip("nN"), has_escapes=has_escapes)
 
 
-def _string_value(text: str, *, has_escapes: bool) -> str:
+def string_value(text: str, *, has_escapes: bool) -> str:
+    """The value of a string in quotes, without them and without escapes."""
     quote, content = text[0], text[1:-1]
     if not has_escapes or "\\" not in content:
         return content.replace(quote * 2, quote)

@@ -59,6 +59,22 @@ _ROUTINES: Final = (
         " insert into ptmp values(x); insert into t1 select a,'s' from ptmp;"
         " drop temporary table ptmp; end"
     ),
+    (
+        "create procedure p_data(x int) begin if (select count(*) from t2 where a=x)=0 then"
+        " insert into t2 values(x,'new'); end if; insert into t1 values(x,'dt'); end"
+    ),
+    (
+        "create procedure p_dyn(x int) begin set @q=concat('insert into t1 values(',x,',''dy'')');"
+        " prepare pq from @q; execute pq; deallocate prepare pq; end"
+    ),
+    (
+        "create procedure p_case(x int) begin case x%3 when 0 then insert into t1 values(x,'0');"
+        " when 1 then insert into n1 values(x,'1'); else insert into t2 values(x,'2'); end case; end"
+    ),
+    (
+        "create procedure p_handle(x int) begin declare continue handler for 1062"
+        " insert into n2 values(x,'h'); insert into t1 values(x,'k'); end"
+    ),
     "create procedure p_func(x int) begin set @r=f_t(x); insert into n1 values(x,@r); end",
     "create trigger tr_t before insert on tg_n for each row insert into n2 values(new.a,'r')",
     "create trigger tr_n after insert on tg_t for each row insert into t2 values(new.a,'r')",
@@ -70,6 +86,11 @@ _ROUTINES: Final = (
     "create view v_n as select * from n1",
     "create view v_u as select a,uuid() u from t2",
     "create view v_j as select t1.a a,t1.b b,n1.b c from t1 join n1 on t1.a=n1.a",
+)
+_MARIADB_OBJECTS: Final = (
+    "create table vs(a int primary key, b varchar(100)) engine=innodb with system versioning",
+    "create table dq(a int default nextval(sq), b varchar(100)) engine=innodb",
+    "insert into vs values(1,'x'),(2,'y')",
 )
 _TRIGGERED: Final = ("tg_n", "tg_t", "tg_a", "tg_s")
 _EXPRESSIONS: Final = (
@@ -96,8 +117,13 @@ _EXPRESSIONS: Final = (
 )
 
 
-def schema(flavor: str) -> tuple[str, ...]:
-    """Objects of every kind, the same for all sessions."""
+def schema(flavor: str, *, has_blackhole: bool = False) -> tuple[str, ...]:
+    """Objects of every kind, the same for all sessions.
+
+    Args:
+        flavor: `mariadb` or `mysql`.
+        has_blackhole: The server has that engine: MariaDB keeps it in a plugin.
+    """
     columns = "a int primary key, b varchar(100)"
     tables = {
         **dict.fromkeys((*_T, "tg_n", "tg_a", "tg_s"), f"({columns}) engine=innodb"),
@@ -109,22 +135,39 @@ def schema(flavor: str) -> tuple[str, ...]:
         "ts": "(g int, a int auto_increment, primary key(g,a)) engine=myisam",
         "tp": f"({columns}) engine=innodb partition by range(a)(partition p0 values less than maxvalue)",
         "mm": f"({columns}) engine=memory",
-        "parent": "(a int primary key) engine=innodb",
+        "parent": "(a int primary key, b varchar(100)) engine=innodb",
         "child": "(a int primary key, p int, foreign key(p) references parent(a)"
         " on delete cascade on update cascade) engine=innodb",
     }
+    tables |= {
+        "kid": "(a int primary key, p int, foreign key(p) references child(a)"
+        " on delete cascade on update cascade) engine=innodb",
+        "tree": "(a int primary key, b varchar(100), up int, foreign key(up) references tree(a))"
+        " engine=innodb",
+        "du": "(a int primary key, b varchar(100) default (uuid())) engine=innodb",
+        "bh": f"({columns}) engine=blackhole",
+    }
+    if not has_blackhole:
+        del tables["bh"]
     made = [f"create table {name} {definition}" for name, definition in tables.items()]
     rows = [
         f"insert into {name}(a,b) values(1,{value}),(2,{value[:-2]}y')"
         for name in tables
-        if name not in {"tu", "nu", "ts", "parent", "child"}
+        if name not in {"tu", "nu", "ts", "parent", "child", "kid", "tree", "bh"}
         for value in ["'x'"]
     ]
     rows += [f"insert into {name} values(1,1,1),(2,2,2)" for name in ("tu", "nu")]
-    rows += ["insert into ts(g) values(1)", "insert into parent values(1),(2)"]
-    rows += ["insert into child values(1,1),(2,2)"]
-    sequences = ["create sequence sq nocache engine=innodb"] if flavor == "mariadb" else []
-    return ("create database d", "use d", *made, *sequences, *rows, *_ROUTINES)
+    rows += ["insert into ts(g) values(1)", "insert into parent(a) values(1),(2)"]
+    rows += ["insert into child values(1,1),(2,2)", "insert into kid values(1,1),(2,2)"]
+    rows += ["insert into tree values(1,'x',null)"]
+    rows += [
+        "create trigger tr_k after delete on kid for each row insert into ta(b) values(old.a)",
+        "create trigger tr_p after update on child for each row insert into t2 values(new.a+9000,'c')",
+    ]
+    others: tuple[str, ...] = ()
+    if flavor == "mariadb":
+        others = ("create sequence sq nocache engine=innodb", *_MARIADB_OBJECTS)
+    return ("create database d", "use d", *made, *others, *rows, *_ROUTINES)
 
 
 class Generator:
@@ -132,10 +175,12 @@ class Generator:
 
     Attributes:
         flavor: `mariadb` or `mysql`.
+        has_blackhole: The server has that engine.
     """
 
-    def __init__(self, flavor: str, seed: int) -> None:
+    def __init__(self, flavor: str, seed: int, *, has_blackhole: bool = False) -> None:
         self.flavor = flavor
+        self.has_blackhole = has_blackhole
         self._random = Random(f"{flavor}-{seed}")
         self._key = 100
         self._temporary: list[str] = []
@@ -148,7 +193,8 @@ class Generator:
         statements = [Statement(sql=sql) for sql in self._opening()]
         while len(statements) < length:
             statements += self._next()
-        return Script(schema=schema(self.flavor), statements=tuple(statements))
+        made = schema(self.flavor, has_blackhole=self.has_blackhole)
+        return Script(schema=made, statements=tuple(statements))
 
     def _opening(self) -> Iterator[str]:
         yield f"set binlog_format={self._random.choice(_FORMATS)}"
@@ -178,6 +224,13 @@ class Generator:
             (2, self._administration),
             (2, self._of_flavor),
             (1, self._distributed),
+            (3, self._foreign_keys),
+            (2, self._locks),
+            (2, self._dynamic),
+            (2, self._branches),
+            (2, self._defaults),
+            (1, self._black_hole),
+            (2, self._partitions),
         )
         weights = [weight for weight, _ in kinds]
         made = self._random.choices(kinds, weights)[0][1]()
@@ -537,3 +590,111 @@ class Generator:
             [],
         )
         return [Statement(sql=sql) for sql in ("xa start 'x'", *inner, *end)]
+
+    def _foreign_keys(self) -> str:
+        key = self._new_key()
+        return self._pick(
+            f"insert into parent values({key},'p')",
+            f"update parent set b='p{key}' where a=1",
+            f"update parent set b='p{key}' where a=77",
+            f"insert into child values({key},1)",
+            f"insert into kid values({key},1)",
+            "delete from parent where a=77",
+            "delete from kid where a=77",
+            "update child set p=null where a=77",
+            f"insert into tree values({key},'t',1)",
+            f"update tree set b='t{key}' where a=1",
+            f"delete from tree where a={key}",
+            f"set foreign_key_checks={self._pick('0', '1', '1')}",
+            f"insert into parent values(1,'d') on duplicate key update b='u{key}'",
+            f"update parent x, child y set x.b='j{key}' where x.a=y.p and x.a=1",
+        )
+
+    def _locks(self) -> list[Statement]:
+        key = self._new_key()
+        locks, inner = self._random.choice(
+            (
+                ("t1 write", [f"insert into t1 values({key},'l')"]),
+                ("t1 write, n1 write", [f"insert into n1 values({key},'l')"]),
+                ("tg_n write, n1 read", [f"update tg_n set b='l{key}' where a=1"]),
+                ("parent write", [f"update parent set b='l{key}' where a=1"]),
+                ("v_t write", [f"insert into v_t values({key},'l')"]),
+                (
+                    "n1 write, t2 read",
+                    ["begin", f"insert into n1 select a+{key},b from t2 where a<3"],
+                ),
+                (
+                    "t1 read, n2 write",
+                    ["select count(*) from t1", f"insert into n2 values({key},'l')"],
+                ),
+            )
+        )
+        return [Statement(sql=sql) for sql in (f"lock tables {locks}", *inner, "unlock tables")]
+
+    def _dynamic(self) -> list[Statement]:
+        key = self._new_key()
+        table = self._pick(*_PLAIN)
+        choices = [
+            [
+                f"set @s=if(1=1,'insert into {table} values({key},''d'')','select 1')",
+                "prepare ds from @s",
+                "execute ds",
+                "deallocate prepare ds",
+            ],
+            [
+                f"set @s=concat('update {table} set b=''c{key}'' where a=','1')",
+                "prepare ds from @s",
+            ],
+            [f"call p_dyn({key})"],
+            ["prepare ds from 'select 1'", "execute ds", "drop prepare ds", "execute ds"],
+        ]
+        choices[1].append("execute ds")
+        return [Statement(sql=sql) for sql in self._random.choice(choices)]
+
+    def _branches(self) -> str:
+        key = self._new_key()
+        return self._pick(
+            f"call p_data({key})",
+            f"call p_case({key})",
+            f"call p_case({key + 1})",
+            f"call p_case({key + 2})",
+            f"call p_handle({key})",
+        )
+
+    def _defaults(self) -> str:
+        key = self._new_key()
+        choices = [
+            f"insert into du(a) values({key})",
+            f"insert into du values({key},default)",
+            f"insert into du values({key},'x')",
+            f"update du set b='x{key}' where a=1",
+            "delete from du where a=77",
+            f"insert into du(a) select a+{key * 1000} from t1 where a<3",
+        ]
+        if self.flavor == "mariadb":
+            choices += [
+                f"insert into dq(b) values('s{key}')",
+                f"insert into dq values({key},'n')",
+                f"insert into vs values({key},'v')",
+                f"update vs set b='v{key}' where a=1",
+                f"delete from vs where a={key - 10}",
+            ]
+        return self._pick(*choices)
+
+    def _black_hole(self) -> str:
+        key = self._new_key()
+        if not self.has_blackhole:
+            return f"insert into tp values({key},'b')"
+        return self._pick(
+            f"insert into bh values({key},'b')",
+            "update bh set b='q' where a=1",
+            "update bh set b='q' where a>1",
+            "update bh set b='q'",
+            "delete from bh where a=1",
+            "delete from bh where b='x'",
+            f"insert into bh select a+{key},b from t1 where a<3",
+        )
+
+    def _partitions(self) -> str:
+        work = self._pick("check", "analyze", "optimize", "rebuild", "truncate")
+        return f"alter table tp {work} partition p0"

@@ -65,9 +65,10 @@ def first_difference(
     flavor: str, script: Script, recorded: Sequence[Recorded]
 ) -> Difference | None:
     """Run a script through our session and compare statement by statement."""
+    server = Server.parse(VERSIONS[flavor])
     catalog = SchemaCatalog(Flavor(flavor))
-    catalog.load(CONFIGURATION[flavor] + _script(script.schema))
-    session = Session(server=Server.parse(VERSIONS[flavor]), objects=catalog, database="d")
+    catalog.load(CONFIGURATION[flavor] + _script(script.schema), version=server.version)
+    session = Session(server=server, objects=catalog, database="d")
     upserts = False
     for index, done in enumerate(recorded):
         try:
@@ -106,7 +107,7 @@ def _aspects(
 ) -> Iterator[tuple[str, object, object]]:
     yield "unanalysed", None, result.unanalysed and result.unanalysed.reason
     yield "error", done.error, result.error and result.error.errno
-    yield "notes", done.reasons, tuple(note.reason for note in result.notes)
+    yield "notes", done.reasons, tuple(note.reason for note in result.notes if note.is_told)
     events = [event for binlog in result.binlogs.values() for event in binlog.events]
     yield (
         "events",

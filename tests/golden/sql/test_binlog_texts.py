@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.sql.analysis import analyse
 from binlane.sql.effects import StatementKind
 from tests.fixture_sets import EventRow, fixture_names, fixture_set
+from tests.reading import analyse
 
 TEXTS = ("Query", "Query_compressed", "Annotate_rows", "Rows_query", "Execute_load_query")
 USE = re.compile(r"use `((?:[^`]|``)+)`; ")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from binlane.check.findings import CheckedStatement
 from binlane.check.script import read_script
+from binlane.session import log_events
 from binlane.session.report import (
     BinlogResult,
-    LoggedEvent,
     Note,
     Refusal,
     StatementResult,
@@ -43,14 +43,10 @@ def noted() -> CheckedStatement:
         binlogs=("binlog",),
         why=Why(what="uuid()", offset=sql.index("uuid"), length=6, hint="use rows"),
     )
-    events = (
-        LoggedEvent("Gtid", "BEGIN GTID #"),
-        LoggedEvent("Query", f"use `d`; {sql}"),
-        LoggedEvent("Xid", "COMMIT /* xid=# */"),
-    )
+    bodies = (log_events.GROUP_START, log_events.query(sql, "d"), log_events.XID)
     binlog = BinlogResult(
         logged_as=LoggingFormat.STATEMENT,
-        events=events,
+        bodies=bodies,
         steps=("It writes `d`.`t` (InnoDB).", "It is unsafe, and the mode is STATEMENT."),
         unsafe=("ER_BINLOG_UNSAFE_SYSTEM_FUNCTION",),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from binlane.check.findings import CheckedStatement, findings
+from binlane.check.findings import CheckedStatement, Kind, findings
 from binlane.check.github import GithubReport
 from binlane.check.json_lines import JsonReport
 from binlane.check.reasons import Judgement
@@ -22,6 +22,7 @@ from binlane.session.report import (
     Unanalysed,
     Why,
 )
+from tests.checked import check
 from tests.unit.check.results import (
     UUID_NOTE,
     checked,
@@ -297,3 +298,27 @@ def test_what_made_rows_is_told_where_it_is_denied() -> None:
         "  denied [unsafe-system-function]: Unsafe to log as a statement, logged in rows"
     )
     assert denied[-1] == "1 script, 1 statement: 1 denied"
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    ("sql", "errno"),
+    [
+        ("UPDATE t SET n = WHERE n = 1", 1064),
+        ("INSERT INTO nowhere VALUES (1)", 1146),
+        ("CALL noprocedure()", 1305),
+        ("INSERT INTO t SELECT * FROM nowhere", 1146),
+    ],
+)
+def test_json_tells_of_all_that_was_not_analysed(server: str, sql: str, errno: int) -> None:
+    (found,) = check(
+        sql,
+        schema="CREATE DATABASE d; USE d; CREATE TABLE t (n INT);",
+        server=server,
+    )
+    (finding,) = findings(found)
+    assert finding.kind is Kind.UNANALYSED
+    (line,) = told(JsonReport(), found)
+    said = json.loads(line)
+    assert said["error"]["errno"] == errno
+    assert said["unanalysed"]["reason"] == said["error"]["message"]

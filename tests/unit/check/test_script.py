@@ -6,6 +6,7 @@ import pytest
 
 from binlane.check.script import ScriptStatement, read_script
 from binlane.session.report import Outcome
+from binlane.sql.dialect import Dialect
 
 
 def texts(script: str | bytes) -> list[str]:
@@ -83,7 +84,7 @@ def test_unended_comments_and_strings_go_to_the_end() -> None:
 
 
 def test_backslashes_without_escapes() -> None:
-    found = read_script(r"DO '\'; DO 2;", has_backslash_escapes=lambda: False)
+    found = read_script(r"DO '\'; DO 2;", dialect=lambda: Dialect(no_backslash_escapes=True))
     assert [one.sql for one in found] == [r"DO '\'", "DO 2"]
 
 

@@ -21,6 +21,7 @@ LT, LN = T[:-1], N[:-1]
 ROWS_T, ROWS_N = ["map d.t", "rows"], ["map d.n", "rows"]
 
 SCHEMA: Final = """
+SET GLOBAL gtid_mode = OFF; SET GLOBAL enforce_gtid_consistency = OFF;
 CREATE DATABASE d; USE d;
 CREATE TABLE t (a INT, x VARCHAR(100)) ENGINE=InnoDB;
 CREATE TABLE n (a INT, x VARCHAR(100)) ENGINE=MyISAM;

@@ -286,7 +286,7 @@ def test_the_page_shows_what_comes_out(
     ("words", "expected"),
     [
         ("--deny unsafe-sy", ["unsafe-system-table", "unsafe-system-variable"]),
-        ("--server my", ["mysql", "mysql:8.0", "mysql:9.7"]),
+        ("--server my", ["mysql", "mysql:5.7", "mysql:8.0", "mysql:8.4", "mysql:9.7"]),
     ],
 )
 def test_completion(words: str, expected: list[str]) -> None:
@@ -343,3 +343,101 @@ def test_a_dump_with_rows_is_understood(folder: Path, capsys: pytest.CaptureFixt
     (folder / "schema.sql").write_text(SCHEMA + rows)
     assert check("safe.sql") == 0
     assert capsys.readouterr().err == ""
+
+
+DUMP = """-- MariaDB dump 10.19  Distrib 10.11.6-MariaDB, for debian-linux-gnu (x86_64)
+--
+-- Host: localhost    Database: d
+-- ------------------------------------------------------
+-- Server version\t{}
+
+/*!40101 SET NAMES utf8mb4 */;
+CREATE DATABASE `d`;
+USE `d`;
+DROP TABLE IF EXISTS `t`;
+CREATE TABLE `t` (`a` int(11) NOT NULL, PRIMARY KEY (`a`)) ENGINE=InnoDB;
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "logged_as"),
+    [("10.11.6-MariaDB-0+deb12u1", "statement"), ("8.0.36", "row"), ("8.4.3-0ubuntu1", "row")],
+)
+def test_a_dump_tells_its_server(
+    version: str, logged_as: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "dump.sql").write_text(DUMP.format(version))
+    (folder / "s.sql").write_text("DELETE FROM t;")
+    assert main(["check", "--schema", "dump.sql", "--json", "s.sql"]) == 0
+    (told,) = objects(capsys.readouterr().out)
+    assert told["binlogs"]["binlog"]["logged_as"] == logged_as
+    # The option weighs more.
+    assert main(["check", "--server", "mysql", "--schema", "dump.sql", "--json", "s.sql"]) == 0
+    (told,) = objects(capsys.readouterr().out)
+    assert told["binlogs"]["binlog"]["logged_as"] == "row"
+
+
+def test_nothing_tells_the_server(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--schema", "schema.sql", "safe.sql"]) == 2
+    assert "nothing tells which server it is" in capsys.readouterr().err
+    for name, version in (("one.sql", "10.11.6-MariaDB"), ("two.sql", "8.0.36")):
+        (folder / name).write_text(DUMP.format(version))
+    assert main(["check", "--schema", "one.sql", "--schema", "two.sql", "safe.sql"]) == 2
+    told = capsys.readouterr().err
+    assert "one.sql of mariadb 10.11.6, two.sql of mysql 8.0.36" in told
+
+
+def test_several_files_of_the_schema(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "more.sql").write_text("CREATE TABLE more (a INT);\nCREATE TABLE wrong (a INT, a(;\n")
+    (folder / "s.sql").write_text("DELETE FROM more; DELETE FROM t;")
+    assert check("--schema", "more.sql", "--json", "s.sql") == 2
+    captured = capsys.readouterr()
+    assert [one["error"] for one in objects(captured.out)] == [None, None]
+    assert "(more.sql:2)" in captured.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_server_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--schema", "mariadb://root@127.0.0.1:1", "safe.sql"]) == 3
+    assert "127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_scripts_that_a_script_reads(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub/main.sql").write_text("source inner.sql\nDELETE FROM t;\n\\. missing.sql\n")
+    (folder / "sub/inner.sql").write_text("\nDELETE FROM m;")
+    assert check("--json", "sub/main.sql") == 2
+    told = objects(capsys.readouterr().out)
+    assert [(one["script"], one["statement"], one["line"]) for one in told] == [
+        ("sub/inner.sql", 1, 2),
+        ("sub/main.sql", 2, 2),
+        ("sub/main.sql", 3, 3),
+    ]
+    assert "sub/missing.sql" in told[2]["unanalysed"]["reason"]
+
+
+def test_every_reason_is_in_every_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "defs.sql").write_text(
+        "CREATE BINLOG a FORMAT='STATEMENT' LOG(d.t); CREATE BINLOG b FORMAT='STATEMENT' LOG(d.m);"
+    )
+    (folder / "more.sql").write_text("CREATE TABLE o (a INT); CREATE TABLE p (a INT);")
+    (folder / "s.sql").write_text(
+        "DELETE FROM t WHERE a IN (SELECT a FROM o) OR a IN (SELECT a FROM p);"
+    )
+    options = ("--schema", "more.sql", "--binlogs", "defs.sql", "s.sql")
+    assert check(*options, "--json") == 1
+    (told,) = objects(capsys.readouterr().out)
+    messages = [told["error"]["message"], *(one["message"] for one in told["more_errors"])]
+    assert len(messages) == len(set(messages)) > 1
+    for form in ("--sarif", "--github", "--explain"):
+        assert check(*options, form) == 1
+        out = "".join(capsys.readouterr().out.split())
+        # GitHub's escapes and the wrapping of lines apart, each text is there.
+        for message in messages:
+            assert message.replace("%", "%25").replace(" ", "") in out
+
+
+@pytest.mark.parametrize(("value", "status"), [("0", 2), ("1", 0), ("2", 0)])
+def test_names_without_case(value: str, status: int, folder: Path) -> None:
+    (folder / "s.sql").write_text("DELETE FROM T; DELETE FROM D.M;")
+    assert check("--lower-case-table-names", value, "--quiet", "s.sql") == status

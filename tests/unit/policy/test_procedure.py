@@ -9,12 +9,10 @@ import pytest
 
 from binlane.names import TableName
 from binlane.policy.access import ResolvedStatement, TableAccess
-from binlane.policy.circumstances import Circumstances, Isolation
 from binlane.policy.engines import MARIADB_ENGINES
 from binlane.policy.procedure import Verdict, decide_statement
-from binlane.policy.reasons import Reason
-from binlane.policy.reasons_found import ReasonFound
-from binlane.policy.server import Server
+from binlane.policy.reasons import Reason, ReasonFound
+from binlane.policy.server import Circumstances, Isolation, Server
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode

@@ -9,8 +9,8 @@ from binlane.policy.access import ResolvedStatement
 from binlane.policy.reasons import Reason
 from binlane.policy.resolution import Opening, resolve
 from binlane.policy.server import Server
-from binlane.sql.analysis import read
 from binlane.sql.catalog import SchemaCatalog
+from tests.reading import read
 
 MARIADB = Server.parse("mariadb")
 MYSQL = Server.parse("mysql")
@@ -36,7 +36,7 @@ CREATE TABLE two (a INT PRIMARY KEY, b INT UNIQUE, c INT) ENGINE=InnoDB;
 CREATE VIEW v AS SELECT * FROM t;
 CREATE VIEW vv AS SELECT * FROM v;
 CREATE VIEW joined AS SELECT t.a x, t.b y, s.c z FROM t JOIN s ON t.a = s.a;
-CREATE VIEW varying AS SELECT a, uuid() u FROM s;
+CREATE VIEW varied AS SELECT a, uuid() u FROM s;
 CREATE VIEW gone AS SELECT * FROM t;
 DELIMITER //
 CREATE TRIGGER fires BEFORE INSERT ON fired FOR EACH ROW INSERT INTO log (b) VALUES (uuid())//
@@ -279,7 +279,7 @@ def test_limit() -> None:
         ("UPDATE IGNORE t, s SET t.b = 1", []),
         ("CREATE TABLE n (a INT PRIMARY KEY) IGNORE SELECT * FROM s", ["CREATE_IGNORE_SELECT"]),
         ("CREATE TABLE n (a INT PRIMARY KEY) REPLACE SELECT * FROM s", ["CREATE_REPLACE_SELECT"]),
-        ("INSERT INTO t SELECT a, u FROM varying", ["SYSTEM_FUNCTION"]),
+        ("INSERT INTO t SELECT a, u FROM varied", ["SYSTEM_FUNCTION"]),
         ("INSERT INTO fired VALUES (1)", ["SYSTEM_FUNCTION"]),
         ("CREATE VIEW w AS SELECT uuid()", []),
     ],

@@ -11,10 +11,15 @@ from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.routing.cascades import CASCADED, changes_unseen, dangers
 from binlane.scope import Scope
-from binlane.sql.analysis import analyse
-from binlane.sql.sql_mode import quoting
+from binlane.sql.dialect import Dialect
+from binlane.sql.effects import StatementEffects
+from binlane.sql.reading import read
 from binlane.sql.table_links import NO_LINKS, TableLinks
 from tests.routed_files import definitions, outputs, routed, written
+
+
+def effects_of(statement: str) -> StatementEffects:
+    return read(statement, database="", dialect=Dialect()).effects
 
 
 def _key(column: str, parent: str) -> str:
@@ -39,8 +44,8 @@ M, X = TableName("crm", "m"), TableName("shop", "x")
 def links_of(*statements: str) -> TableLinks:
     links = NO_LINKS
     for statement in statements:
-        effects = analyse(statement, database="")
-        links = links.after(statement, effects, quoting=quoting(0))
+        facts = read(statement, database="", dialect=Dialect())
+        links = links.after(facts, facts.effects)
     return links
 
 
@@ -89,7 +94,7 @@ def test_only_what_crosses_the_edge_counts(clauses: str, parents: set[TableName]
 )
 def test_statements_logged_as_such(statement: str, *, is_unseen: bool) -> None:
     (shop,) = definitions("LOG(shop)")
-    effects = analyse(statement, database="")
+    effects = effects_of(statement)
     assert changes_unseen(effects, links_of(*TABLES), shop.scope) == is_unseen
 
 
@@ -123,5 +128,5 @@ def test_names_that_differ_in_case_alone_are_one_where_the_source_says_so() -> N
     shouted = tuple(text.replace("crm.b", "CRM.B").replace("shop.c", "Shop.C") for text in TABLES)
     links = links_of(*shouted).folded
     assert dangers(links, scope)[A].by_delete == {C}
-    assert changes_unseen(analyse("DELETE FROM Crm.A", database=""), links, scope)
+    assert changes_unseen(effects_of("DELETE FROM Crm.A"), links, scope)
     assert links.knows(scope.key(TableName("SHOP", "C")))

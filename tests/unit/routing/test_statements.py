@@ -15,7 +15,7 @@ from binlane.routing.statements import (
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
 from binlane.scope.statements import CreateBinlog, create
-from binlane.sql.analysis import analyse
+from tests.reading import analyse
 
 
 def scope_of(clauses: str) -> Scope:

@@ -28,7 +28,7 @@ from binlane.scope.changes import (
     Changes,
     FiredTrigger,
     ObjectKind,
-    Touched,
+    UsedObject,
     changed_databases,
     needed_tables,
     written_tables,
@@ -36,9 +36,9 @@ from binlane.scope.changes import (
 from binlane.scope.repair import statement_to_log
 from binlane.scope.safety import Danger, Setting, find_danger, is_recorded
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.sql.analysis import analyse
 from binlane.sql.effects import StatementKind
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from tests.reading import analyse
 
 PREFIX = "[11314] This statement cannot be replicated safely: "
 FOO, BAR = TableName("test", "foo"), TableName("test", "bar")
@@ -58,12 +58,12 @@ def _changes(statement: str, *, database: str = "test") -> Changes:
     effects = analyse(statement, database=database)
     stopped = effects.stopped_at
     writes = [
-        Touched(name=name, is_temporary=effects.is_temporary) for name in written_tables(effects)
+        UsedObject(name=name, is_temporary=effects.is_temporary) for name in written_tables(effects)
     ]
     return Changes(
         kind=effects.kind,
         writes=(*writes, *changed_databases(effects)),
-        needs=tuple(Touched(name=name) for name in needed_tables(effects)),
+        needs=tuple(UsedObject(name=name) for name in needed_tables(effects)),
         stopped_near="" if stopped is None else stopped.text,
     )
 
@@ -221,8 +221,8 @@ def test_where_a_statement_goes(binlog: str, statement: str, *, is_whole: bool) 
     assert not found.is_partial
 
 
-def _insert(table: str, *, is_transactional: bool = True) -> list[Touched]:
-    return [Touched(name=TableName("test", table), is_transactional=is_transactional)]
+def _insert(table: str, *, is_transactional: bool = True) -> list[UsedObject]:
+    return [UsedObject(name=TableName("test", table), is_transactional=is_transactional)]
 
 
 def _transaction(*tables: str) -> TransactionWrites:
@@ -252,7 +252,7 @@ def test_a_partial_transaction_is_refused_where_it_crosses_the_edge() -> None:
         )
         assert (danger.error.errno, danger.error.sqlstate) == (1, "HY000")
         assert danger.binlogs == ("binny",)
-        assert [str(cause.touched) for cause in danger.causes] == [f"`test`.`{now}`"]
+        assert [str(cause.used) for cause in danger.causes] == [f"`test`.`{now}`"]
         assert danger.causes[0].hint == (
             f"COMMIT first, after the change of `test`.`{earlier}`; "
             "or ALTER BINLOG 'binny' ADD LOG(`test`.`bar`)"
@@ -261,7 +261,7 @@ def test_a_partial_transaction_is_refused_where_it_crosses_the_edge() -> None:
 
 def test_reading_and_temporary_tables_make_no_transaction_partial() -> None:
     assert find_partial_transaction(_transaction("foo"), [], frozenset(), [BINNY]) is None
-    temporary = Touched(name=BAR, is_temporary=True)
+    temporary = UsedObject(name=BAR, is_temporary=True)
     assert find_partial_transaction(_transaction("foo"), [temporary], frozenset(), [BINNY]) is None
     state = _transaction("foo").added([temporary], frozenset())
     assert state == _transaction("foo")
@@ -317,10 +317,10 @@ def _danger(changes: Changes, *settings: Setting) -> Danger:
     ],
 )
 def test_triggers_in_table_scope_and_statement_format(binlog: str, *, is_refused: bool) -> None:
-    trigger = Touched(name=TableName("test", "g"), kind=ObjectKind.ROUTINE)
+    trigger = UsedObject(name=TableName("test", "g"), kind=ObjectKind.ROUTINE)
     changes = Changes(
         kind=StatementKind.INSERT,
-        writes=(Touched(name=FOO),),
+        writes=(UsedObject(name=FOO),),
         triggers=(FiredTrigger(trigger=trigger, table=FOO),),
     )
     definition = _define(binlog)
@@ -353,7 +353,7 @@ def test_load_data_as_a_statement_is_refused_in_scoped_binlogs() -> None:
 def test_a_temporary_and_a_permanent_table_in_row_format() -> None:
     changes = Changes(
         kind=StatementKind.UPDATE,
-        writes=(Touched(name=FOO), Touched(name=BAR, is_temporary=True)),
+        writes=(UsedObject(name=FOO), UsedObject(name=BAR, is_temporary=True)),
     )
     by_rows = _settings(_define("bin"), logging_format=LoggingFormat.ROW)
     danger = _danger(changes, *by_rows)
@@ -370,8 +370,8 @@ def test_a_temporary_and_a_permanent_table_in_row_format() -> None:
 def test_a_write_from_a_temporary_table_that_is_logged_no_more() -> None:
     changes = Changes(
         kind=StatementKind.INSERT,
-        writes=(Touched(name=FOO),),
-        needs=(Touched(name=BAR, is_temporary=True),),
+        writes=(UsedObject(name=FOO),),
+        needs=(UsedObject(name=BAR, is_temporary=True),),
     )
     definition = _define("bin FORMAT='STATEMENT'")
     assert find_danger(changes, _settings(definition, temporary=frozenset({BAR}))) is None
@@ -395,7 +395,9 @@ def test_a_write_from_a_temporary_table_that_is_logged_no_more() -> None:
     ],
 )
 def test_what_a_procedure_does(binlog: str, *, as_text: bool, as_rows: bool) -> None:
-    changes = Changes(kind=StatementKind.INSERT, writes=(Touched(name=FOO),), is_in_procedure=True)
+    changes = Changes(
+        kind=StatementKind.INSERT, writes=(UsedObject(name=FOO),), is_in_procedure=True
+    )
     for logging_format, expected in (
         (LoggingFormat.STATEMENT, as_text),
         (LoggingFormat.ROW, as_rows),
@@ -406,8 +408,8 @@ def test_what_a_procedure_does(binlog: str, *, as_text: bool, as_rows: bool) -> 
 
 @pytest.mark.rule("000:view-writes")
 def test_a_statement_through_a_view_needs_the_views_database() -> None:
-    view = Touched(name=TableName("views", "v"), kind=ObjectKind.VIEW)
-    changes = Changes(kind=StatementKind.INSERT, writes=(Touched(name=FOO),), needs=(view,))
+    view = UsedObject(name=TableName("views", "v"), kind=ObjectKind.VIEW)
+    changes = Changes(kind=StatementKind.INSERT, writes=(UsedObject(name=FOO),), needs=(view,))
     danger = _danger(changes, *_settings(_define("b LOG(test)")))
     assert str(danger.error) == (
         PREFIX + "binlog b does not log `views`.`v`, "
@@ -458,11 +460,11 @@ def test_refused_means_that_some_scope_splits_the_tables(
 
 
 OBJECTS = st.one_of(
-    TABLES.map(lambda name: Touched(name=TableName(*name.split(".")))),
+    TABLES.map(lambda name: UsedObject(name=TableName(*name.split(".")))),
     st.sampled_from(["test", "baz", "mysql"]).map(
-        lambda name: Touched(name=name, kind=ObjectKind.DATABASE)
+        lambda name: UsedObject(name=name, kind=ObjectKind.DATABASE)
     ),
-    st.just(Touched(name=TableName("test", "v"), kind=ObjectKind.VIEW)),
+    st.just(UsedObject(name=TableName("test", "v"), kind=ObjectKind.VIEW)),
 )
 MORE_CLAUSES = CLAUSES | st.sampled_from(
     ["IGNORE(test.foo, test)", "IGNORE(system)", "LOG(system), IGNORE(mysql)"]
@@ -470,11 +472,11 @@ MORE_CLAUSES = CLAUSES | st.sampled_from(
 
 
 @given(OBJECTS, MORE_CLAUSES)
-def test_the_hint_puts_the_object_in_scope(touched: Touched, clauses: str) -> None:
+def test_the_hint_puts_the_object_in_scope(used: UsedObject, clauses: str) -> None:
     definition = _define(f"b {clauses}")
-    hint = statement_to_log(definition, touched)
-    assert bool(hint) is not touched.is_in(definition.scope)
+    hint = statement_to_log(definition, used)
+    assert bool(hint) is not used.is_in(definition.scope)
     if hint:
         statement = parse_binlog_statement(hint)
         assert isinstance(statement, AlterBinlog)
-        assert touched.is_in(alter(definition, statement).scope)
+        assert used.is_in(alter(definition, statement).scope)

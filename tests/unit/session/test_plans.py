@@ -12,9 +12,9 @@ from binlane.scope.scope import Scope
 from binlane.session.plans import plan_of, resolved_of
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.sql.analysis import read
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.logging_mode import LoggingMode
+from tests.reading import read
 
 SCHEMA = """
 CREATE DATABASE d; USE d;

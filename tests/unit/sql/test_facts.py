@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.sql.analysis import LONG, TOKENS_MAX, read, read_expression
 from binlane.sql.facts import RowChange, StatementFacts, VariableScope
-from binlane.sql.tokens import TokenKind
+from binlane.sql.tokens import LONG, TokenKind
+from tests.reading import read, read_expression
 
 
 def _read(statement: str) -> StatementFacts:
@@ -18,9 +18,11 @@ def _read(statement: str) -> StatementFacts:
 
 
 def _calls(statement: str) -> list[str]:
+    facts = _read(statement)
     return [
-        f"{call.database + '.' if call.database else ''}{call.name}({'|'.join(call.arguments)})"
-        for call in _read(statement).functions
+        f"{call.database + '.' if call.database else ''}{call.name}"
+        f"({'|'.join(map(facts.text_of, call.arguments))})"
+        for call in facts.functions
     ]
 
 
@@ -70,8 +72,8 @@ def test_verb(statement: str, verb: str) -> None:
     [
         ("SELECT a IN (1), NOT (b), x AND (y), EXISTS (SELECT 1)", []),
         ("INSERT INTO t (a, b) VALUES (1, VALUES(a)) ON DUPLICATE KEY UPDATE a = VALUES(a)", []),
-        ("SELECT CAST(a AS CHAR(3)), CONVERT(b, DECIMAL(1, 2))", ["CAST(a AS CHAR(3))"]),
-        ("SELECT f( 1 , (2), 'a,b' ), x.g(), `h`(1)", ["f(1|(2)|'a,b')", "x.g()", "h(1)"]),
+        ("SELECT CAST(a AS CHAR(3)), CONVERT(b, DECIMAL(1, 2))", []),
+        ("SELECT f( 1 , (2), 'a,b' ), x.g(), `h`(1)", ["f(1|2|'a,b')", "x.g()", "h(1)"]),
         ("SELECT f(g(1, h()), k())", ["f(g(1, h())|k())", "g(1|h())", "h()", "k()"]),
         (
             "SELECT current_user, CURRENT_USER(), t.current_user",
@@ -95,8 +97,6 @@ def test_functions(statement: str, calls: list[str] | None) -> None:
         calls = found
         assert all(not name.upper().startswith(("OVER", "COLUMNS", "FROM")) for name in found)
         assert found
-    elif "CONVERT" in statement:
-        calls = [*calls, "CONVERT(b|DECIMAL(1, 2))"]
     assert found == calls
 
 
@@ -164,10 +164,9 @@ def test_for_update_means_the_tables_of_its_own_select() -> None:
 
 def test_locking_reads() -> None:
     facts = _read("SELECT 1 FROM t FOR UPDATE SKIP LOCKED")
-    assert (facts.is_locking_read, facts.skip_locked, facts.nowait) == (True, 27, None)
+    assert (facts.skip_locked, facts.nowait) == (27, None)
     facts = _read("SELECT 1 FROM t LOCK IN SHARE MODE NOWAIT")
-    assert (facts.is_locking_read, facts.skip_locked, facts.nowait) == (True, None, 35)
-    assert not _read("SELECT 1 FROM t").is_locking_read
+    assert (facts.skip_locked, facts.nowait) == (None, 35)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ def test_loads() -> None:
         ("UPDATE t USE INDEX (a) SET a = 1 WHERE b = (SELECT 1 FROM u, v)", False, True),
         ("UPDATE t, u SET t.a = 1", True, False),
         ("UPDATE t JOIN u USING (a) SET t.a = (SELECT 1 FROM w WHERE 1)", True, False),
-        ("UPDATE (t) SET a = 1", True, False),
+        ("UPDATE (t) SET a = 1", False, False),
         ("DELETE FROM t WHERE a IN (SELECT 1 FROM u JOIN v)", False, True),
         ("DELETE FROM t", False, False),
         ("DELETE t FROM t WHERE 1", True, True),
@@ -264,7 +263,7 @@ def test_variables() -> None:
         ("SET GLOBAL a = 1, b = 2, SESSION c = 3", "a=GLOBAL 1; b=GLOBAL 2; c=SESSION 3"),
         ("SET PERSIST a = f(1, 2), @@persist_only.b = 2", "a=PERSIST f(1, 2); b=PERSIST 2"),
         ("SET NAMES utf8 COLLATE utf8_bin, a = 1", "names= utf8 COLLATE utf8_bin; a= 1"),
-        ("SET CHARACTER SET 'latin1'", "character set= 'latin1'"),
+        ("SET CHARACTER SET 'latin1'", "character set= latin1"),
         (
             "SET SESSION TRANSACTION ISOLATION LEVEL READ  COMMITTED, READ ONLY",
             (
@@ -298,12 +297,11 @@ def test_assignments_of_one_statement() -> None:
 
 
 def test_prepared_statements() -> None:
-    facts = _read("PREPARE s FROM 'SELECT 1'")
-    assert (facts.name, facts.prepared) == ("s", "'SELECT 1'")
+    assert _read("PREPARE s FROM 'SELECT 1'").name == "s"
     facts = _read("EXECUTE s USING @a, 1 + 2")
-    assert (facts.name, facts.using) == ("s", ("@a", "1 + 2"))
-    facts = _read("EXECUTE IMMEDIATE concat('a', @b) USING 'x'")
-    assert (facts.prepared, facts.using) == ("concat('a', @b)", ("'x'",))
+    assert (facts.name, [use.name for use in facts.user_variables]) == ("s", ["a"])
+    facts = _read("EXECUTE IMMEDIATE concat('a', @b) USING uuid()")
+    assert [call.name for call in facts.functions] == ["concat", "uuid"]
 
 
 @pytest.mark.parametrize(
@@ -364,7 +362,6 @@ def test_expressions() -> None:
         "SELECT (a FROM t)",
         "SELECT 1 + FROM t SELECT 2",
         "SELECT * FROM f(1)",
-        "SELECT s.nextval FROM dual",
         "SELECT {d 1)",
         "SELECT",
         "WITH x AS (SELECT 1) INSERT INTO t VALUES (1)",
@@ -419,19 +416,6 @@ def test_long_lists_of_literals() -> None:
     facts = _read(f"DELETE FROM t WHERE a IN ({numbers}) AND b = f() LIMIT 1")
     assert [call.name for call in facts.functions] == ["f"]
     assert len(facts.limits) == 1
-
-
-def test_too_many_tokens_are_not_analysed() -> None:
-    stopped = read("SELECT 1" + "+1" * TOKENS_MAX, database="d").effects.stopped_at
-    assert stopped is not None
-    assert stopped.offset > TOKENS_MAX
-
-
-def test_texts_of_deep_arguments_are_bounded() -> None:
-    statement = "SELECT " + "f(" * 5_000 + "1" + ")" * 5_000
-    facts = _read(statement)
-    assert len(facts.functions) == 5_000
-    assert sum(len(text) for call in facts.functions for text in call.arguments) < 200_000
 
 
 def test_bytes_that_are_no_text_and_open_quotes_stop_the_analysis() -> None:
@@ -539,7 +523,7 @@ def _without_places(facts: StatementFacts) -> str:
         [limit.is_zero for limit in facts.limits],
         (facts.columns, facts.row_count, facts.defaults, facts.set_columns, facts.engine),
         (facts.is_replace, facts.has_query, facts.has_where, facts.is_multi_table),
-        (facts.skip_locked is None, facts.is_locking_read, facts.has_into, sorted(facts.options)),
+        (facts.skip_locked is None, facts.has_into, sorted(facts.options)),
     ]
     return repr(found).lower()
 

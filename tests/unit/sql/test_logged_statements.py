@@ -22,7 +22,8 @@ def logged(name: str) -> Iterator[LoggedStatement]:
 def test_a_statement_is_read_as_its_session_wrote_it() -> None:
     (quoted,) = [each for each in logged("md1011_ddl") if each.text.startswith('CREATE TABLE "')]
     assert quoted.database == "shop"
-    assert quoted.quoting == {"ansi_quotes": True, "no_backslash_escapes": False}
+    assert quoted.dialect.ansi_quotes
+    assert not quoted.dialect.no_backslash_escapes
     assert quoted.effects().writes == (TableName("shop", 'ansi "q"x'),)
 
 

@@ -154,7 +154,7 @@ def test_engines_and_options() -> None:
     assert table(made, "m").engine == "MRG_MYISAM"
     assert table(made, "m").union == (name("plain"), TableName("other", "x"))
     assert (table(made, "s").engine, table(made, "s").is_sequence) == ("ARIA", True)
-    run(made, "ALTER TABLE t REMOVE PARTITIONING, ENGINE = aria, TRANSACTIONAL = 1")
+    run(made, "ALTER TABLE t ENGINE = aria, TRANSACTIONAL = 1 REMOVE PARTITIONING")
     altered = table(made, "t")
     assert (altered.engine, altered.is_partitioned, altered.is_transactional_option) == (
         "ARIA",
@@ -196,12 +196,12 @@ def test_columns_know_their_defaults() -> None:
     assert [(each.default, each.has_default_expression) for each in columns.values()] == [
         ("-1", False),
         ("uuid()", True),
-        ("now()", True),
+        ("CURRENT_TIMESTAMP", True),
         (None, False),
         ("x'4142'", False),
         (None, False),
     ]
-    assert columns["c"].on_update == "current_timestamp()"
+    assert columns["c"].on_update == "CURRENT_TIMESTAMP"
     assert (columns["g"].generated, columns["g"].is_stored) == ("a + 1", True)
     assert [columns[each].is_nullable for each in ("a", "b")] == [True, False]
     run(made, "ALTER TABLE t ALTER i SET DEFAULT (uuid()), ALTER COLUMN a DROP DEFAULT")
@@ -387,3 +387,99 @@ def test_the_type_that_a_function_returns(text: str) -> None:
     found = made.function(name("f"))
     assert found is not None
     assert (found.returns, found.is_deterministic) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("flavor", "permanent", "temporary"),
+    # Measured on MariaDB 10.11 and 11.8, and on MySQL 9.7.
+    [(Flavor.MARIADB, "t", "u"), (Flavor.MYSQL, "u", "t")],
+)
+def test_a_rename_of_a_name_that_a_temporary_table_hides(
+    flavor: Flavor, permanent: str, temporary: str
+) -> None:
+    made = SchemaCatalog(flavor)
+    for statement in (
+        "CREATE TABLE t (permanent INT)",
+        "CREATE TEMPORARY TABLE t (temporary INT)",
+        "RENAME TABLE t TO u",
+    ):
+        made.apply(statement, database="d")
+    assert made.tables == (name(permanent),)
+    assert [each.name for each in made.temporary_tables()] == [name(temporary)]
+
+
+def test_alter_table_renames_the_temporary_table_on_every_server() -> None:
+    for flavor in Flavor:
+        made = SchemaCatalog(flavor)
+        for statement in (
+            "CREATE TABLE t (permanent INT)",
+            "CREATE TEMPORARY TABLE t (temporary INT)",
+            "ALTER TABLE t RENAME TO u",
+        ):
+            made.apply(statement, database="d")
+        assert made.tables == (name("t"),)
+        assert [each.name for each in made.temporary_tables()] == [name("u")]
+
+
+def test_a_reference_without_a_database_is_to_the_tables_own() -> None:
+    made = server(
+        "CREATE TABLE other.p (id INT PRIMARY KEY)",
+        "CREATE TABLE other.c (id INT REFERENCES p (id), b INT, FOREIGN KEY (b) REFERENCES p (id))",
+        "ALTER TABLE other.c ADD COLUMN d INT, ADD CONSTRAINT k FOREIGN KEY (d) REFERENCES p (id)",
+    )
+    assert {key.parent for key in made.children(TableName("other", "p"))} == {
+        TableName("other", "p")
+    }
+    assert made.children(name("p")) == []
+
+
+def test_names_in_ansi_quotes_are_dropped() -> None:
+    made = server("CREATE TABLE t (a INT)")
+    made.apply('DROP TABLE "t"', database="d", sql_mode=4)
+    assert made.tables == ()
+
+
+def test_white_space_in_the_head_of_a_routine() -> None:
+    made = server(
+        "CREATE  FUNCTION\n`f`\t( a  INT ,b VARCHAR( 3 ) )\n RETURNS  CHAR( 5 )  "
+        "NOT\nDETERMINISTIC READS /* all */ SQL\tDATA\n RETURN 1 ;"
+    )
+    found = made.function(name("f"))
+    assert found is not None
+    assert [(each.name, each.type_text) for each in found.parameters] == [
+        ("a", "INT"),
+        ("b", "VARCHAR( 3 )"),
+    ]
+    assert (found.returns, found.is_deterministic) == ("CHAR( 5 )", False)
+    assert (found.data_access, found.body) == ("READS SQL DATA", "RETURN 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_made"),
+    # Measured on MySQL 9.7.
+    [
+        ("CREATE TABLE t (a INT)", True),
+        ("CREATE TABLE t SELECT 1 AS a", True),
+        ("CREATE TEMPORARY TABLE t (a INT, UNIQUE (a))", True),
+        ("CREATE TABLE t (a INT NOT NULL UNIQUE)", False),
+        ("CREATE TABLE t (a INT PRIMARY KEY)", False),
+        ("CREATE TABLE t (a INT) ENGINE=MyISAM", False),
+        ("CREATE TABLE t LIKE old", False),
+    ],
+)
+def test_a_primary_key_that_mysql_generates(text: str, *, is_made: bool) -> None:
+    made = SchemaCatalog(Flavor.MYSQL)
+    made.apply("CREATE TABLE old (a INT)", database="d")
+    made.apply(text, database="d", generates_primary_key=True)
+    found = table(made, "t")
+    columns = [column.name for column in found.definition.columns]
+    assert columns == ["my_row_id", "a"] if is_made else columns == ["a"]
+    assert (found.auto_increment == "my_row_id") is is_made
+    assert any(key.columns == ("my_row_id",) for key in found.keys) is is_made
+
+
+def test_a_server_that_generates_primary_keys_says_so_in_its_settings() -> None:
+    made = SchemaCatalog(Flavor.MYSQL)
+    made.apply("SET GLOBAL sql_generate_invisible_primary_key = ON", database="")
+    made.apply("CREATE TABLE t (a INT)", database="d")
+    assert table(made, "t").auto_increment == "my_row_id"

@@ -9,8 +9,9 @@ import pytest
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.analysis import analyse
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.dialect import Dialect
+from binlane.sql.reading import read
 from binlane.sql.show_create import create_table_text
 
 VECTORS = json.loads(
@@ -37,7 +38,7 @@ def server(flavor: Flavor, *statements: str) -> SchemaCatalog:
 
 @pytest.mark.parametrize("flavor, statement, expected", cases("select"))
 def test_the_table_of_a_select(flavor: Flavor, statement: str, expected: str) -> None:
-    (name,) = analyse(statement, database="m2").writes
+    (name,) = read(statement, database="m2", dialect=Dialect()).effects.writes
     table = server(flavor, *VECTORS["schema"], statement).table(name)
     assert table is not None
     assert table.is_complete

@@ -2,25 +2,38 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.sql_mode import quoting
+from binlane.sql.dialect import Dialect
+from binlane.sql.facts import StatementFacts
+from binlane.sql.reading import read
 from binlane.sql.table_definitions import TableColumn, TableDefinition, alter_table, create_table
 from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.definitions import AlterTable, CreateTable
 
-ANSI_QUOTES = 4
+
+def facts_of(statement: str, *, ansi_quotes: bool = False) -> StatementFacts:
+    facts = read(statement, database="", dialect=Dialect(ansi_quotes=ansi_quotes))
+    if facts.error is not None:
+        raise facts.error
+    return facts
 
 
-def created(columns: str, options: str = "", *, charset: str | None = None) -> TableDefinition:
-    return create_table(
-        f"CREATE TABLE t ({columns}) {options}", charset=charset, quoting=quoting(0)
-    )
+def created(
+    columns: str, options: str = "", *, charset: str | None = None, ansi_quotes: bool = False
+) -> TableDefinition:
+    facts = facts_of(f"CREATE TABLE t ({columns}) {options}", ansi_quotes=ansi_quotes)
+    assert isinstance(facts.tree, CreateTable)
+    return create_table(facts.tree, facts, charset=charset)
+
+
+def changed(table: TableDefinition, actions: str, *, charset: str | None = None) -> TableDefinition:
+    facts = facts_of(f"ALTER TABLE t {actions}")
+    assert isinstance(facts.tree, AlterTable)
+    return alter_table(table, facts.tree, facts, charset=charset)
 
 
 def altered(columns: str, actions: str) -> list[str]:
     """Names after an ALTER TABLE."""
-    table = alter_table(
-        created(columns), f"ALTER TABLE t {actions}", charset=None, quoting=quoting(0)
-    )
-    return [column.name for column in table.columns]
+    return [column.name for column in changed(created(columns), actions).columns]
 
 
 def column(definition: str, options: str = "") -> TableColumn:
@@ -101,14 +114,9 @@ def test_system_versioning_without_columns_of_its_own() -> None:
     assert created("a INT", "WITH SYSTEM VERSIONING").is_versioned
     assert created("a INT, b INT WITH SYSTEM VERSIONING").is_versioned
     assert not created("a INT WITHOUT SYSTEM VERSIONING").is_versioned
-    table = alter_table(
-        created("a INT"), "ALTER TABLE t ADD SYSTEM VERSIONING", charset=None, quoting=quoting(0)
-    )
+    table = changed(created("a INT"), "ADD SYSTEM VERSIONING")
     assert table.is_versioned
-    again = alter_table(
-        table, "ALTER TABLE t DROP SYSTEM VERSIONING", charset=None, quoting=quoting(0)
-    )
-    assert not again.is_versioned
+    assert not changed(table, "DROP SYSTEM VERSIONING").is_versioned
 
 
 @pytest.mark.parametrize(
@@ -147,14 +155,10 @@ def test_conversion_and_new_defaults() -> None:
         ("CONVERT TO CHARACTER SET DEFAULT", "hebrew hebrew binary None"),
         ("MODIFY a TEXT CHARACTER SET hebrew", "hebrew greek binary None"),
     ):
-        changed = alter_table(
-            table, f"ALTER TABLE t {actions}", charset="hebrew", quoting=quoting(0)
-        )
-        assert [str(each.charset) for each in changed.columns] == expected.split(), actions
+        after = changed(table, actions, charset="hebrew")
+        assert [str(each.charset) for each in after.columns] == expected.split(), actions
 
 
 def test_quotes_follow_the_sql_mode() -> None:
-    table = create_table(
-        'CREATE TABLE "t" ("a""b" INT)', charset=None, quoting=quoting(ANSI_QUOTES)
-    )
+    table = created('"a""b" INT', ansi_quotes=True)
     assert [each.name for each in table.columns] == ['a"b']

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from binlane.names import TableName
-from binlane.sql.analysis import analyse
-from binlane.sql.sql_mode import quoting
+from binlane.sql.dialect import Dialect
+from binlane.sql.reading import read
 from binlane.sql.table_links import NO_LINKS, TableLinks
 
 CHILD = (
@@ -20,8 +20,8 @@ CHILD = (
 
 def links_after(*statements: str, links: TableLinks = NO_LINKS) -> TableLinks:
     for statement in statements:
-        effects = analyse(statement, database="shop")
-        links = links.after(statement, effects, quoting=quoting(0))
+        facts = read(statement, database="shop", dialect=Dialect())
+        links = links.after(facts, facts.effects)
     return links
 
 

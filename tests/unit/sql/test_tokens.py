@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binlane.sql.dialect import Dialect
 from binlane.sql.tokens import (
     SqlSyntaxError,
     Token,
@@ -18,7 +19,9 @@ K = TokenKind
 
 
 def _tokens(text: str, *, ansi_quotes: bool = False, escapes: bool = True) -> list[Token]:
-    *tokens, end = tokenise(text, ansi_quotes=ansi_quotes, no_backslash_escapes=not escapes)
+    *tokens, end = tokenise(
+        text, Dialect(ansi_quotes=ansi_quotes, no_backslash_escapes=not escapes)
+    )
     assert end == Token(K.END, "", len(text), "")
     return tokens
 
@@ -91,10 +94,11 @@ def test_where_tokens_end(text: str, texts: list[str]) -> None:
     assert _texts(text) == texts
 
 
-def test_a_name_behind_a_dot_is_no_keyword() -> None:
+def test_a_name_beside_a_dot_is_no_keyword() -> None:
     word, dot, member = _tokens("from.FROM")
-    assert (word.word, dot.word, member.word) == ("FROM", "", "")
-    assert member.kind is K.MEMBER_NAME
+    assert (word.word, dot.word, member.word) == ("", "", "")
+    assert (word.kind, member.kind) == (K.MEMBER_NAME, K.MEMBER_NAME)
+    assert [token.word for token in _tokens("from .a")] == ["FROM", "", ""]
 
 
 def test_ansi_quotes_quote_names() -> None:

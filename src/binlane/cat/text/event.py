@@ -13,7 +13,7 @@ from binlane.cat.text.load_files import LoadFiles
 from binlane.cat.text.options import TextOptions
 from binlane.cat.text.progress import Progress
 from binlane.cat.text.rows import row_lines
-from binlane.cat.text.session import END, SessionState
+from binlane.cat.text.session import END, WrittenSettings
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, encode_event
 from binlane.codec.format import CHECKSUM_LENGTH, Format
@@ -54,9 +54,9 @@ class EventText(ABC):
         self._format: Format | None = None
         self._file = ""
 
-    def _new_session(self) -> SessionState:
+    def _new_session(self) -> WrittenSettings:
         options = self._options
-        return SessionState(
+        return WrittenSettings(
             self.flavor,
             short_form=options.short_form,
             rewrite_databases=options.rewrite_databases,

@@ -53,7 +53,7 @@ _UTF8: Final = 33
 _REMOVED_SQL_MODES: Final = 0x1003FF00
 
 
-class SessionState:
+class WrittenSettings:
     """Gives the SET statements that a statement needs and the session lacks.
 
     Args:
@@ -289,9 +289,9 @@ def _user_value(body: UserVarEvent, flavor: Flavor) -> str:
 
 def _hex(value: bytes, flavor: Flavor) -> str:
     digits = value.hex().upper()
-    if flavor is Flavor.MARIADB:
-        return f"X'{digits}'"
-    return f"0x{digits}" if digits else '""'
+    if not digits:
+        return '""'
+    return f"X'{digits}'" if flavor is Flavor.MARIADB else f"0x{digits}"
 
 
 def _real(value: float) -> str:

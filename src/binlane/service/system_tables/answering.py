@@ -18,7 +18,7 @@ from binlane.service.system_tables.question import (
     may_ask,
     question_of,
 )
-from binlane.service.system_tables.run import Circumstances, QueryLimits, QueryRunner
+from binlane.service.system_tables.run import QueryLimits, QueryRunner, SessionFacts
 from binlane.service.system_tables.schema import (
     DESCRIBE_COLUMNS,
     TABLES,
@@ -68,7 +68,7 @@ class SystemTables:
                 return await self._runner.run(
                     sql,
                     await self._snapshot(),
-                    Circumstances(
+                    SessionFacts(
                         default_database=database or "", user=user or "", version=version or ""
                     ),
                 )

@@ -10,8 +10,10 @@ from typing import Final
 from binlane.names import TableName
 from binlane.scope.scope import SYSTEM_DATABASE
 from binlane.service.system_tables.schema import TABLES
-from binlane.sql.analysis import read
-from binlane.sql.cursor import Cursor, Stopped
+from binlane.sql.dialect import Dialect
+from binlane.sql.parser import Stopped, cursor_over
+from binlane.sql.parser.cursor import Cursor
+from binlane.sql.reading import read
 from binlane.sql.tokens import SqlSyntaxError, Token, tokenise
 
 _GAP: Final = r"(?:\s|/\*.*?\*/|--[ \t][^\n]*\n|\#[^\n]*\n)*+"
@@ -76,14 +78,12 @@ class Session:
     modes: frozenset[str] = frozenset()
 
     @property
-    def ansi_quotes(self) -> bool:
-        """Whether `"` quotes names."""
-        return "ANSI_QUOTES" in self.modes
-
-    @property
-    def no_backslash_escapes(self) -> bool:
-        r"""Whether `\` in strings is a character."""
-        return "NO_BACKSLASH_ESCAPES" in self.modes
+    def dialect(self) -> Dialect:
+        """How its statements are quoted."""
+        return Dialect(
+            ansi_quotes="ANSI_QUOTES" in self.modes,
+            no_backslash_escapes="NO_BACKSLASH_ESCAPES" in self.modes,
+        )
 
 
 def may_ask(statement: str) -> bool:
@@ -98,33 +98,23 @@ def question_of(statement: str, session: Session) -> Question | None:
         SqlSyntaxError: If it asks tables of the source as well, or is several statements.
     """
     try:
-        tokens = list(
-            tokenise(
-                statement,
-                ansi_quotes=session.ansi_quotes,
-                no_backslash_escapes=session.no_backslash_escapes,
-            )
-        )
+        tokens = list(tokenise(statement, session.dialect))
     except SqlSyntaxError:
         return None  # the source says what is wrong
+    end = len(statement)
     if len(tokens) > 1 and tokens[-2].text == ";":
-        del tokens[-2]
+        end = tokens.pop(-2).offset
     first = next((token for token in tokens if token.text != "("), tokens[0])
     if first.word in _SELECTS:
         return _select(statement, tokens, session)
     try:
-        return _shown(Cursor(tokens))
-    except Stopped:
+        return _shown(cursor_over(statement[:end], session.dialect))
+    except (Stopped, SqlSyntaxError):
         return None
 
 
 def _select(statement: str, tokens: Sequence[Token], session: Session) -> Select | None:
-    effects = read(
-        statement,
-        database=session.database,
-        ansi_quotes=session.ansi_quotes,
-        no_backslash_escapes=session.no_backslash_escapes,
-    ).effects
+    effects = read(statement, database=session.database, dialect=session.dialect).effects
     names = (*effects.reads, *effects.writes)
     ours = [name for name in names if _is_ours(name)]
     if effects.stopped_at is not None and not ours:
@@ -176,7 +166,7 @@ def _shown(cursor: Cursor) -> Question | None:
         table = _table(cursor)
         return Describe(table, _pattern(cursor)) if table else None
     cursor.expect("TABLES")
-    if not cursor.accept_any(("FROM", "IN")) or cursor.identifier().lower() != SYSTEM_DATABASE:
+    if not cursor.accept_any(("FROM", "IN")) or cursor.any_name().lower() != SYSTEM_DATABASE:
         return None
     return ShowTables(_pattern(cursor))
 
@@ -185,7 +175,7 @@ def _table(cursor: Cursor) -> str:
     """Read the name of one of our tables; empty if it is none."""
     database, table = cursor.qualified_name()
     if database is None and cursor.accept_any(("FROM", "IN")):
-        database = cursor.identifier()
+        database = cursor.any_name()
     name = TableName(database or "", table)
     return table.lower() if _is_ours(name) else ""
 

@@ -52,7 +52,7 @@ _LIMITS: Final = QueryLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
+class SessionFacts:
     """What functions of the session give.
 
     Attributes:
@@ -73,7 +73,7 @@ class QueryRunner:
         self._limits = limits
         self._at_once = asyncio.Semaphore(_AT_ONCE_MAX)
 
-    async def run(self, sql: str, snapshot: Snapshot, circumstances: Circumstances) -> RowsAnswer:
+    async def run(self, sql: str, snapshot: Snapshot, circumstances: SessionFacts) -> RowsAnswer:
         """Answer one.
 
         Args:
@@ -93,7 +93,7 @@ class QueryRunner:
 
 
 def _encoded(
-    sql: str, snapshot: Snapshot, circumstances: Circumstances, limits: QueryLimits
+    sql: str, snapshot: Snapshot, circumstances: SessionFacts, limits: QueryLimits
 ) -> bytes:
     tables = {
         name: {"columns": columns, "rows": snapshot[name]} for name, columns in TABLES.items()

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import quote
-from binlane.sql.cursor import split
-from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind
+from binlane.sql.tokens import SqlSyntaxError, Token, TokenKind, split
 
 _KEYWORDS: Final = frozenset(
     """

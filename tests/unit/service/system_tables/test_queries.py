@@ -15,7 +15,7 @@ from binlane.errors import StatementError
 from binlane.gateway.handler import RowsAnswer
 from binlane.scope import CreateBinlog, Definition, create, parse_binlog_statement
 from binlane.service.system_tables.question import Select, Session, may_ask, question_of
-from binlane.service.system_tables.run import Circumstances, QueryLimits, QueryRunner
+from binlane.service.system_tables.run import QueryLimits, QueryRunner, SessionFacts
 from binlane.service.system_tables.schema import TABLES
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
 from binlane.service.system_tables.translate import translate
@@ -65,7 +65,7 @@ def ask(
     question = question_of(statement, session)
     assert isinstance(question, Select)
     sql = translate(statement, question.tokens, pipes_concat="PIPES_AS_CONCAT" in session.modes)
-    circumstances = Circumstances(user="dba@%", version="10.11.19", default_database=database)
+    circumstances = SessionFacts(user="dba@%", version="10.11.19", default_database=database)
 
     async def run() -> RowsAnswer:
         return await QueryRunner(limits or QueryLimits()).run(sql, SNAPSHOT, circumstances)
@@ -325,7 +325,7 @@ def test_who_goes_away_leaves_no_process() -> None:
         runner = QueryRunner(QueryLimits(wall_s=0.3))
         sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
         questions = [
-            asyncio.create_task(runner.run(sql, SNAPSHOT, Circumstances())) for _ in range(3)
+            asyncio.create_task(runner.run(sql, SNAPSHOT, SessionFacts())) for _ in range(3)
         ]
         await asyncio.sleep(0.1)
         questions[0].cancel()

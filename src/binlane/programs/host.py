@@ -1,0 +1,227 @@
+"""What a session gives to the programs that run in it, and what they give back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple, Protocol
+
+from binlane.names import TableName
+from binlane.policy.access import ResolvedStatement
+from binlane.policy.outcome import Outcome, Refusal
+from binlane.policy.reasons import ReasonFound
+from binlane.policy.refusals import LoggingError
+from binlane.policy.server import Server
+from binlane.programs.trace import SessionValues
+from binlane.programs.ways import NoWays, Ways
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.dialect import Dialect
+from binlane.sql.evaluation.evaluator import Environment
+from binlane.sql.evaluation.values import Value
+from binlane.sql.facts import StatementFacts
+
+STEPS_MAX: Final = 40_000
+"""After so many statements and rounds a program is not followed any longer."""
+STEPS_OF_ALL_MAX: Final = 100_000
+"""After so many on all ways together no further way is followed."""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A prepared statement.
+
+    Attributes:
+        statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
+            None stands for none prepared. Empty if it cannot be known.
+        remembered: Unsafe reasons of earlier executions: both servers keep them.
+    """
+
+    statements: tuple[str | None, ...]
+    remembered: list[ReasonFound] = field(default_factory=list)
+
+
+class Expected(NamedTuple):
+    """How a program goes if nothing is stated of it.
+
+    Attributes:
+        statements: How many it runs.
+        fails: It raises an error without a server.
+    """
+
+    statements: int
+    fails: bool
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much is run for one statement of the client; shared by all programs in it.
+
+    Attributes:
+        steps: Statements and rounds of loops so far.
+        unfollowed: What could not be followed, and so is not known; empty if nothing.
+        steps_of_all: Those of all ways before the one that is followed now.
+    """
+
+    steps: int = 0
+    unfollowed: str = ""
+    steps_of_all: int = 0
+
+    def spend(self) -> bool:
+        """Take one step; whether there may be more."""
+        self.steps += 1
+        if self.steps > STEPS_MAX and not self.unfollowed:
+            self.unfollowed = f"it runs more than {STEPS_MAX:,} statements, which are not followed"
+        return self.steps <= STEPS_MAX
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more ways of the statement are to be followed."""
+        return self.steps_of_all > STEPS_OF_ALL_MAX
+
+    def begin_way(self) -> None:
+        """The statement is followed again, on another way."""
+        self.steps_of_all += self.steps
+        self.steps, self.unfollowed = 0, ""
+
+    def give_up(self, reason: str) -> None:
+        """Take no more steps."""
+        self.steps, self.unfollowed = STEPS_MAX, reason
+
+    def reset(self) -> None:
+        """A new statement of the client begins."""
+        self.steps = self.steps_of_all = 0
+        self.unfollowed = ""
+
+
+@dataclass(slots=True)
+class ProgramState:
+    """What a session keeps for its programs.
+
+    Attributes:
+        user_variables: By name in lower case.
+        prepared: By name in lower case.
+        remembered: Unsafe reasons that statements of procedures showed when they ran, by the
+            procedure's name and the statement's place in its body. Both servers keep them until a
+            routine is created, altered or dropped: `forget_routines`.
+        effort: Of the current statement of the client.
+        ways: Of the current statement of the client.
+        expected: How the program goes that an outcome is stated of, once that was found out.
+        possible: Values of user variables of which one alone is not known.
+    """
+
+    user_variables: dict[str, Value] = field(default_factory=dict)
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    remembered: dict[tuple[TableName, int], list[ReasonFound]] = field(default_factory=dict)
+    effort: Effort = field(default_factory=Effort)
+    ways: Ways | NoWays = field(default_factory=NoWays)
+    expected: Expected | None = None
+    possible: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+
+    def copy(self) -> ProgramState:
+        """As it is now."""
+        return ProgramState(
+            user_variables=self.user_variables.copy(),
+            prepared={
+                name: Prepared(one.statements, one.remembered.copy())
+                for name, one in self.prepared.items()
+            },
+            remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
+            effort=replace(self.effort),
+            ways=self.ways,
+            expected=self.expected,
+            possible=self.possible.copy(),
+        )
+
+    def remembered_of(self, routine: TableName | None, offset: int) -> list[ReasonFound]:
+        """Where the reasons of a procedure's statement are kept; outside of one they are not."""
+        return [] if routine is None else self.remembered.setdefault((routine, offset), [])
+
+    def forget_routines(self) -> None:
+        """Routines changed: the servers read all of them anew."""
+        self.remembered.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerStatement:
+    """A statement that a program runs, decided and logged as one of its own.
+
+    Attributes:
+        sql: As it stands in the body, or as it was prepared with its values in place.
+        logged: As it is logged: local variables and parameters replaced by their values.
+        database: The default database while it runs.
+        environment: What its expressions can refer to.
+        remembered: Unsafe reasons of earlier executions. They join those of this one; what the
+            decision finds is to be added.
+        outcome: What happened.
+        is_procedure: It stands in the body of a procedure.
+        is_condition: It is the condition of an IF, CASE or loop, or a DEFAULT: what its functions
+            do is then logged at once, outside of the transaction.
+    """
+
+    sql: str
+    logged: str
+    database: str
+    environment: Environment
+    remembered: list[ReasonFound] = field(default_factory=list)
+    outcome: Outcome = field(default_factory=Outcome)
+    is_condition: bool = False
+    is_procedure: bool = True
+
+
+class Host(Protocol):
+    """The session, as programs see it."""
+
+    @property
+    def server(self) -> Server:
+        """Whose rules are followed."""
+
+    @property
+    def objects(self) -> SchemaCatalog:
+        """The server's objects, temporary tables of the session included."""
+
+    @property
+    def database(self) -> str:
+        """The default database."""
+
+    @property
+    def collation(self) -> str:
+        """collation_connection."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How it reads statements."""
+
+    @property
+    def programs(self) -> ProgramState:
+        """What the session keeps for its programs."""
+
+    def system_variable(self, name: str) -> Value:
+        """The value of `@@name`; `name` in lower case, with its scope if one is given."""
+
+    def has_sql_mode(self, mode: str) -> bool:
+        """Whether a mode, in capitals, is one of sql_mode."""
+
+    def evaluates(self, facts: StatementFacts, database: str) -> None:
+        """Note that a program evaluates expressions: arguments of CALL, SET, a condition.
+
+        One that is unsafe has MySQL log all that follows in the program as rows under MIXED.
+        """
+
+    def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
+        """The tables and functions of a statement."""
+
+    def depends_on(
+        self,
+        facts: StatementFacts,
+        resolved: ResolvedStatement,
+        environment: Environment,
+    ) -> SessionValues:
+        """What of the session a statement's text depends on, triggers and functions left out."""
+
+    def refusal_in_body(self, facts: StatementFacts) -> LoggingError | None:
+        """Why a SET is refused in a function or trigger; None if it is not."""
+
+    def execute_inner(self, statement: InnerStatement) -> Refusal | None:
+        """Run one statement of a program; the error if it fails.
+
+        What it logs becomes part of what the outermost statement logs.
+        """

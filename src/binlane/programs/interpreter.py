@@ -1,0 +1,472 @@
+"""Runs the body of a routine, trigger or compound statement: its blocks, conditions and loops.
+
+Where a condition hangs on data, `Ways` decides; the usual way is the first branch whose condition is
+not known to be false, one round of a loop, one row of a cursor. What statements do is left to
+`Actions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final, Protocol, TypeAlias
+
+from binlane.programs.conditions import NO_DATA, Raised, handles
+from binlane.programs.environment import INTEGER, Body, Cursor, RoutineEnvironment, Scope
+from binlane.programs.ways import Condition
+from binlane.sql.dialect import Dialect
+from binlane.sql.evaluation.operators import equal, truth
+from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, plain_text
+from binlane.sql.parser import Stopped, parse_body
+from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.expressions import Call, DataType, Expression, Literal, LiteralKind, Name
+from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.programs import (
+    Block,
+    CaseStatement,
+    Close,
+    ConditionDeclaration,
+    CursorDeclaration,
+    Declaration,
+    Fetch,
+    ForRange,
+    ForRows,
+    HandlerAction,
+    HandlerDeclaration,
+    If,
+    Iterate,
+    Leave,
+    Loop,
+    Open,
+    Repeat,
+    Return,
+    VariableDeclaration,
+    While,
+)
+from binlane.sql.tree.statements import Delete, Diagnostics, Insert, Update
+
+_CACHE_SIZE: Final = 1024
+_NO_CASE: Final = Raised(1339, "20000", "Case not found for CASE statement")
+_NOT_OPEN: Final = Raised(1326, "24000", "Cursor is not open")
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """RETURN of a function."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """An EXIT handler ended the block of a scope."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """The program ran too many statements."""
+
+
+Jump: TypeAlias = Leave | Iterate | Returned | Raised | Exited | Exhausted
+
+
+class Actions(Protocol):
+    """What the statements and expressions of a program do."""
+
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+        """Run an SQL statement; the error if it fails."""
+
+    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
+        """The value of an expression; functions in it are called."""
+
+
+@lru_cache(_CACHE_SIZE)
+def read_body(sql: str, dialect: Dialect) -> Body | None:
+    """A body; None if its text is not understood."""
+    try:
+        return Body(sql, dialect, parse_body(sql, dialect))
+    except (Stopped, SqlSyntaxError, RecursionError):
+        return None
+
+
+def is_straight(sql: str, dialect: Dialect) -> bool:
+    """Whether a body does the same whatever the data: statements on rows, one after the other."""
+    body = read_body(sql, dialect)
+    if body is None:
+        return False
+    tree = body.tree
+    if isinstance(tree, Block) and not tree.declarations:
+        return all(isinstance(statement, _ON_ROWS) for statement in tree.statements)
+    return isinstance(tree, _ON_ROWS)
+
+
+_ON_ROWS: Final = (Insert, Update, Delete)
+
+
+class Interpreter:
+    """Runs programs."""
+
+    def __init__(self, actions: Actions) -> None:
+        """Start with nothing run."""
+        self._actions = actions
+        self._handled: list[Raised] = []
+        self._runners: Mapping[type, Callable[[Any, RoutineEnvironment], Jump | None]] = {
+            Block: self._block,
+            If: self._if,
+            CaseStatement: self._case,
+            Loop: self._loop,
+            While: self._while,
+            Repeat: self._repeat,
+            ForRange: self._for_range,
+            ForRows: self._for_rows,
+            Return: self._return,
+            Leave: self._jump,
+            Iterate: self._jump,
+            Open: self._open,
+            Close: self._close,
+            Fetch: self._fetch,
+            Diagnostics: self._diagnostics,
+        }
+
+    def run_body(self, body: Node, environment: RoutineEnvironment) -> Jump | None:
+        """Run a whole body; what is raised or returned, if it does not end normally."""
+        activities = environment.host.programs.ways.activities
+        activities.append(environment)
+        try:
+            return self.run(body, environment)
+        finally:
+            activities.pop()
+
+    def run(self, statement: Node, environment: RoutineEnvironment) -> Jump | None:
+        """Run a statement of a body; where it jumps to, if it does not end normally."""
+        if not environment.host.programs.effort.spend():
+            return Exhausted()
+        environment.running.append(statement.at)
+        runner = self._runners.get(type(statement))
+        if runner is None:
+            jump: Jump | None = self._actions.statement(statement, environment)
+        else:
+            jump = runner(statement, environment)
+        environment.running.pop()
+        if isinstance(jump, Raised) and not isinstance(statement, _COMPOUND):
+            return self._handle(jump, environment)
+        return jump
+
+    def _run_all(self, statements: Sequence[Node], environment: RoutineEnvironment) -> Jump | None:
+        for statement in statements:
+            if (jump := self.run(statement, environment)) is not None:
+                return jump
+        return None
+
+    def _handle(self, raised: Raised, environment: RoutineEnvironment) -> Jump | None:
+        """Look for a handler, from the innermost block outwards, and run it."""
+        scopes = environment.scopes
+        for index in range(len(scopes) - 1, -1, -1):
+            scope = scopes[index]
+            if scope.is_handling:
+                continue
+            handler = _handler(scope.handlers, raised, environment)
+            if handler is None:
+                continue
+            environment.scopes = scopes[: index + 1]
+            scope.is_handling = True
+            self._handled.append(raised)
+            jump = self.run(handler.statement, environment)
+            self._handled.pop()
+            scope.is_handling = False
+            environment.scopes = scopes
+            if jump is not None:
+                return jump
+            return Exited(scope) if handler.action is HandlerAction.EXIT else None
+        return None if raised.sqlstate.startswith("01") else raised
+
+    # One method for each kind of statement -------------------------------------------------------
+
+    def _block(self, block: Block, environment: RoutineEnvironment) -> Jump | None:
+        scope = Scope()
+        outer = environment.scopes
+        environment.scopes = [*outer, scope]
+        for declaration in block.declarations:
+            self._declare(declaration, scope, environment)
+        jump = self._run_all(block.statements, environment)
+        environment.scopes = outer
+        if isinstance(jump, Exited) and jump.scope is scope:
+            return None
+        if isinstance(jump, Leave) and _is_same(jump.label, block.label):
+            return None
+        return jump
+
+    def _declare(
+        self, declaration: Declaration, scope: Scope, environment: RoutineEnvironment
+    ) -> None:
+        match declaration:
+            case VariableDeclaration(names=names, type=data_type, default=default):
+                value = self._actions.value(default or _NULL, environment)
+                for name in names:
+                    environment.declare(name, data_type, value)
+            case CursorDeclaration(name=name):
+                scope.cursors[name.lower()] = Cursor(declaration)
+            case ConditionDeclaration(name=name, value=condition):
+                scope.conditions[name.lower()] = condition
+            case HandlerDeclaration():
+                scope.handlers.append(declaration)
+
+    def _if(self, statement: If, environment: RoutineEnvironment) -> Jump | None:
+        for branch in statement.branches:
+            value = self._actions.value(branch.condition, environment)
+            if self._holds(value, branch.condition, environment):
+                return self._run_all(branch.statements, environment)
+        return self._run_all(statement.otherwise, environment)
+
+    def _holds(
+        self,
+        value: Value,
+        condition: Expression,
+        environment: RoutineEnvironment,
+        *,
+        usually: bool = True,
+        operand: Expression | None = None,
+    ) -> bool:
+        """Whether a condition of a value holds; what hangs on data is tried both ways."""
+        holds = truth(value)
+        if not isinstance(holds, Unknown):
+            return holds == 1
+        hangs_on = condition_of(condition, environment)
+        if operand is not None:
+            hangs_on = replace(
+                hangs_on, text=f"{environment.text.text_of(operand)} = {hangs_on.text}"
+            )
+        # The first way is that of the condition that holds.
+        usual = 0 if usually else 1
+        return environment.host.programs.ways.choose(hangs_on, usual=usual) == 0
+
+    def _case(self, statement: CaseStatement, environment: RoutineEnvironment) -> Jump | None:
+        operand: Value = None
+        if statement.operand is not None:
+            operand = self._actions.value(statement.operand, environment)
+        for branch in statement.branches:
+            value = self._actions.value(branch.condition, environment)
+            if statement.operand is not None:
+                value = equal(operand, value)
+            if self._holds(value, branch.condition, environment, operand=statement.operand):
+                return self._run_all(branch.statements, environment)
+        if statement.otherwise is None:
+            return self._handle(_NO_CASE, environment)
+        return self._run_all(statement.otherwise, environment)
+
+    def _loop(self, statement: Loop, environment: RoutineEnvironment) -> Jump | None:
+        return self._rounds(statement.statements, statement.label, environment, lambda _: True)
+
+    def _while(self, statement: While, environment: RoutineEnvironment) -> Jump | None:
+        def goes_on(rounds: int) -> bool:
+            value = self._actions.value(statement.condition, environment)
+            return self._holds(value, statement.condition, environment, usually=not rounds)
+
+        return self._rounds(statement.statements, statement.label, environment, goes_on)
+
+    def _repeat(self, statement: Repeat, environment: RoutineEnvironment) -> Jump | None:
+        def goes_on(rounds: int) -> bool:
+            if not rounds:
+                return True
+            value = self._actions.value(statement.condition, environment)
+            return not self._holds(value, statement.condition, environment)
+
+        return self._rounds(statement.statements, statement.label, environment, goes_on)
+
+    def _rounds(
+        self,
+        statements: Sequence[Node],
+        label: str,
+        environment: RoutineEnvironment,
+        goes_on: Callable[[int], bool],
+    ) -> Jump | None:
+        """The rounds of a loop; `goes_on` is asked with the number of those before.
+
+        After some rounds with decisions the values that change are tried as unknown ones, too: that
+        stands for any number of further rounds.
+        """
+        programs = environment.host.programs
+        ways, effort = programs.ways, programs.effort
+        at_first, before = environment.values(), None
+        rounds = undecided = 0
+        repeats = ways.repeats
+        made, fresh = ways.made, -1
+        is_any_round = False
+        while goes_on(rounds):
+            state = repr(environment.state())
+            if state == before and ways.fresh == fresh:
+                effort.give_up("a loop in it does not end")
+            before, fresh = state, ways.fresh
+            if not effort.spend():
+                return Exhausted()
+            jump = self._run_all(statements, environment)
+            rounds += 1
+            if isinstance(jump, Leave) and _is_same(jump.label, label):
+                jump = None
+                break
+            if jump is not None and not (isinstance(jump, Iterate) and _is_same(jump.label, label)):
+                break
+            jump = None
+            undecided += ways.made != made
+            made = ways.made
+            if undecided < _ROUNDS_MAX or ways.repeats > repeats:
+                continue
+            if not is_any_round:
+                is_any_round = ways.choose(Condition(_FURTHER_ROUNDS, environment.program)) == 1
+            if is_any_round:
+                environment.forget_changes(at_first)
+            else:
+                ways.repeats += 1
+        else:
+            jump = None
+        ways.repeats = repeats
+        return jump
+
+    def _for_range(self, statement: ForRange, environment: RoutineEnvironment) -> Jump | None:
+        lower = self._actions.value(statement.lower, environment)
+        upper = self._actions.value(statement.upper, environment)
+        values: Sequence[int] | None = None
+        if isinstance(lower, int) and isinstance(upper, int):
+            values = range(lower, upper + 1)[:: -1 if statement.is_reverse else 1]
+
+        def following(rounds: int) -> Value | None:
+            if values is not None:
+                return values[rounds] if rounds < len(values) else None
+            bound = statement.upper
+            goes_on = self._holds(UNKNOWN, bound, environment, usually=not rounds)
+            return UNKNOWN if goes_on else None
+
+        return self._for(statement, following, environment)
+
+    def _for_rows(self, statement: ForRows, environment: RoutineEnvironment) -> Jump | None:
+        def following(rounds: int) -> Value | None:
+            has_row = Condition(f"another row for {statement.variable}", environment.program)
+            ways = environment.host.programs.ways
+            return UNKNOWN if ways.choose(has_row, usual=min(rounds, 1)) == 0 else None
+
+        return self._for(statement, following, environment)
+
+    def _for(
+        self,
+        statement: ForRange | ForRows,
+        following: Callable[[int], Value | None],
+        environment: RoutineEnvironment,
+    ) -> Jump | None:
+        scope = Scope()
+        outer = environment.scopes
+        environment.scopes = [*outer, scope]
+        is_row = isinstance(statement, ForRows)
+
+        def goes_on(rounds: int) -> bool:
+            value = following(rounds)
+            if value is None:
+                return False
+            name = f"{statement.variable}.*" if is_row else statement.variable
+            environment.declare(name, _ROW if is_row else INTEGER, value)
+            return True
+
+        jump = self._rounds(statement.statements, statement.label, environment, goes_on)
+        environment.scopes = outer
+        return jump
+
+    def _return(self, statement: Return, environment: RoutineEnvironment) -> Jump | None:
+        if statement.value is None:
+            return Returned(None)
+        return Returned(self._actions.value(statement.value, environment))
+
+    def _jump(self, statement: Leave | Iterate, _: RoutineEnvironment) -> Jump | None:
+        return statement
+
+    def _open(self, statement: Open, environment: RoutineEnvironment) -> Jump | None:
+        if (cursor := environment.cursor(statement.cursor)) is not None:
+            cursor.is_open, cursor.fetched = True, 0
+            query = cursor.declaration.query
+            if calls_functions(query):  # which do something now
+                return self._actions.statement(query, environment)
+        return None
+
+    def _close(self, statement: Close, environment: RoutineEnvironment) -> Jump | None:
+        if (cursor := environment.cursor(statement.cursor)) is not None:
+            cursor.is_open = False
+        return None
+
+    def _fetch(self, statement: Fetch, environment: RoutineEnvironment) -> Jump | None:
+        cursor = environment.cursor(statement.cursor)
+        if cursor is None or not cursor.is_open:
+            return _NOT_OPEN
+        has_row = Condition(f"FETCH {statement.cursor}", environment.program)
+        ways = environment.host.programs.ways
+        if ways.choose(has_row, usual=min(cursor.fetched, 1)) == 1:
+            return NO_DATA
+        cursor.fetched += 1
+        for variable in statement.variables:
+            if isinstance(variable, Name):
+                environment.assign(".".join(variable.parts), UNKNOWN)
+            else:
+                environment.assign_user_variable(variable.name, UNKNOWN)
+        return None
+
+    def _diagnostics(self, statement: Diagnostics, environment: RoutineEnvironment) -> Jump | None:
+        if statement.verb not in _SIGNALS:
+            return self._actions.statement(statement, environment)
+        if not statement.condition and self._handled:
+            return self._handled[-1]
+        condition = environment.condition(statement.condition) or statement.condition
+        sqlstate = condition.upper().removeprefix("SQLSTATE").strip().strip("'\"")
+        errno = {"01": 1642, "02": 1643}.get(sqlstate[:2], 1644)
+        message = ""
+        for name, item in statement.items:
+            value = self._actions.value(item, environment)
+            if name == "MESSAGE_TEXT" and value is not None and value is not UNKNOWN:
+                message = plain_text(value)
+            elif name == "MYSQL_ERRNO" and isinstance(value, int):
+                errno = value
+        return Raised(errno, sqlstate or "45000", message or _SIGNALLED[errno])
+
+
+_ROUNDS_MAX: Final = 6
+"""After so many rounds with decisions a loop's further rounds are looked at together."""
+_FURTHER_ROUNDS: Final = "more rounds of a loop"
+_SIGNALS: Final = frozenset(("SIGNAL", "RESIGNAL"))
+_ROW: Final = DataType(0, 0, "")
+_NULL: Final = Literal(0, 0, LiteralKind.NULL)
+"""DECLARE without DEFAULT is an instruction of a program, too."""
+_SIGNALLED: Final = {
+    1642: "Unhandled user-defined warning condition",
+    1643: "Unhandled user-defined not found condition",
+    1644: "Unhandled user-defined exception condition",
+}
+
+
+def _handler(
+    handlers: Sequence[HandlerDeclaration], raised: Raised, environment: RoutineEnvironment
+) -> HandlerDeclaration | None:
+    """The handler of a block that is the most exact for a condition."""
+    best: tuple[int, HandlerDeclaration] | None = None
+    for handler in handlers:
+        for condition in handler.conditions:
+            rank = handles(environment.condition(condition) or condition, raised)
+            if rank and (best is None or rank > best[0]):
+                best = (rank, handler)
+    return None if best is None else best[1]
+
+
+def calls_functions(node: Node) -> bool:
+    """Whether anything is called in it, built-in functions included."""
+    return isinstance(node, Call) or any(map(calls_functions, children(node)))
+
+
+def condition_of(node: Node, environment: RoutineEnvironment) -> Condition:
+    """What hangs on data, as it stands in a body."""
+    text = environment.text
+    return Condition(text.text_of(node), environment.program, text.place(node.at))
+
+
+def _is_same(label: str, other: str) -> bool:
+    return label.lower() == other.lower()
+
+
+_COMPOUND: Final = (Block, If, CaseStatement, Loop, While, Repeat, ForRange, ForRows)

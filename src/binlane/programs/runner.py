@@ -1,0 +1,422 @@
+"""CALL, prepared statements and compound statements: every statement in them runs by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from binlane.names import TableName
+from binlane.policy.outcome import Outcome, Refusal
+from binlane.policy.reasons import ReasonFound
+from binlane.programs.assignments import Assignments, give, has_no_row, own_statement
+from binlane.programs.conditions import NO_DATA, Raised
+from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
+from binlane.programs.host import Expected, Host, InnerStatement, Prepared
+from binlane.programs.interpreter import Interpreter
+from binlane.programs.routines import (
+    call_error,
+    calls_stored,
+    facts_of,
+    logged_text,
+    procedure_name,
+    recursion,
+    run_routine,
+    silent,
+    trimmed,
+)
+from binlane.programs.ways import Condition
+from binlane.sql.comments import server_text
+from binlane.sql.effects import StatementKind
+from binlane.sql.evaluation.evaluator import StatementText, evaluate
+from binlane.sql.evaluation.possible_values import possible_values
+from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
+from binlane.sql.facts import StatementFacts
+from binlane.sql.reading import read
+from binlane.sql.tree.expressions import Call, Expression, Parameter, Subquery, SystemVariable
+from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.programs import PROGRAMS
+from binlane.sql.tree.statements import CallProcedure, Prepare
+
+_PROGRAMS: Final = (CallProcedure, Prepare, *PROGRAMS)
+_STATED: Final = "the script states that the server fails with error {}"
+_WRONG_ARGUMENTS: Final = Raised.by(
+    Refusal(
+        errno=1210,
+        sqlstate="HY000",
+        symbol="ER_WRONG_ARGUMENTS",
+        message="Incorrect arguments to EXECUTE",
+    )
+)
+
+
+def is_program(facts: StatementFacts) -> bool:
+    """Whether a statement is one that `run` is for."""
+    return facts.effects.stopped_at is None and isinstance(own_statement(facts), _PROGRAMS)
+
+
+def run(
+    facts: StatementFacts,
+    outcome: Outcome,
+    host: Host,
+) -> Refusal | None:
+    """Run a program; the error if it fails.
+
+    Args:
+        facts: What the statement says.
+        outcome: What happened. An error is that of its last statement, if nothing in the program
+            itself leads to one; rows that did not change are so in all its statements.
+        host: The session.
+    """
+    outcomes = _Outcomes(outcome, host.programs.expected)
+    raised = _Runner(host, outcomes).run(facts, SessionEnvironment(host))
+    if outcome != Outcome() and host.programs.expected is None:
+        host.programs.expected = Expected(outcomes.given, fails=raised is not None)
+    if raised is None and outcome.error is not None:
+        raised = Raised(outcome.error, "HY000", _STATED.format(outcome.error))
+    return None if raised is None else raised.as_refusal
+
+
+class _Outcomes:
+    """Shares what happened to a program among its statements.
+
+    Attributes:
+        whole: Of the program.
+        expected: How it went when nothing was stated; None while that is found out.
+        given: How many statements ran.
+    """
+
+    def __init__(self, whole: Outcome, expected: Expected | None) -> None:
+        self.whole = whole
+        self.expected = expected
+        self.given = 0
+
+    def following(self) -> Outcome:
+        """The outcome of the statement that runs next."""
+        self.given += 1
+        expected = self.expected
+        if expected is not None and not expected.fails:
+            is_last = self.given == expected.statements
+            if expected.statements == 1 or (is_last and self.whole.error):
+                return self.whole
+        rows = 0 if self.whole.rows == 0 and self.whole.error is None else None
+        return Outcome(rows=rows)
+
+
+class _Runner:
+    """Runs the programs of one outermost statement."""
+
+    def __init__(self, host: Host, outcomes: _Outcomes) -> None:
+        self._host = host
+        self._outcomes = outcomes
+        self._running: list[TableName] = []
+        self._assignments = Assignments(host)
+
+    def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
+        """Run a statement that is a program: also a compound one outside of routines."""
+        tree = own_statement(facts)
+        if isinstance(tree, CallProcedure):
+            return self._call(facts, tree, environment)
+        if isinstance(tree, Prepare):
+            return self._prepared_statement(facts, tree, environment)
+        inside = RoutineEnvironment(self._host, self._host.database)
+        inside.text = facts
+        jump = Interpreter(_InProcedure(self, None)).run_body(tree, inside)
+        return jump if isinstance(jump, Raised) else None
+
+    # CALL ----------------------------------------------------------------------------------------
+
+    def _call(
+        self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
+    ) -> Raised | None:
+        name = procedure_name(facts, environment.database)
+        routine = self._host.objects.procedure(name)
+        error = call_error(routine, name, facts)
+        if routine is None or error is not None:
+            return error
+        depth = environment.system_variable("max_sp_recursion_depth")
+        allowed = depth if isinstance(depth, int) else 0
+        if self._running.count(routine.name) > allowed:
+            return recursion(routine, is_mariadb=environment.is_mariadb)
+        self._host.evaluates(facts, environment.database)
+        self._functions_of(facts, call, environment)
+        with silent(environment):
+            values = [evaluate(node, facts, environment) for node in call.arguments]
+        given = {
+            parameter.name.lower(): None if parameter.direction == "OUT" else value
+            for parameter, value in zip(routine.parameters, values, strict=False)
+        }
+        inside = RoutineEnvironment(
+            self._host,
+            routine.name.database,
+            routine=routine.name,
+            program=f"procedure {routine.name.plain}",
+        )
+        self._running.append(routine.name)
+        actions = _InProcedure(self, routine.name)
+        result = run_routine(routine, given, inside, actions)
+        self._running.pop()
+        if isinstance(result, Raised):
+            return result
+        for one, node in zip(routine.parameters, call.arguments, strict=False):
+            if one.direction != "IN":
+                give(node, inside.first(one.name), environment)
+        return None
+
+    def _functions_of(
+        self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
+    ) -> None:
+        """Run the stored functions in the arguments of CALL, which are logged by themselves."""
+        called = [
+            facts.text_of(node)
+            for node in call.arguments
+            if calls_stored(node, self._host.objects, environment.database)
+        ]
+        if called:
+            text = f"DO {', '.join(called)}"
+            self._inner(text, text, environment, [])
+
+    # Prepared statements -------------------------------------------------------------------------
+
+    def _prepared_statement(
+        self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
+    ) -> Raised | None:
+        """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
+        if tree.verb == "PREPARE":
+            return self._prepare(facts, tree, environment)
+        if tree.verb == "EXECUTE":
+            prepared = self._prepared(tree.name, "EXECUTE")
+            if not isinstance(prepared, Prepared):
+                return prepared
+            return self._execute(prepared, facts, tree, environment)
+        if tree.verb == "DEALLOCATE":
+            found = self._prepared(tree.name, "DEALLOCATE PREPARE")
+            self._host.programs.prepared.pop(tree.name.lower(), None)
+            return found if isinstance(found, Raised) else None
+        text = self._text(facts, tree, environment)
+        return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
+
+    def _prepare(
+        self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
+    ) -> Raised | None:
+        name, programs = tree.name.lower(), self._host.programs
+        programs.prepared.pop(name, None)
+        if self._outcomes.whole.error is not None:
+            return None
+        text = self._text(facts, tree, environment)
+        if text is None:
+            programs.prepared[name] = Prepared(())
+            return None
+        programs.prepared[name] = Prepared((trimmed(text),))
+        if self._read(trimmed(text), environment).effects.stopped_at is not None:
+            programs.effort.unfollowed = "the text to be prepared is not understood"
+        return None
+
+    def _text(
+        self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
+    ) -> str | None:
+        """The text of a statement that an expression gives; of several, one on each way."""
+        source, programs = tree.source, self._host.programs
+        assert source is not None
+        value = evaluate(source, facts, environment)
+        if value is UNKNOWN:
+            with silent(environment):
+                possible = possible_values(source, facts, environment) or ()
+            texts = [one for one in possible if isinstance(one, Text)]
+            condition = Condition(facts.text_of(source), "", facts.place(source.at))
+            if texts:
+                value = texts[programs.ways.choose(condition, len(texts)) if texts[1:] else 0]
+                give(source, value, environment)
+        if not isinstance(value, Text):
+            reason = f"the text to be prepared is not known: {facts.text_of(source)}"
+            programs.effort.unfollowed = reason
+            return None
+        return server_text(value.content, facts.dialect).read
+
+    def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
+        return read(text, database=environment.database, dialect=self._host.dialect)
+
+    def _prepared(self, name: str, verb: str) -> Prepared | Raised | None:
+        """A prepared statement on this way; None if its text cannot be known."""
+        programs = self._host.programs
+        found = programs.prepared.get(name.lower())
+        if found is not None and not found.statements:
+            programs.effort.unfollowed = f"what was prepared as {name} is not known"
+            return None
+        if found is None:
+            return _no_statement(name, verb)
+        number = 0
+        if len(found.statements) > 1:
+            condition = Condition(f"the text of {name}")
+            number = programs.ways.choose(condition, len(found.statements))
+        if found.statements[number] is None:
+            del programs.prepared[name.lower()]
+            return _no_statement(name, verb)
+        chosen = Prepared((found.statements[number],), found.remembered)
+        programs.prepared[name.lower()] = chosen
+        return chosen
+
+    def _execute(
+        self,
+        prepared: Prepared,
+        facts: StatementFacts,
+        tree: Prepare,
+        environment: SessionEnvironment,
+    ) -> Raised | None:
+        values = [evaluate(node, facts, environment) for node in tree.using]
+        text = prepared.statements[0]
+        assert text is not None
+        statement = trimmed(text)
+        known = self._read(statement, environment)
+        parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
+        if len(parameters) != len(values):
+            return _WRONG_ARGUMENTS
+        is_mariadb = self._host.server.is_mariadb
+        shown = [
+            None if value is UNKNOWN else parameter(value, is_mariadb=is_mariadb)
+            for value in values
+        ]
+        logged = _with_values(statement, parameters, shown, UNKNOWN_TEXT)
+        sql = _with_values(statement, parameters, shown, "NULL")
+        inner = self._read(sql, environment)
+        if inner.effects.stopped_at is not None:
+            # No NULL may stand there, as in LIMIT.
+            sql = _with_values(statement, parameters, shown, "1")
+            inner = self._read(sql, environment)
+        own = SessionEnvironment(self._host)
+        if is_program(inner):
+            return self.run(inner, own)
+        return self._inner(sql, logged, own, prepared.remembered)
+
+    # Statements ----------------------------------------------------------------------------------
+
+    def statement(
+        self, statement: Node, routine: TableName | None, environment: RoutineEnvironment
+    ) -> Raised | None:
+        """Run a statement of a procedure."""
+        facts = facts_of(statement, environment)
+        if is_program(facts):
+            return self.run(facts, environment)
+        if facts.effects.kind is StatementKind.SET and self._sets_variables(facts, environment):
+            return self._set(facts, environment)
+        if facts.has_into and has_no_row(statement, environment):
+            return NO_DATA
+        logged = logged_text(statement, facts, environment)
+        remembered = self._host.programs.remembered_of(routine, statement.at)
+        return self._inner(facts.text, logged, environment, remembered)
+
+    def _sets_variables(self, facts: StatementFacts, environment: RoutineEnvironment) -> bool:
+        return all(
+            self._assignments.is_variable(assignment, environment)
+            for assignment in facts.assignments
+        )
+
+    def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Raised | None:
+        """SET of local and user variables."""
+        with silent(environment):
+            values = [self._assignments.value(one, facts, environment) for one in facts.assignments]
+        for assignment in facts.assignments:
+            if assignment.node is None:
+                continue
+            raised = self.functions_in(assignment.node, facts, environment)
+            if raised is not None:
+                return raised
+        for assignment, value in zip(facts.assignments, values, strict=True):
+            self._assignments.store(assignment, value, facts, environment)
+        return None
+
+    def functions_in(
+        self,
+        expression: Expression,
+        text: StatementText,
+        environment: RoutineEnvironment,
+        *,
+        is_condition: bool = False,
+    ) -> Raised | None:
+        """Run the stored functions of an expression, whose changes are logged by themselves."""
+        if not _does_anything(expression):
+            return None
+        sql = f"DO {text.text_of(expression)}"
+        facts = self._read(sql, environment)
+        self._host.evaluates(facts, environment.database)
+        if not any(
+            self._host.objects.function(TableName(use.database or environment.database, use.name))
+            for use in facts.functions
+        ):
+            return None
+        return self._inner(sql, sql, environment, [], is_condition=is_condition)
+
+    def _inner(
+        self,
+        sql: str,
+        logged: str,
+        environment: SessionEnvironment,
+        remembered: list[ReasonFound],
+        *,
+        is_condition: bool = False,
+    ) -> Raised | None:
+        self._host.programs.ways.passes(logged)
+        refusal = self._host.execute_inner(
+            InnerStatement(
+                sql=sql,
+                logged=logged,
+                database=environment.database,
+                environment=environment,
+                remembered=remembered,
+                outcome=self._outcomes.following(),
+                is_condition=is_condition,
+                is_procedure=bool(self._running),
+            )
+        )
+        return None if refusal is None else Raised.by(refusal)
+
+
+class _InProcedure:
+    """What the statements of a procedure do."""
+
+    def __init__(self, runner: _Runner, routine: TableName | None) -> None:
+        self._runner = runner
+        self._routine = routine
+
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+        """Run an SQL statement."""
+        return self._runner.statement(statement, self._routine, environment)
+
+    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
+        """The value of an expression; what its functions do is logged."""
+        with silent(environment):
+            value = environment.value(expression)
+        self._runner.functions_in(expression, environment.text, environment, is_condition=True)
+        return value
+
+
+def _does_anything(node: Node) -> bool:
+    """Whether an expression is more than literals, variables and what joins them."""
+    return isinstance(node, Call | Subquery | SystemVariable) or any(
+        map(_does_anything, children(node))
+    )
+
+
+def _parameters(node: Node) -> Iterator[Parameter]:
+    if isinstance(node, Parameter):
+        yield node
+    for each in children(node):
+        yield from _parameters(each)
+
+
+def _with_values(
+    statement: str, parameters: Sequence[int], values: Sequence[str | None], unknown: str
+) -> str:
+    """The text of a prepared statement with values in the place of its parameters."""
+    parts: list[str] = []
+    end = 0
+    for place, value in zip(parameters, values, strict=True):
+        parts += [statement[end:place], unknown if value is None else value]
+        end = place + 1
+    return "".join([*parts, statement[end:]])
+
+
+def _no_statement(name: str, verb: str) -> Raised:
+    message = f"Unknown prepared statement handler ({name}) given to {verb}"
+    return Raised.by(
+        Refusal(errno=1243, sqlstate="HY000", symbol="ER_UNKNOWN_STMT_HANDLER", message=message)
+    )

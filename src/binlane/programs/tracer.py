@@ -1,0 +1,559 @@
+"""Rows of one statement, and what triggers and stored functions do for each of them.
+
+They are run in place, in the order of the servers: the functions of a row's values, BEFORE
+triggers, the row itself, AFTER triggers. Statements in them come back here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Final
+
+from binlane.names import TableName, quote
+from binlane.policy.access import ResolvedStatement
+from binlane.policy.foreign_keys import cascaded_kind
+from binlane.policy.outcome import Outcome
+from binlane.programs.assignments import (
+    Assignments,
+    assigned_first,
+    call_of,
+    has_no_row,
+    own_statement,
+)
+from binlane.programs.conditions import NO_DATA, Raised, raised_by, table_in_use
+from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
+from binlane.programs.host import Host
+from binlane.programs.interpreter import Interpreter, calls_functions, read_body
+from binlane.programs.routines import (
+    StoredCall,
+    call_error,
+    declare_parameters,
+    facts_of,
+    function_name,
+    logged_text,
+    not_understood,
+    procedure_name,
+    random_values,
+    recursion,
+    run_routine,
+    silent,
+    stored_functions,
+    values_of,
+)
+from binlane.programs.rows import EVENTS, ROWS_MAX, Step, changed_rows, plain_changes, steps_of
+from binlane.programs.trace import FunctionCall, Recorder, RowRun, SessionValues, Trace, Traced
+from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.evaluation.evaluator import evaluate
+from binlane.sql.evaluation.statements import user_variables_read
+from binlane.sql.evaluation.values import UNKNOWN, Value, constant
+from binlane.sql.facts import StatementFacts
+from binlane.sql.reading import read_expression
+from binlane.sql.schema import Routine, Trigger, TriggerTime
+from binlane.sql.tree.expressions import Expression, Row
+from binlane.sql.tree.node import Node
+from binlane.sql.tree.statements import Insert, Update
+
+READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+_WRITING: Final = frozenset(
+    (
+        StatementKind.INSERT,
+        StatementKind.REPLACE,
+        StatementKind.UPDATE,
+        StatementKind.DELETE,
+        StatementKind.LOAD_DATA,
+    )
+)
+_ROWS_EXPLORED: Final = 2
+"""For so many rows of a statement each way of its triggers and functions is followed."""
+_TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": TriggerTime.AFTER})
+
+
+class Tracer:
+    """Runs statements, functions and triggers of one outermost statement.
+
+    Attributes:
+        recorder: Of what they do.
+        assignments: Of user variables.
+        raised: What stops the statement.
+        in_use: Tables of the statements that run, the outermost first.
+    """
+
+    def __init__(self, host: Host, recorder: Recorder) -> None:
+        """Start outside of any statement."""
+        self._host = host
+        self.recorder = recorder
+        self._running: list[TableName] = []
+        self.assignments = Assignments(host)
+        self.raised: Raised | None = None
+        self.in_use: list[frozenset[TableName]] = []
+        self._made: set[TableName] = set()
+        self._at: list[object] = []
+
+    def place(self) -> object:
+        """Which rows and programs are at work."""
+        return tuple(self._at)
+
+    def state(self) -> object:
+        """What the rest hangs on, the programs at work left out."""
+        return tuple(self._at), self.recorder.state(), self.raised, sorted(map(repr, self._made))
+
+    @contextmanager
+    def at_row(self, number: int) -> Iterator[None]:
+        """One row of a statement: of many, those behind the first ones are like them."""
+        ways = self._host.programs.ways
+        self._at.append(min(number, _ROWS_EXPLORED))
+        ways.repeats += number >= _ROWS_EXPLORED
+        yield
+        ways.repeats -= number >= _ROWS_EXPLORED
+        self._at.pop()
+
+    def record_variables(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
+        """Note the user variables that a statement reads."""
+        known = self._host.programs.user_variables
+        set_first = assigned_first(facts.tree)
+        for name in user_variables_read(facts.tree, facts):
+            key = name.lower()
+            if key in set_first and (key not in known or not environment.is_mariadb):
+                continue
+            self.recorder.reads_variable(name, environment.user_variable(name.lower()))
+
+    def change(self, statement: Traced, environment: SessionEnvironment) -> None:
+        """INSERT, UPDATE, DELETE and their like, row by row."""
+        facts = statement.facts
+        functions = stored_functions(facts, environment)
+        changes = [a for a in statement.resolved.accesses if a.changes and not a.is_prelocked]
+        has_triggers = any(self._host.objects.triggers(one.name) for one in changes)
+        tree = own_statement(facts)
+        rows: Sequence[Row] = ()
+        if isinstance(tree, Insert) and tree.rows is not None and (functions or has_triggers):
+            rows = tree.rows
+        count = changed_rows(statement.outcome)
+        given = facts.row_count or 1
+        steps = [
+            step
+            for one in changes
+            for step in steps_of(
+                one,
+                given,
+                count,
+                self._host.objects,
+                has_portion=statement.has_portion,
+                is_of_history=statement.is_of_history,
+            )
+        ]
+        rounds = max((len(kinds) for _, kinds in steps), default=0)
+        for index in range(min(rounds, ROWS_MAX)):
+            row = rows[index] if index < len(rows) else None
+            with self.at_row(index):
+                self._call_all(functions, row, facts, environment)
+                if self.raised is not None:
+                    return
+                new = self._given(row, statement, environment)
+                for table, kinds in steps:
+                    if index < len(kinds) and self.raised is None:
+                        self._row(table, kinds[index], new, statement)
+        if (
+            statement.outcome.error is not None
+            and rounds
+            and (facts.row_count or ROWS_MAX) > rounds
+        ):
+            # The row that the statement fails with: all that comes before its change.
+            row = rows[rounds] if rounds < len(rows) else None
+            self._call_all(functions, row, facts, environment)
+            new = self._given(row, statement, environment)
+            for table, kinds in steps:
+                for kind in kinds[:1]:
+                    self._fire_all(table, kind.value[0], new)
+
+    def _call_all(
+        self,
+        functions: Sequence[StoredCall],
+        row: Row | None,
+        facts: StatementFacts,
+        environment: SessionEnvironment,
+    ) -> None:
+        """The functions of a row: those in its own values, if they are told."""
+        for call in functions:
+            place = call.use.offset
+            if row is None or facts.place(row.at) <= place < facts.place(row.end):
+                self.call(call, self.arguments(call, environment), environment)
+
+    def _given(
+        self, row: Row | None, statement: Traced, environment: SessionEnvironment
+    ) -> dict[str, Value]:
+        """The values of a new row's columns, for triggers to see."""
+        facts, tree = statement.facts, own_statement(statement.facts)
+        table = next((a.table for a in statement.resolved.accesses if a.changes), None)
+        if table is None or not self._host.objects.triggers(table.name):
+            return {}
+        if isinstance(tree, Update):
+            given = [(one.column.parts[-1], one.value) for one in tree.assignments]
+        elif row is None:
+            return {}
+        else:
+            columns = facts.columns
+            if columns is None:
+                columns = tuple(column.name for column in table.definition.columns)
+            given = list(zip(columns, row.items, strict=False))
+        with silent(environment):
+            return {column.lower(): evaluate(value, facts, environment) for column, value in given}
+
+    def _row(
+        self, table: TableName, step: Step, new: Mapping[str, Value], statement: Traced
+    ) -> None:
+        """One row of a table, with its triggers."""
+        for part in step.value:
+            if part in EVENTS:
+                self._cascade(table, part, statement.set_columns(table), statement)
+                self._changes(RowRun(table, part), statement.logged)
+                continue
+            self._fire_all(table, part, new)
+            if self.raised is not None:
+                return
+
+    def _changes(self, run: RowRun, text: str) -> None:
+        self._host.programs.ways.passes(run)
+        self.recorder.changes(run, text)
+
+    def _fire_all(self, table: TableName, part: str, new: Mapping[str, Value]) -> None:
+        """The triggers of one time and event: BEFORE INSERT."""
+        time, _, event = part.partition(" ")
+        for trigger in self._host.objects.triggers(table):
+            if event in trigger.events and trigger.time is _TIMES[time]:
+                self._fire(trigger, new)
+
+    def _cascade(
+        self, parent: TableName, kind: str, columns: frozenset[str] | None, statement: Traced
+    ) -> None:
+        """Rows that foreign keys change before a row of their parent; MariaDB logs none.
+
+        Args:
+            parent: Whose row changes.
+            kind: How.
+            columns: Which columns an update changes, in small letters; None: it may be any.
+            statement: That does it.
+        """
+        if kind == "insert" or not self._host.server.has_server_foreign_keys:
+            return
+        for key in self._host.objects.children(parent):
+            child = cascaded_kind(key, kind, columns)
+            if child is None or not statement.follows(key) or key.table in self._running:
+                continue
+            self._running.append(key.table)
+            changed = frozenset(column.lower() for column in key.columns)
+            self._cascade(key.table, child, changed, statement)
+            self._changes(RowRun(key.table, child, is_cascade=True), statement.logged)
+            self._running.pop()
+
+    def _fire(self, trigger: Trigger, given: Mapping[str, Value]) -> None:
+        body = read_body(trigger.body, trigger.dialect)
+        if body is None:
+            reason = not_understood("trigger", trigger.name)
+            self._host.programs.effort.unfollowed = reason
+            return
+        environment = RoutineEnvironment(
+            self._host,
+            trigger.name.database,
+            call_stored=self._value_of,
+            rows=True,
+            program=f"trigger {trigger.name.plain}",
+        )
+        environment.text = body
+        environment.on_read, environment.on_assign = self._reads, self.recorder.assigns_variable
+        environment.set_row(given)
+        self._running.append(trigger.name)
+        self._at.append(trigger.name.plain)
+        self._stops(Interpreter(_InFunction(self)).run_body(body.tree, environment))
+        self._at.pop()
+        self._running.pop()
+
+    def _stops(self, jump: object) -> None:
+        """Remember what ends the statement, if that is certain."""
+        if isinstance(jump, Raised) and self.raised is None:
+            self.raised = jump
+
+    def _take_raised(self) -> Raised | None:
+        raised, self.raised = self.raised, None
+        return raised
+
+    # Functions ---------------------------------------------------------------------------------------
+
+    def arguments(self, call: StoredCall, environment: SessionEnvironment) -> list[Value]:
+        """The values that a function is called with."""
+        with silent(environment):
+            return [evaluate(node, call.facts, environment) for node in call.use.arguments]
+
+    def call(
+        self, call: StoredCall, arguments: Sequence[Value], environment: SessionEnvironment
+    ) -> tuple[TableName, Routine | None, dict[str, Value]]:
+        """Run a function; its name, itself if there is one, and its parameters' values."""
+        name = function_name(call.use, environment)
+        routine = self._host.objects.function(name)
+        if routine is None:
+            return name, None, {}
+        self._value_of(name, arguments)
+        names = [parameter.name.lower() for parameter in routine.parameters]
+        return name, routine, dict(zip(names, arguments, strict=False))
+
+    def _value_of(self, name: TableName, arguments: Sequence[Value]) -> Value:
+        """Run a stored function."""
+        routine = self._host.objects.function(name)
+        if routine is None:
+            return UNKNOWN
+        if routine.name in self._running:
+            self._stops(recursion(routine, is_mariadb=self._host.server.is_mariadb))
+            return UNKNOWN
+        self._running.append(routine.name)
+        self._at.append(routine.name.plain)
+        environment = RoutineEnvironment(
+            self._host,
+            routine.name.database,
+            call_stored=self._value_of,
+            program=f"function {routine.name.plain}",
+        )
+        environment.on_read, environment.on_assign = self._reads, self.recorder.assigns_variable
+        names = [parameter.name.lower() for parameter in routine.parameters]
+        given = dict(zip(names, arguments, strict=False))
+        value = run_routine(routine, given, environment, _InFunction(self))
+        self._at.pop()
+        self._running.pop()
+        self._stops(value)
+        return UNKNOWN if isinstance(value, Raised) else value
+
+    def depends_on(self, values: SessionValues) -> None:
+        """An expression of a function depends on values of the session."""
+        self.recorder.depends_on(values)
+
+    def starts_statement(self) -> None:
+        """A statement or expression of a function or trigger begins."""
+        self.recorder.starts_statement()
+
+    def _reads(self, name: str, value: Value) -> None:
+        self.recorder.reads_variable(name, value)
+
+    # Statements of functions and triggers --------------------------------------------------------
+
+    def inner(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+        """Run a statement of a function or trigger."""
+        facts = facts_of(statement, environment)
+        kind = facts.effects.kind
+        self.recorder.starts_statement()
+        if kind in DDL_KINDS:
+            self._made.update(facts.effects.writes)
+        raised = self._refused(facts, environment)
+        if raised is not None:
+            return raised
+        if kind is StatementKind.CALL:
+            return self._call_procedure(facts, environment)
+        if kind in READING:
+            if facts.has_into and has_no_row(statement, environment):
+                return NO_DATA
+            self.recorder.depends_on(random_values(facts))
+            self._read_in_body(facts, environment)
+        elif kind in _WRITING:
+            self._write_in_body(statement, facts, environment)
+        return self._take_raised()
+
+    def _read_in_body(self, facts: StatementFacts, environment: RoutineEnvironment) -> None:
+        if facts.effects.kind is StatementKind.SET:
+            self.assignments.of_set(facts, environment)
+            return
+        self.record_variables(facts, environment)
+        for call in stored_functions(facts, environment):
+            self.call(call, self.arguments(call, environment), environment)
+        if facts.has_into:
+            with silent(environment):
+                self.assignments.of_select(facts, environment)
+
+    def _write_in_body(
+        self, statement: Node, facts: StatementFacts, environment: RoutineEnvironment
+    ) -> None:
+        sql = facts.text
+        resolved = self._resolved(facts, environment)
+        logged = logged_text(statement, facts, environment, trims=False)
+        traced = Traced(facts=facts, resolved=resolved, sql=sql, logged=logged)
+        self.record_variables(facts, environment)
+        self.recorder.depends_on(self._host.depends_on(facts, resolved, environment))
+        for change in plain_changes(facts, resolved, Outcome()):
+            self._host.programs.ways.passes(change)
+            self.recorder.logs(change.table)
+        self.in_use.append(traced.own_tables)
+        self.change(traced, environment)
+        self.in_use.pop()
+
+    def _resolved(
+        self, facts: StatementFacts, environment: SessionEnvironment
+    ) -> ResolvedStatement:
+        return self._host.resolved(facts, environment.database)
+
+    def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
+        """The error of a statement that names what is not there, or writes what is in use.
+
+        So is that of a SET which no function may do.
+        """
+        forbidden = self._host.refusal_in_body(facts)
+        if forbidden is not None:
+            return raised_by(forbidden)
+        if not facts.tables and not facts.functions:
+            return None
+        resolved = self._resolved(facts, environment)
+        unknown = {name for name, _ in resolved.unknown_tables}
+        if resolved.errors and not unknown & self._made:
+            return raised_by(resolved.errors[0])
+        for access in resolved.accesses:
+            is_written = access.changes and not access.is_prelocked
+            if is_written and any(access.name in names for names in self.in_use):
+                return table_in_use(access.name, is_mariadb=environment.is_mariadb)
+        return None
+
+    def check_expression(self, node: Expression, environment: RoutineEnvironment) -> None:
+        """Find what an expression names and is not there."""
+        if calls_functions(node):
+            facts = read_expression(
+                environment.text.text_of(node),
+                database=environment.database,
+                dialect=self._host.dialect,
+            )
+            self._stops(self._refused(facts, environment))
+
+    def _call_procedure(
+        self, facts: StatementFacts, environment: RoutineEnvironment
+    ) -> Raised | None:
+        name = procedure_name(facts, environment.database)
+        routine = self._host.objects.procedure(name)
+        error = call_error(routine, name, facts)
+        if routine is None or error is not None:
+            return error
+        if routine.name in self._running:
+            return recursion(routine, is_mariadb=environment.is_mariadb)
+        self._running.append(routine.name)
+        inside = RoutineEnvironment(
+            self._host,
+            routine.name.database,
+            call_stored=self._value_of,
+            program=f"procedure {routine.name.plain}",
+        )
+        inside.on_read, inside.on_assign = self._reads, self.recorder.assigns_variable
+        values = [evaluate(node, facts, environment) for node in call_of(facts).arguments]
+        names = [parameter.name.lower() for parameter in routine.parameters]
+        given = dict(zip(names, values, strict=False))
+        result = run_routine(routine, given, inside, _InFunction(self))
+        self._running.pop()
+        return result if isinstance(result, Raised) else None
+
+
+class _InFunction:
+    """What the statements of a function's or trigger's body do."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+        """Run an SQL statement."""
+        return self._tracer.inner(statement, environment)
+
+    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
+        """The value of an expression."""
+        self._tracer.starts_statement()
+        self._tracer.depends_on(values_of(expression))
+        self._tracer.check_expression(expression, environment)
+        return environment.value(expression)
+
+
+# The outermost statement -------------------------------------------------------------------------
+
+
+def trace(statement: Traced, host: Host, environment: SessionEnvironment | None = None) -> Trace:
+    """Follow a statement; to be called once for each one that runs.
+
+    Args:
+        statement: Which.
+        host: The session; its user variables change.
+        environment: Of the program that the statement stands in.
+    """
+    recorder = Recorder(is_mariadb=host.server.is_mariadb)
+    tracer = Tracer(host, recorder)
+    activities = host.programs.ways.activities
+    activities.append(tracer)
+    try:
+        _follow(tracer, statement, environment or SessionEnvironment(host))
+    finally:
+        activities.pop()
+    return recorder.trace(statement.logged)
+
+
+def _follow(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
+    """Follow the statement that the client sent, or that stands in a procedure."""
+    facts = statement.facts
+    tracer.in_use.append(statement.own_tables)
+    if facts.effects.kind in READING:
+        _read(tracer, statement, environment)
+    else:
+        tracer.record_variables(facts, environment)
+        tracer.change(statement, environment)
+    _assign(tracer, statement, environment)
+    tracer.recorder.raised = tracer.raised
+
+
+def _read(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
+    """SELECT, DO, SET: each call of a function that changes something is logged."""
+    count = changed_rows(statement.outcome)
+    if statement.outcome.error is not None and not count:
+        return
+    is_by_row = bool(statement.facts.tables) and count is not None
+    for index in range(min(count or 0, ROWS_MAX) if is_by_row else 1):
+        with tracer.at_row(index):
+            _read_row(tracer, statement, environment)
+
+
+def _read_row(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
+    for stored in stored_functions(statement.facts, environment):
+        arguments = tracer.arguments(stored, environment)
+        with tracer.recorder.call() as call:
+            for node in stored.use.arguments:
+                tracer.recorder.depends_on(values_of(node))
+            name, routine, values = tracer.call(stored, arguments, environment)
+        if routine is not None and call.is_logged:
+            text = _call_text(name, routine, values, environment)
+            tracer.recorder.calls.append(
+                FunctionCall(
+                    text=text,
+                    writes=frozenset(call.writes),
+                    user_variables=tuple(call.user_variables),
+                    values=call.values,
+                )
+            )
+        if tracer.raised is not None:
+            return
+
+
+def _call_text(
+    name: TableName,
+    routine: Routine,
+    values: Mapping[str, Value],
+    environment: SessionEnvironment,
+) -> str:
+    """How a call is logged: with the values that the parameters got."""
+    inside = RoutineEnvironment(environment.host, name.database)
+    declare_parameters(routine, values, inside)
+    arguments = [
+        constant(inside.declared(parameter.name)[1], is_mariadb=environment.is_mariadb)
+        for parameter in routine.parameters
+    ]
+    shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
+    return f"SELECT {shown}({','.join(arguments)})"
+
+
+def _assign(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
+    """User variables that the statement sets."""
+    facts = statement.facts
+    if facts.effects.kind is StatementKind.SET:
+        with silent(environment):
+            tracer.assignments.of_set(facts, environment)
+    elif facts.has_into:
+        with silent(environment):
+            tracer.assignments.of_select(facts, environment)
+    else:
+        tracer.assignments.in_expressions(facts, environment)

@@ -1,0 +1,555 @@
+"""The value of an expression, as far as a text and a session tell it; `UNKNOWN` is never a guess.
+
+A tree is shared by all statements of a shape: what a literal says is read from the statement's own
+text. What an expression assigns and calls is done, in the order in which the servers do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeAlias
+
+from binlane.codec.types import Flavor
+from binlane.sql.dialect import Dialect
+from binlane.sql.evaluation.functions import FUNCTIONS, Context, call_built_in
+from binlane.sql.evaluation.operators import (
+    OPERATORS,
+    as_number,
+    equal,
+    exact,
+    negation,
+    negative,
+    rounded,
+    scale_of,
+    truth,
+)
+from binlane.sql.evaluation.stored_types import StoredType
+from binlane.sql.evaluation.values import (
+    BINARY,
+    UNKNOWN,
+    Temporal,
+    TemporalKind,
+    Text,
+    Value,
+    plain_text,
+)
+from binlane.sql.tokens import TokenKind, tokenise
+from binlane.sql.tree.expressions import (
+    Assign,
+    Call,
+    Case,
+    Cast,
+    Expression,
+    Literal,
+    LiteralKind,
+    Name,
+    Operation,
+    Query,
+    Select,
+    Star,
+    Subquery,
+    SystemVariable,
+    UserVariable,
+)
+from binlane.sql.tree.node import Node
+
+
+class StatementText(Protocol):
+    """The text that a tree stands for: what `StatementFacts` offers of it."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How it was read."""
+
+    def text_of(self, node: Node) -> str:
+        """What stands at a node in this statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnText:
+    """The text that a tree was made of."""
+
+    sql: str
+    dialect: Dialect
+
+    def text_of(self, node: Node) -> str:
+        """What stands at a node."""
+        return self.sql[node.at : node.end]
+
+
+@dataclass(slots=True, eq=False)
+class Given(Name):
+    """Stands in the place of an expression whose value is chosen."""
+
+    value: Value = None
+
+
+class Environment(Protocol):
+    """What an expression can refer to."""
+
+    @property
+    def flavor(self) -> Flavor:
+        """Whose rules are followed."""
+
+    @property
+    def collation(self) -> str:
+        """collation_connection, that of string literals."""
+
+    def default_collation(self, charset: str) -> str:
+        """The collation of a character set where none is named."""
+
+    @property
+    def database(self) -> str:
+        """The default database; empty without."""
+
+    def local(self, name: str) -> Value:
+        """The value of a local variable, parameter or field (`NEW.a`).
+
+        Raises:
+            LookupError: If there is none of that name.
+        """
+
+    def user_variable(self, name: str) -> Value:
+        """The value of `@name`; the name is in lower case."""
+
+    def user_variable_values(self, name: str) -> tuple[Value, ...] | None:
+        """All values that `@name` can have; None where they are not known."""
+
+    def assign_user_variable(self, name: str, value: Value) -> None:
+        """Do `@name := value`."""
+
+    def system_variable(self, name: str, scope: str) -> Value:
+        """The value of `@@name` or `@@scope.name`, where it is known; `scope` may be empty."""
+
+    def call(self, database: str | None, name: str, arguments: Sequence[Value]) -> Value:
+        """Call a function that is not built in, or whose value only a session knows."""
+
+
+def evaluate(node: Expression, text: StatementText, environment: Environment) -> Value:
+    """The value of an expression; what it assigns and calls is done.
+
+    Args:
+        node: Of the tree.
+        text: Of the statement at hand.
+        environment: What names and calls in it mean.
+    """
+    evaluator = _EVALUATORS.get(node.__class__)
+    return UNKNOWN if evaluator is None else evaluator(node, text, environment)
+
+
+def holds(node: Expression, text: StatementText, environment: Environment) -> bool | None:
+    """Whether a condition holds; None if that hangs on what is not known. NULL does not hold."""
+    value = truth(evaluate(node, text, environment))
+    return None if value is UNKNOWN else value == 1
+
+
+def selected_alone(query: Query) -> Expression | None:
+    """The expression of `SELECT expression`, which needs no row; None of other queries."""
+    select = query.body
+    if not isinstance(select, Select) or query.limit is not None or query.into is not None:
+        return None
+    if select.tables or select.where is not None or select.having is not None or select.group_by:
+        return None
+    value = select.items[0].value
+    return value if len(select.items) == 1 and not isinstance(value, Star) else None
+
+
+# Literals and names -------------------------------------------------------------------------------
+
+
+def string_content(text: str, dialect: Dialect) -> str:
+    """What a literal of a string says: of several strings side by side, of one with a prefix."""
+    inside = text[1:-1]
+    if text[:1] == "'" == text[-1:] and "'" not in inside and "\\" not in inside:
+        return inside
+    tokens = tokenise(text, dialect)
+    return "".join(token.value for token in tokens if token.kind is TokenKind.STRING)
+
+
+def content_of(node: Literal, text: StatementText) -> str:
+    """The characters of a literal; of hexadecimal digits and bits the bytes, one a character."""
+    written = text.text_of(node)
+    if node.kind in (LiteralKind.HEX, LiteralKind.BIT):
+        return bytes_value(written, is_hexadecimal=node.kind is LiteralKind.HEX)
+    if node.kind is LiteralKind.NUMBER:
+        return written
+    return string_content(written, text.dialect)
+
+
+def _literal(node: Literal, text: StatementText, environment: Environment) -> Value:
+    kind = node.kind
+    if kind in _WORDS:
+        return _WORDS[kind]
+    written = text.text_of(node)
+    if kind is LiteralKind.NUMBER:
+        return number_value(written)
+    if kind in _MOMENTS:
+        return Temporal(_MOMENTS[kind], string_content(written, text.dialect))
+    collation = environment.collation
+    if introducer := node.introducer.lower():
+        charset = "utf8mb3" if introducer == "n" else introducer
+        collation = environment.default_collation(charset)
+    if kind is LiteralKind.STRING:
+        return Text(string_content(written, text.dialect), collation)
+    content = bytes_value(written, is_hexadecimal=kind is LiteralKind.HEX)
+    return Text(content, collation) if introducer else Text(content, BINARY, is_number=True)
+
+
+_WORDS: Final = {LiteralKind.NULL: None, LiteralKind.TRUE: 1, LiteralKind.FALSE: 0}
+_MOMENTS: Final = {
+    LiteralKind.DATE: TemporalKind.DATE,
+    LiteralKind.TIME: TemporalKind.TIME,
+    LiteralKind.TIMESTAMP: TemporalKind.TIMESTAMP,
+}
+
+
+def number_value(text: str) -> int | Decimal | float:
+    """What a number says."""
+    if text.isdecimal():
+        return int(text)
+    return float(text) if "e" in text.lower() else Decimal(text)
+
+
+def bytes_value(text: str, *, is_hexadecimal: bool) -> str:
+    """The bytes of `0x41`, `x'41'`, `0b1` or `b'1'`, behind an introducer or not."""
+    digits = text.rsplit(maxsplit=1)[-1].rstrip("'").rpartition("'")[2]
+    if digits[:2].lower() in {"0x", "0b"}:
+        digits = digits[2:]
+    if is_hexadecimal:
+        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)).decode("latin-1")
+    return int(digits or "0", 2).to_bytes((len(digits) + 7) // 8, "big").decode("latin-1")
+
+
+def _name(node: Name, _: StatementText, environment: Environment) -> Value:
+    try:
+        return environment.local(".".join(node.parts))
+    except LookupError:
+        return UNKNOWN
+
+
+def _given(node: Given, *_: object) -> Value:
+    return node.value
+
+
+def _user_variable(node: UserVariable, _: StatementText, environment: Environment) -> Value:
+    return environment.user_variable(node.name)
+
+
+def _system_variable(node: SystemVariable, _: StatementText, environment: Environment) -> Value:
+    return environment.system_variable(node.name, node.scope)
+
+
+def _assign(node: Assign, text: StatementText, environment: Environment) -> Value:
+    value = evaluate(node.value, text, environment)
+    environment.assign_user_variable(node.target.name, value)
+    return value
+
+
+def _subquery(node: Subquery, text: StatementText, environment: Environment) -> Value:
+    inner = selected_alone(node.query)
+    return UNKNOWN if inner is None else evaluate(inner, text, environment)
+
+
+# Operations ---------------------------------------------------------------------------------------
+
+
+def _operation(node: Operation, text: StatementText, environment: Environment) -> Value:
+    lazy = _LAZY_OPERATORS.get(node.operator)
+    if lazy is not None:
+        value = lazy(node.operands, text, environment)
+        return negation(value) if node.is_negated else value
+    apply = OPERATORS.get(node.operator)
+    if apply is None:
+        return UNKNOWN
+    value, *others = [evaluate(each, text, environment) for each in node.operands]
+    if node.operator == "LIKE" and len(others) > 1:
+        return UNKNOWN
+    for other in others:
+        value = apply(value, other, environment.flavor)
+    return negation(value) if node.is_negated else value
+
+
+Operands: TypeAlias = Sequence[Expression]
+
+
+def _and(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    """AND; what follows is left alone once an operand tells the result."""
+    found: Value = 1
+    for node in nodes:
+        value = truth(evaluate(node, text, environment))
+        if value == 0:
+            return 0
+        if found is not UNKNOWN and value != 1:
+            found = value
+    return found
+
+
+def _or(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    """OR; likewise."""
+    found: Value = 0
+    for node in nodes:
+        value = truth(evaluate(node, text, environment))
+        if value == 1:
+            return 1
+        if found is not UNKNOWN and value != 0:
+            found = value
+    return found
+
+
+def _xor(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    values = [truth(evaluate(node, text, environment)) for node in nodes]
+    if None in values:
+        return None
+    return UNKNOWN if UNKNOWN in values else values.count(1) % 2
+
+
+def _not(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    return negation(evaluate(nodes[0], text, environment))
+
+
+def _negative(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    return negative(evaluate(nodes[0], text, environment))
+
+
+def _first(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    return evaluate(nodes[0], text, environment)
+
+
+def _between(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    values = [evaluate(node, text, environment) for node in nodes]
+    if not all(isinstance(each, Text) for each in values) and not any(
+        isinstance(each, Temporal) for each in values
+    ):
+        values = [as_number(each) for each in values]
+    value, low, high = values
+    at_least = OPERATORS[">="](value, low, environment.flavor)
+    at_most = OPERATORS["<="](value, high, environment.flavor)
+    if at_least == 0 or at_most == 0:
+        return 0
+    return UNKNOWN if UNKNOWN in (at_least, at_most) else at_least and at_most
+
+
+def _in(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    value, *members = [evaluate(node, text, environment) for node in nodes]
+    results = [UNKNOWN if value is UNKNOWN else equal(value, member) for member in members]
+    if 1 in results:
+        return 1
+    return UNKNOWN if UNKNOWN in results else None if None in results else 0
+
+
+def _is_null(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    value = evaluate(nodes[0], text, environment)
+    return UNKNOWN if value is UNKNOWN else int(value is None)
+
+
+def _is(wanted: int) -> Callable[[Operands, StatementText, Environment], Value]:
+    def apply(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+        value = truth(evaluate(nodes[0], text, environment))
+        return UNKNOWN if value is UNKNOWN else int(value == wanted)
+
+    return apply
+
+
+def _collate(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    value, name = evaluate(nodes[0], text, environment), nodes[1]
+    assert isinstance(name, Name)
+    return Text(value.content, name.parts[-1].lower()) if isinstance(value, Text) else value
+
+
+def _binary(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    return StoredType(name="VARBINARY").store(evaluate(nodes[0], text, environment))
+
+
+def _exists(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    node = nodes[0]
+    if not isinstance(node, Subquery) or (inner := selected_alone(node.query)) is None:
+        return UNKNOWN
+    evaluate(inner, text, environment)
+    return 1
+
+
+def _concat(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    values = [evaluate(node, text, environment) for node in nodes]
+    return call_built_in("CONCAT", values, Context(environment.collation, environment.flavor))
+
+
+_LAZY_OPERATORS: Final[Mapping[str, Callable[[Operands, StatementText, Environment], Value]]] = (
+    MappingProxyType(
+        {
+            "AND": _and,
+            "OR": _or,
+            "XOR": _xor,
+            "NOT": _not,
+            "NEG": _negative,
+            "POS": _first,
+            "BETWEEN": _between,
+            "IN": _in,
+            "IS NULL": _is_null,
+            "IS UNKNOWN": _is_null,
+            "IS TRUE": _is(1),
+            "IS FALSE": _is(0),
+            "COLLATE": _collate,
+            "BINARY": _binary,
+            "EXISTS": _exists,
+            "CONCAT": _concat,
+        }
+    )
+)
+"""Operators that do not simply take two values."""
+
+
+def _case(node: Case, text: StatementText, environment: Environment) -> Value:
+    operand = evaluate(node.operand, text, environment) if node.operand else None
+    for condition, result in node.branches:
+        value = evaluate(condition, text, environment)
+        found = truth(equal(operand, value) if node.operand else value)
+        if found is UNKNOWN:
+            return UNKNOWN
+        if found:
+            return _chosen(result, _results(node), text, environment)
+    if node.otherwise is None:
+        return None
+    return _chosen(node.otherwise, _results(node), text, environment)
+
+
+def _results(node: Case) -> Operands:
+    results = [result for _, result in node.branches]
+    return results if node.otherwise is None else [*results, node.otherwise]
+
+
+def _chosen(
+    node: Expression, among: Operands, text: StatementText, environment: Environment
+) -> Value:
+    """The value of one of several expressions, in the type that they have together.
+
+    Of the others only literals are looked at: to evaluate them may do something.
+    """
+    value = evaluate(node, text, environment)
+    others = [
+        evaluate(each, text, environment) for each in among if each is not node and _is_plain(each)
+    ]
+    converts = environment.flavor is Flavor.MARIADB
+    return _in_one_type(value, others, environment, converts=converts)
+
+
+def _is_plain(node: Expression) -> bool:
+    """Whether a node is a literal, with a sign or without."""
+    if isinstance(node, Operation) and node.operator in {"NEG", "POS"}:
+        node = node.operands[0]
+    return isinstance(node, Literal)
+
+
+def _in_one_type(
+    value: Value, others: Sequence[Value], environment: Environment, *, converts: bool = True
+) -> Value:
+    """A value as it is in the type that it has together with others.
+
+    Numbers of MySQL's IF and CASE stay as they are.
+    """
+    if value is None or value is UNKNOWN:
+        return value
+    if isinstance(value, Text):
+        return Text(value.content, value.collation)
+    kinds = {type(each) for each in others if each is not None} | {type(value)}
+    if kinds & {Text, Temporal} and len(kinds) > 1:
+        content = plain_text(value)
+        texts = [each for each in (value, *others) if isinstance(each, Text)]
+        return Text(content, texts[0].collation if texts else environment.collation)
+    if not converts:
+        return value
+    if float in kinds:
+        return float(exact(value))  # type: ignore[arg-type]  # all are numbers
+    if Decimal in kinds:
+        scale = max(scale_of(each) for each in (value, *others) if each is not None)  # type: ignore[arg-type]
+        return rounded(exact(value), scale)  # type: ignore[arg-type]
+    return value
+
+
+def _cast(node: Cast, text: StatementText, environment: Environment) -> Value:
+    value = evaluate(node.value, text, environment)
+    if node.type is None:
+        collation = environment.default_collation(node.charset.lower())
+        return StoredType(name="VARCHAR", collation=collation).store(value)
+    kind = StoredType.of(
+        node.type,
+        collation=environment.collation,
+        default_collation=environment.default_collation,
+    )
+    return UNKNOWN if node.is_array else kind.cast(value)
+
+
+# Calls --------------------------------------------------------------------------------------------
+
+
+def _call(node: Call, text: StatementText, environment: Environment) -> Value:
+    name = "" if node.database is not None or node.is_quoted else node.upper_name
+    lazy = _LAZY_FUNCTIONS.get(name)
+    if lazy is not None:
+        return lazy(node.arguments, text, environment)
+    arguments = [evaluate(each, text, environment) for each in node.arguments]
+    if name in FUNCTIONS:
+        if node.words:  # `TRIM(LEADING …)`, `CHAR(… USING …)`
+            return UNKNOWN
+        return call_built_in(name, arguments, Context(environment.collation, environment.flavor))
+    return environment.call(node.database, node.name, arguments)
+
+
+def _if(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    if len(nodes) != 3:
+        return UNKNOWN
+    found = holds(nodes[0], text, environment)
+    if found is None:
+        return UNKNOWN
+    return _chosen(nodes[1 if found else 2], nodes[1:], text, environment)
+
+
+def _coalesce(nodes: Operands, text: StatementText, environment: Environment) -> Value:
+    for index, node in enumerate(nodes):
+        value = evaluate(node, text, environment)
+        if value is not None:
+            others = [
+                evaluate(each, text, environment) for each in nodes[index + 1 :] if _is_plain(each)
+            ]
+            return _in_one_type(value, others, environment)
+    return None
+
+
+def _database(nodes: Operands, _: StatementText, environment: Environment) -> Value:
+    if nodes:
+        return UNKNOWN
+    collation = environment.default_collation("utf8mb3")
+    return Text(environment.database, collation) if environment.database else None
+
+
+_LAZY_FUNCTIONS: Final[Mapping[str, Callable[[Operands, StatementText, Environment], Value]]] = (
+    MappingProxyType(
+        {
+            "IF": _if,
+            **dict.fromkeys(("IFNULL", "COALESCE", "NVL"), _coalesce),
+            **dict.fromkeys(("DATABASE", "SCHEMA"), _database),
+        }
+    )
+)
+"""Functions that do not evaluate all their arguments, or need none but the session."""
+
+_EVALUATORS: Final[Mapping[type, Callable[[Any, StatementText, Environment], Value]]] = (
+    MappingProxyType(
+        {
+            Literal: _literal,
+            Given: _given,
+            Name: _name,
+            UserVariable: _user_variable,
+            SystemVariable: _system_variable,
+            Assign: _assign,
+            Subquery: _subquery,
+            Operation: _operation,
+            Case: _case,
+            Cast: _cast,
+            Call: _call,
+        }
+    )
+)
+"""By the kind of node; others are not known."""

@@ -1,0 +1,807 @@
+"""Types of the servers' functions, by name; measured on MariaDB 10.11 and 11.8 and MySQL 9.7.
+
+A fixed type is written as it is printed, then when it may be NULL: `!` never, `?` always, `*` if an
+argument may. `@` stands for the connection's collation. Others are computed from a `TypedCall`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from binlane.sql.collations import bytes_per_character, default_collation
+from binlane.sql.evaluation.evaluator import string_content
+from binlane.sql.evaluation.operator_types import (
+    Scope,
+    Untyped,
+    as_bytes,
+    as_number,
+    combined,
+    decimal,
+    integer,
+    moved,
+    real,
+    together,
+    with_default,
+)
+from binlane.sql.evaluation.types import (
+    DATE_LENGTHS,
+    NO_DECIMALS,
+    NUMBERS,
+    TEMPORALS,
+    Coercibility,
+    Type,
+    TypeKind,
+    collation_of,
+    length_in,
+    text_length,
+    without_default,
+)
+from binlane.sql.table_definitions import TableColumn
+from binlane.sql.tree.expressions import Call, Cast, Expression, Interval, Literal, LiteralKind
+from binlane.sql.versions import Fact
+
+_LONGEST: Final = 4_294_967_295
+_MYSQL_ROW_BIGINT: Final = 11
+_FRACTION_MAX: Final = 6
+_SUM_DIGITS: Final = 22
+_AVERAGE_SCALE: Final = 4
+_EXACT: Final = frozenset({TypeKind.INTEGER, TypeKind.DECIMAL})
+
+
+@dataclass(frozen=True)
+class TypedCall:
+    """A call of a function, as what types it sees it.
+
+    Attributes:
+        node: The call.
+        scope: Where it stands.
+        typed: Types one expression.
+    """
+
+    node: Call
+    scope: Scope
+    typed: Callable[[Expression, Scope], Type]
+
+    @cached_property
+    def types(self) -> list[Type]:
+        """The arguments'; at least one.
+
+        Raises:
+            Untyped: If one is not known, or there is none.
+        """
+        if not self.node.arguments:
+            raise Untyped("a call without arguments")
+        return [self.typed(each, self.scope) for each in self.node.arguments]
+
+    @property
+    def first(self) -> Type:
+        """The first argument's."""
+        return self.typed(self.argument(0), self.scope)
+
+    def argument(self, index: int) -> Expression:
+        """An argument.
+
+        Raises:
+            Untyped: If there is none.
+        """
+        if index >= len(self.node.arguments):
+            raise Untyped(f"{self.node.name} of so few arguments")
+        return self.node.arguments[index]
+
+    def number(self, index: int, otherwise: int | None = None) -> int:
+        """A constant number among the arguments.
+
+        Args:
+            index: Of the argument.
+            otherwise: Where it is no constant.
+
+        Raises:
+            Untyped: If it is none, and nothing else is given.
+        """
+        node = self.argument(index)
+        if isinstance(node, Literal) and node.kind is LiteralKind.NUMBER:
+            text = self.scope.text.text_of(node)
+            if text.isdecimal():
+                return int(text)
+        if otherwise is None:
+            raise Untyped("a length that is no constant")
+        return otherwise
+
+    def text(self, length: int, types: Sequence[Type] = ()) -> Type:
+        """Text made of some values; in strict mode such functions may always give NULL."""
+        charset, collation = collation_of(types, self.scope.connection)
+        coercibility = min(
+            (each.coercibility for each in types),
+            key=lambda each: each.value,
+            default=Coercibility.LITERAL,
+        )
+        return Type(
+            kind=TypeKind.TEXT,
+            length=length,
+            is_nullable=True,
+            charset=charset,
+            collation=collation,
+            coercibility=coercibility,
+        )
+
+    def joined(self, types: Sequence[Type], lengths: Callable[[list[int]], int] = sum) -> Type:
+        """Text made of several values, whose lengths decide its own."""
+        charset, _ = collation_of(types, self.scope.connection)
+        return self.text(
+            lengths([length_in(each, charset, self.scope.flavor) for each in types]), types
+        )
+
+
+Typed: TypeAlias = Callable[[TypedCall], Type]
+
+
+def call_type(call: TypedCall) -> Type | None:
+    """The type of a call of a function that is built in; None of others.
+
+    Raises:
+        Untyped: If it is not known.
+    """
+    name = call.node.upper_name
+    typed = (_MARIADB if call.scope.is_mariadb else _MYSQL).get(name) or _SAME.get(name)
+    if typed is None:
+        return None
+    if not isinstance(typed, str):
+        return typed(call)
+    has_types = typed.endswith("*") and bool(call.node.arguments)
+    made = fixed(typed, call.types if has_types else (), call.scope)
+    if name in _WITH_FRACTION and call.node.arguments:
+        return replace(made, decimals=call.number(0))
+    return made
+
+
+# Choices ------------------------------------------------------------------------------------------
+
+
+def _if(call: TypedCall) -> Type:
+    condition, *types = call.types
+    made = together(types, call.scope)
+    return made.as_nullable() if call.scope.is_mariadb and condition.is_nullable else made
+
+
+def _coalesce(call: TypedCall) -> Type:
+    is_kept = call.node.upper_name == "IFNULL"
+    made = together(call.types, call.scope, is_kept=is_kept)
+    is_nullable = all(each.is_nullable for each in call.types)
+    return with_default(made.as_nullable(is_nullable), call.scope)
+
+
+def _null_if(call: TypedCall) -> Type:
+    return together([call.first], call.scope).as_nullable()
+
+
+def _of_first(call: TypedCall) -> Type:
+    """MAX and MIN."""
+    made = call.first
+    if made.is_literal and made.kind is TypeKind.INTEGER:
+        made = replace(made, field_type="BIGINT")
+    column = without_default(made.column)
+    return replace(made, is_nullable=True, is_literal=False, column=column)
+
+
+def _in_window(call: TypedCall) -> Type:
+    return of_one_row(call.first, call.scope)
+
+
+def of_one_row(made: Type, scope: Scope) -> Type:
+    """A value of another row, or of a subquery's."""
+    made = replace(made, is_nullable=True, column=without_default(made.column), is_literal=False)
+    if made.kind is TypeKind.TEXT:
+        return replace(made, column=None)
+    if made.kind is TypeKind.INTEGER and not scope.is_mariadb and made.field_type != "BIT":
+        is_wide = made.length >= _MYSQL_ROW_BIGINT
+        return replace(made, column=None, field_type="BIGINT" if is_wide else "INT")
+    if made.column is not None:
+        made = replace(made, column=replace(made.column, is_nullable=True))
+    return made
+
+
+def _any_value(call: TypedCall) -> Type:
+    return together([call.first], call.scope)
+
+
+def _extreme(call: TypedCall) -> Type:
+    """GREATEST and LEAST: MariaDB compares moments as such, and texts beside numbers as numbers."""
+    types = call.types
+    kinds = {each.kind for each in types}
+    if not call.scope.is_mariadb or len(kinds) == 1:
+        return together(types, call.scope)
+    moments = [each for each in types if each.kind in TEMPORALS]
+    if moments:
+        made = together(moments, call.scope)
+        others = [_second_digits(each) for each in types]
+        scale = 0 if made.kind is TypeKind.DATE else max(others)
+        return replace(made, decimals=scale, is_nullable=True, column=None, field_type="")
+    made = together(types, call.scope)
+    if kinds.isdisjoint(NUMBERS) or kinds <= NUMBERS:
+        return made
+    scale = max(_digits(each) for each in types)
+    length = 17 + scale if scale < NO_DECIMALS else 22
+    return replace(real(), length=length, decimals=scale, is_nullable=made.is_nullable)
+
+
+def _digits(value: Type) -> int:
+    """Digits behind the point of a value as a number."""
+    is_set = value.column is not None and value.column.type_name in {"ENUM", "SET"}
+    is_bytes = value.is_literal and value.charset == "binary"
+    if value.kind is TypeKind.TEXT:
+        return 0 if is_set or is_bytes else NO_DECIMALS
+    return value.decimals
+
+
+def _second_digits(value: Type) -> int:
+    """Digits of a second of a value as a moment."""
+    return min(_digits(value), _FRACTION_MAX)
+
+
+def _second(call: TypedCall) -> Type:
+    return call.typed(call.argument(1), call.scope)
+
+
+# Rows ---------------------------------------------------------------------------------------------
+
+
+def _sum(call: TypedCall) -> Type:
+    made = as_number(call.first)
+    if made.kind in _EXACT:
+        return decimal(made.precision + _SUM_DIGITS, made.decimals).as_nullable()
+    return real().as_nullable()
+
+
+def _average(call: TypedCall) -> Type:
+    made = as_number(call.first)
+    if made.kind in _EXACT:
+        scale = made.decimals + _AVERAGE_SCALE
+        return decimal(made.precision + _AVERAGE_SCALE, scale).as_nullable()
+    return real().as_nullable()
+
+
+def _deviation(call: TypedCall) -> Type:
+    made = call.first
+    if call.scope.is_mariadb and made.kind in _EXACT:
+        scale = made.decimals + _AVERAGE_SCALE
+        return replace(real(), length=22 + scale, decimals=scale, is_nullable=True)
+    return real().as_nullable()
+
+
+def _group_concat(call: TypedCall) -> Type:
+    length = 1_048_576 if call.scope.is_mariadb else 1024
+    return call.text(length, call.types)
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+def _absolute(call: TypedCall) -> Type:
+    made = call.first
+    if made.kind is TypeKind.TEXT:
+        return real(made)
+    if made.kind is TypeKind.INTEGER:
+        whole = integer(made.length, call.scope, is_unsigned=made.is_unsigned)
+        return whole.as_nullable(made.is_nullable)
+    return replace(made, column=None)
+
+
+def _whole(call: TypedCall) -> Type:
+    """CEIL and FLOOR."""
+    value = call.first
+    if value.kind is TypeKind.INTEGER:
+        made = integer(value.length, call.scope, is_unsigned=value.is_unsigned)
+    elif value.kind is TypeKind.DECIMAL:
+        made = integer(value.integer_digits + 2, call.scope)
+        made = replace(made, field_type="BIGINT" if made.length > 10 else "INT")
+    else:
+        return real(value)
+    if not call.scope.is_mariadb:
+        made = replace(made, field_type="BIGINT")
+    return made.as_nullable(value.is_nullable)
+
+
+def _rounded(*, is_truncated: bool) -> Typed:
+    def typed(call: TypedCall) -> Type:
+        value = call.first
+        is_mariadb = call.scope.is_mariadb
+        scale = call.number(1) if len(call.node.arguments) > 1 else 0
+        if value.kind is TypeKind.DECIMAL:
+            scale = min(scale, value.decimals)
+            extra = int(scale < value.decimals and not is_truncated)
+            made = decimal(value.integer_digits + scale + extra, scale)
+        elif value.kind is TypeKind.INTEGER and is_mariadb:
+            if value.field_type == "BIT":
+                raise Untyped("round()")
+            column = without_default(value.column)
+            return replace(value, column=column, is_literal=False)
+        elif value.kind is TypeKind.INTEGER:
+            made = replace(value, column=None, field_type="BIGINT", is_literal=False)
+        elif is_mariadb and value.kind in TEMPORALS:
+            raise Untyped("round() of a moment")
+        elif is_mariadb:
+            made = replace(real(), length=17 + scale, decimals=scale)
+        else:
+            made = real()
+        return made.as_nullable(value.is_nullable)
+
+    return typed
+
+
+def _modulo(call: TypedCall) -> Type:
+    left, right = call.types
+    return combined(left, right, "%", call.scope)
+
+
+# Dates --------------------------------------------------------------------------------------------
+
+
+def _moved(call: TypedCall) -> Type:
+    interval = call.argument(1)
+    unit = interval.unit if isinstance(interval, Interval) else "DAY"
+    return moved(call.first, unit.upper(), call.scope)
+
+
+def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
+    """The type of CAST or CONVERT.
+
+    Raises:
+        Untyped: If it is not known.
+    """
+    call = TypedCall(Call(node.at, node.end, "CAST"), scope, lambda *_: value)
+    if node.type is None:
+        charset = {"utf8": "utf8mb3"}.get(node.charset.lower(), node.charset.lower())
+        return replace(
+            call.text(text_length(value)),
+            charset=charset,
+            collation=default_collation(charset, scope.flavor),
+            coercibility=Coercibility.IMPLICIT,
+        )
+    name = node.type.name
+    sizes = [int(size) for size in node.type.arguments if size.isdecimal()]
+    if name in {"SIGNED", "UNSIGNED", "INTEGER", "INT"}:
+        is_unsigned = "UNSIGNED" in {name, *node.type.words}
+        return _as_integer(value, scope, is_unsigned=is_unsigned).as_nullable(value.is_nullable)
+    if name in _CAST_NUMBERS:
+        return _as_inexact(name, sizes, value, scope)
+    if name == "JSON":
+        return Type(kind=TypeKind.JSON, is_nullable=True)
+    if name == "YEAR" and not scope.is_mariadb:
+        return Type(kind=TypeKind.INTEGER, length=4, field_type="YEAR", is_nullable=True)
+    if name in DATE_LENGTHS:
+        return Type(
+            kind=TypeKind[name],
+            length=DATE_LENGTHS[name],
+            decimals=sizes[0] if sizes else 0,
+            is_nullable=True,
+        )
+    if name == "BINARY":
+        made = as_bytes(value, scope)
+        return replace(made, length=sizes[0]) if sizes else made
+    if name in {"CHAR", "CHARACTER", "VARCHAR", "NCHAR"}:
+        charset, collation = scope.connection
+        named = "utf8mb3" if name == "NCHAR" else node.type.charset.lower()
+        if named:
+            charset = {"utf8": "utf8mb3"}.get(named, named)
+            collation = default_collation(charset, scope.flavor)
+        made = call.text(sizes[0] if sizes else length_in(value, charset, scope.flavor))
+        return replace(
+            made,
+            charset=charset,
+            collation=collation,
+            coercibility=Coercibility.IMPLICIT,
+        )
+    raise Untyped(f"CAST AS {name}")
+
+
+_CAST_NUMBERS: Final = frozenset(("DECIMAL", "DEC", "NUMERIC", "DOUBLE", "REAL", "FLOAT"))
+
+
+def _as_inexact(name: str, sizes: Sequence[int], value: Type, scope: Scope) -> Type:
+    if name in {"DECIMAL", "DEC", "NUMERIC"}:
+        precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
+        return decimal(precision, scale).as_nullable(value.is_nullable)
+    made = replace(real(value), field_type="FLOAT" if name == "FLOAT" else "DOUBLE")
+    return made.as_nullable() if scope.is_mariadb else made
+
+
+def _as_integer(value: Type, scope: Scope, *, is_unsigned: bool) -> Type:
+    if not scope.is_mariadb:
+        return replace(integer(20, scope, is_unsigned=is_unsigned), field_type="BIGINT")
+    is_whole = value.kind is TypeKind.INTEGER
+    if is_unsigned:
+        is_kept = is_whole and (value.is_unsigned or (value.is_literal and not value.is_negative))
+        return integer(value.length if is_kept else 20, scope, is_unsigned=True)
+    if value.kind is TypeKind.NULL:
+        return integer(2, scope)
+    if value.kind is TypeKind.REAL:
+        return integer(20, scope)
+    length = min(text_length(value), 21)
+    return integer(max(length, 2) if is_whole else length, scope)
+
+
+# Text ---------------------------------------------------------------------------------------------
+
+
+def _concat(call: TypedCall) -> Type:
+    return call.joined(call.types)
+
+
+def _concat_separated(call: TypedCall) -> Type:
+    return call.joined(
+        call.types, lambda lengths: sum(lengths[1:]) + lengths[0] * (len(lengths) - 2)
+    )
+
+
+def _same_text(call: TypedCall) -> Type:
+    return call.joined([call.first])
+
+
+def _trimmed(call: TypedCall) -> Type:
+    """TRIM(… FROM a): the text stands last."""
+    return call.joined([call.typed(call.node.arguments[-1], call.scope)])
+
+
+def _inserted(call: TypedCall) -> Type:
+    first, _, _, last = call.types
+    return call.joined([first, last])
+
+
+def _made_set(call: TypedCall) -> Type:
+    types = call.types[1:]
+    return call.joined(types, lambda lengths: sum(lengths) + len(lengths) - 1)
+
+
+def _extracted(call: TypedCall) -> Type:
+    """MariaDB's JSON_EXTRACT: text that may be quoted."""
+    return call.joined([call.first], lambda lengths: min(2 * lengths[0], _LONGEST))
+
+
+def _hashed(call: TypedCall) -> Type:
+    size = call.number(1)
+    return call.text((size or 256) // 4)
+
+
+def _encrypted(call: TypedCall) -> Type:
+    return _bytes(call, 16 * (length_in(call.first, "binary", call.scope.flavor) // 16 + 1))
+
+
+_FORMAT_LENGTHS: Final = {
+    **dict.fromkeys("MW", 64),
+    **dict.fromkeys("ab", 32),
+    **dict.fromkeys("DYxX", 4),
+    "j": 3,
+    **dict.fromkeys("uUvVymdhiIlpSsce", 2),
+    **dict.fromkeys("kH", 7),
+    "r": 11,
+    "T": 8,
+    "f": 6,
+}
+
+
+def _formatted(call: TypedCall) -> Type:
+    """DATE_FORMAT and TIME_FORMAT; FROM_UNIXTIME with a format."""
+    node = call.argument(1)
+    if not isinstance(node, Literal) or node.kind is not LiteralKind.STRING:
+        raise Untyped("a format that is no constant")
+    letters = iter(string_content(call.scope.text.text_of(node), call.scope.text.dialect))
+    length = 0
+    for letter in letters:
+        length += _FORMAT_LENGTHS.get(next(letters, "%"), 1) if letter == "%" else 1
+    return call.text(length)
+
+
+def _from_unix_time(call: TypedCall) -> Type:
+    if len(call.node.arguments) > 1:
+        return _formatted(call)
+    decimals = _second_digits(call.first)
+    return Type(kind=TypeKind.DATETIME, length=19, decimals=decimals, is_nullable=True)
+
+
+def _as_time(call: TypedCall) -> Type:
+    """TIME, SEC_TO_TIME, TIMEDIFF: a TIME with the digits of what it is made of."""
+    decimals = max(_second_digits(each) for each in call.types)
+    return Type(kind=TypeKind.TIME, length=10, decimals=decimals, is_nullable=True)
+
+
+def _read_moment(call: TypedCall) -> Type:
+    """STR_TO_DATE: the letters of its format decide."""
+    node = call.argument(1)
+    if not isinstance(node, Literal):
+        return Type(kind=TypeKind.DATETIME, length=19, decimals=6, is_nullable=True)
+    text = string_content(call.scope.text.text_of(node), call.scope.text.dialect)
+    letters = set(re.findall("%(.)", text))
+    has_time = not letters.isdisjoint("fHIiSsTrhklp")
+    has_date = not letters.isdisjoint("abcDdjMmUuVvWwXxYy")
+    kind = TypeKind.DATE if not has_time else TypeKind.DATETIME if has_date else TypeKind.TIME
+    decimals = 6 if "f" in letters else 0
+    return Type(kind=kind, length=19, decimals=decimals, is_nullable=True)
+
+
+_PART_LENGTHS: Final = {
+    "YEAR": 5,
+    "YEAR_MONTH": 6,
+    "QUARTER": 2,
+    **dict.fromkeys(("MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"), 3),
+    "MICROSECOND": 7,
+    "DAY_SECOND": 14,
+}
+
+
+def _part(call: TypedCall) -> Type:
+    """EXTRACT."""
+    (unit,) = call.node.words or ("",)
+    if unit not in _PART_LENGTHS:
+        raise Untyped(f"extract({unit})")
+    return integer(_PART_LENGTHS[unit], call.scope).as_nullable()
+
+
+def _substring(call: TypedCall) -> Type:
+    value = call.first
+    length = text_length(value)
+    if len(call.node.arguments) > 2:
+        length = min(length, call.number(2, length))
+    else:
+        length -= max(call.number(1, 1) - 1, 0)
+    return call.text(max(length, 0), [value])
+
+
+def _end_of_text(call: TypedCall) -> Type:
+    length = text_length(call.first)
+    return call.text(min(length, call.number(1, length)), [call.first])
+
+
+def _repeat(call: TypedCall) -> Type:
+    count = call.number(1, _LONGEST)
+    return call.text(min(text_length(call.first) * count, _LONGEST), [call.first])
+
+
+def _pad(call: TypedCall) -> Type:
+    return call.text(call.number(1, _LONGEST), [call.first])
+
+
+def _space(call: TypedCall) -> Type:
+    return call.text(call.number(0, _LONGEST))
+
+
+def _replace(call: TypedCall) -> Type:
+    text, old, new = call.types
+    length = text_length(text)
+    if call.scope.is_mariadb and new.length > old.length > 0:
+        length += (length // old.length) * (new.length - old.length)
+    elif new.length > old.length:
+        length *= new.length
+    return call.text(length, [text, new])
+
+
+def _hex(call: TypedCall) -> Type:
+    value = call.first
+    if value.kind is not TypeKind.TEXT:
+        return call.text(16)
+    width = 1 if value.charset == "binary" else bytes_per_character(value.charset)
+    return call.text(2 * value.length * width)
+
+
+def _unhex(call: TypedCall) -> Type:
+    value = call.first
+    width = bytes_per_character(value.charset) if value.kind is TypeKind.TEXT else 1
+    return _bytes(call, (text_length(value) * width + 1) // 2)
+
+
+def _char(call: TypedCall) -> Type:
+    if call.node.words:
+        raise Untyped("char(… using …)")
+    return _bytes(call, 4 * len(call.node.arguments))
+
+
+def _bytes(call: TypedCall, length: int) -> Type:
+    return replace(call.text(length), charset="binary", collation="binary")
+
+
+def _quote(call: TypedCall) -> Type:
+    return call.text(2 * text_length(call.first) + 2, [call.first])
+
+
+def _element(call: TypedCall) -> Type:
+    return call.joined(call.types[1:], max)
+
+
+# By name ------------------------------------------------------------------------------------------
+
+
+def _by_name(table: Mapping[str | Typed, str]) -> Mapping[str, str | Typed]:
+    return MappingProxyType(
+        {name: typed for typed, names in table.items() for name in names.split()}
+    )
+
+
+_SAME: Final = _by_name(
+    {
+        "datetime !": "NOW CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP SYSDATE UTC_TIMESTAMP",
+        "date !": "CURDATE CURRENT_DATE UTC_DATE",
+        "time !": "CURTIME CURRENT_TIME UTC_TIME",
+        "date ?": "DATE LAST_DAY MAKEDATE FROM_DAYS",
+        "double !": "RAND",
+        "double *": "DEGREES RADIANS",
+        "double ?": "SQRT POW POWER EXP LN LOG LOG2 LOG10 SIN COS TAN COT ASIN ACOS ATAN ATAN2",
+        "double(8,6) !": "PI",
+        "varchar(64) utf8mb3 ?": "DATABASE SCHEMA CHARSET COLLATION",
+        "bigint(21) !": "COUNT ROW_COUNT FOUND_ROWS",
+        "bigint(21) unsigned !": "BIT_AND BIT_OR BIT_XOR LAST_INSERT_ID UUID_SHORT",
+        "bigint(21) unsigned ?": "INET_ATON",
+        "bigint(21) ?": "TIMESTAMPDIFF",
+        "int(10) *": "LENGTH OCTET_LENGTH CHAR_LENGTH CHARACTER_LENGTH",
+        "int(10) !": "COERCIBILITY",
+        "int(10) ?": "UNCOMPRESSED_LENGTH",
+        "int(10) unsigned *": "CRC32",
+        "int(3) *": "ASCII FIND_IN_SET",
+        "int(3) !": "FIELD",
+        "int(11) *": "LOCATE INSTR POSITION",
+        "int(2) *": "STRCMP",
+        "int(2) !": "INTERVAL",
+        "int(2) ?": "QUARTER",
+        "int(3) ?": "MONTH DAY DAYOFMONTH HOUR MINUTE SECOND WEEK WEEKOFYEAR",
+        "int(4) ?": "DAYOFYEAR",
+        "int(6) ?": "YEARWEEK",
+        "int(7) ?": "TO_DAYS",
+        "int(8) ?": "DATEDIFF",
+        "int(1) ?": "WEEKDAY DAYOFWEEK GET_LOCK RELEASE_LOCK IS_FREE_LOCK",
+        "int(1) *": "IS_IPV4 IS_IPV6",
+        "int(1) !": "ISNULL",
+        "varchar(9) @ ?": "DAYNAME MONTHNAME",
+        "varchar(31) @ ?": "INET_NTOA",
+        "varchar(65) @ ?": "BIN OCT CONV",
+        "varchar(32) @ ?": "MD5",
+        "varchar(40) @ ?": "SHA SHA1",
+        "varbinary(16) ?": "INET6_ATON",
+        "longblob ?": "UNCOMPRESS",
+        "longtext utf8mb4_bin ?": "JSON_PRETTY JSON_DETAILED",
+        "time ?": "MAKETIME",
+        _if: "IF",
+        _coalesce: "IFNULL NVL COALESCE",
+        _null_if: "NULLIF",
+        _of_first: "MAX MIN",
+        _any_value: "ANY_VALUE",
+        _in_window: "FIRST_VALUE LAST_VALUE NTH_VALUE LAG LEAD",
+        _extreme: "GREATEST LEAST",
+        _second: "NAME_CONST",
+        _sum: "SUM",
+        _average: "AVG",
+        _deviation: "STD STDDEV STDDEV_POP STDDEV_SAMP",
+        _group_concat: "GROUP_CONCAT",
+        _absolute: "ABS",
+        _whole: "CEIL CEILING FLOOR",
+        _rounded(is_truncated=False): "ROUND",
+        _rounded(is_truncated=True): "TRUNCATE",
+        _modulo: "MOD",
+        _moved: "DATE_ADD DATE_SUB ADDDATE SUBDATE",
+        _concat: "CONCAT",
+        _concat_separated: "CONCAT_WS",
+        _same_text: "UPPER UCASE LOWER LCASE REVERSE LTRIM RTRIM SUBSTRING_INDEX",
+        _trimmed: "TRIM",
+        _inserted: "INSERT",
+        _made_set: "MAKE_SET",
+        _hashed: "SHA2",
+        _encrypted: "AES_ENCRYPT",
+        _formatted: "DATE_FORMAT TIME_FORMAT",
+        _from_unix_time: "FROM_UNIXTIME",
+        _read_moment: "STR_TO_DATE",
+        _part: "EXTRACT",
+        _as_time: "TIME TIMEDIFF SEC_TO_TIME",
+        _substring: "SUBSTRING SUBSTR MID",
+        _end_of_text: "LEFT RIGHT",
+        _repeat: "REPEAT",
+        _pad: "LPAD RPAD",
+        _space: "SPACE",
+        _replace: "REPLACE",
+        _hex: "HEX",
+        _unhex: "UNHEX",
+        _char: "CHAR",
+        _quote: "QUOTE",
+        _element: "ELT",
+    }
+)
+_MARIADB: Final = _by_name(
+    {
+        "uuid ?": "UUID",
+        "varchar(32) latin1 ?": "SYS_GUID",
+        "varchar(384) utf8mb3 ?": "USER SESSION_USER SYSTEM_USER CURRENT_USER",
+        "varchar(128) utf8mb3 ?": "CURRENT_ROLE",
+        "int(10) unsigned !": "CONNECTION_ID",
+        "bigint(17) ?": "UNIX_TIMESTAMP TIME_TO_SEC",
+        "bigint(12) ?": "TO_SECONDS",
+        "int(5) ?": "YEAR",
+        "int(2) *": "SIGN BIT_COUNT",
+        "int(1) !": "SLEEP BENCHMARK",
+        "int(1) ?": "JSON_VALID",
+        "int(7) *": "ORD",
+        "int(7) ?": "MICROSECOND",
+        "int(6) *": "PERIOD_ADD PERIOD_DIFF",
+        "int(10) ?": "JSON_DEPTH JSON_LENGTH LENGTHB",
+        "bigint(11) *": "BIT_LENGTH",
+        "bigint(21) !": "ROW_NUMBER RANK DENSE_RANK",
+        "varchar(12) utf8mb3 ?": "JSON_TYPE",
+        _extracted: "JSON_EXTRACT",
+        "mediumtext @ ?": "JSON_ARRAYAGG JSON_OBJECTAGG",
+        "bigint(20) !": "NEXTVAL",
+        "bigint(20) ?": "LASTVAL",
+    }
+)
+_MYSQL: Final = _by_name(
+    {
+        "varchar(36) utf8mb3 ?": "UUID",
+        "varchar(288) utf8mb3 ?": "USER SESSION_USER SYSTEM_USER CURRENT_USER",
+        "bigint unsigned !": "CONNECTION_ID ROW_NUMBER RANK DENSE_RANK",
+        "bigint *": "UNIX_TIMESTAMP SIGN BIT_COUNT ORD PERIOD_ADD PERIOD_DIFF",
+        "bigint ?": "MICROSECOND TO_SECONDS JSON_VALID JSON_DEPTH JSON_LENGTH",
+        "bigint !": "SLEEP",
+        "year ?": "YEAR",
+        "int ?": "BENCHMARK TIME_TO_SEC",
+        "int *": "BIT_LENGTH",
+        "varchar(17) utf8mb4_bin ?": "JSON_TYPE",
+        "varbinary(16) ?": "UUID_TO_BIN",
+        "varchar(36) @ ?": "BIN_TO_UUID",
+        "json ?": "JSON_EXTRACT JSON_OBJECT JSON_ARRAY JSON_KEYS JSON_ARRAYAGG JSON_OBJECTAGG",
+    }
+)
+_WITH_FRACTION: Final = frozenset(
+    (
+        *("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "SYSDATE", "UTC_TIMESTAMP"),
+        *("CURTIME", "CURRENT_TIME", "UTC_TIME"),
+    )
+)
+"""Whose argument is the number of digits of a second."""
+_WRITTEN: Final = re.compile(
+    r"(?P<type>\w+)(?:\((?P<length>\d+)(?:,(?P<scale>\d+))?\))?"
+    r"(?P<words>(?: [a-z]\w*)*)(?P<connection> @)? (?P<mode>[!?*])\Z"
+)
+
+
+def fixed(written: str, arguments: Sequence[Type], scope: Scope) -> Type:
+    """The type of a call, from how the table writes it."""
+    found = _WRITTEN.match(written)
+    assert found is not None, written
+    mode = found["mode"]
+    is_nullable = mode == "?" or (mode == "*" and any(each.is_nullable for each in arguments))
+    name, length = found["type"].upper(), int(found["length"] or 0)
+    words = found["words"].split()
+    if name in {"INT", "BIGINT"}:
+        return Type(
+            kind=TypeKind.INTEGER,
+            length=length or 21,
+            is_unsigned="unsigned" in words,
+            is_nullable=is_nullable,
+            field_type=name,
+        )
+    if name == "DOUBLE":
+        scale = int(found["scale"] or NO_DECIMALS)
+        return replace(real(), length=length or 22, decimals=scale, is_nullable=is_nullable)
+    if name in DATE_LENGTHS:
+        return Type(kind=TypeKind[name], length=DATE_LENGTHS[name], is_nullable=is_nullable)
+    if name == "UUID" and scope.has(Fact.UUID_IS_NOT_NULL):
+        is_nullable = False
+    if name in {"UUID", "YEAR", "JSON"}:
+        column = TableColumn(name="", type_name=name, is_nullable=is_nullable)
+        kind = TypeKind.JSON if name == "JSON" else TypeKind.OTHER
+        return Type(kind=kind, is_nullable=is_nullable, column=column)
+    charset, collation = scope.connection
+    if name in {"VARBINARY", "LONGBLOB"}:
+        charset, collation = "binary", "binary"
+    elif not found["connection"]:
+        charset, _, rest = words[0].partition("_")
+        collation = words[0] if rest else default_collation(charset, scope.flavor)
+    if name == "MEDIUMTEXT":
+        length = 1_048_576
+    return Type(
+        kind=TypeKind.TEXT,
+        length=length or _LONGEST,
+        is_nullable=is_nullable,
+        charset=charset,
+        collation=collation,
+        coercibility=Coercibility.SYSTEM,
+    )

@@ -1,0 +1,215 @@
+"""A statement's text → its tree, by the grammar of a server and version, or of both.
+
+`parse` is the entry. Each module reads one kind of statement or clause at a `Cursor`; who holds
+statements of all kinds (bodies, SET STATEMENT, EXPLAIN) is given the reader of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from binlane.sql.dialect import Dialect
+from binlane.sql.parser import accounts, objects, programs, rows, statements
+from binlane.sql.parser.calls import read_name
+from binlane.sql.parser.cursor import Cursor, Grammar, NotAnalysed, Stopped, TooDeep, too_deep
+from binlane.sql.parser.expressions import read_expression
+from binlane.sql.parser.queries import read_query
+from binlane.sql.tree.expressions import Expression
+from binlane.sql.tree.node import Node, height
+from binlane.sql.tree.statements import Empty
+
+_GRAMMAR: Final = Grammar(query=read_query, name=read_name)
+_Node = TypeVar("_Node", bound=Node)
+HEIGHT_MAX: Final = 200
+"""Nodes within nodes; folds over higher trees would end the interpreter's stack."""
+
+__all__ = (
+    "NotAnalysed",
+    "Stopped",
+    "TooDeep",
+    "cursor_over",
+    "parse",
+    "parse_body",
+    "parse_expression",
+)
+
+
+def cursor_over(text: str, dialect: Dialect) -> Cursor:
+    """A cursor at the beginning of a text.
+
+    Raises:
+        SqlSyntaxError: If a comment, string or quoted name does not end.
+    """
+    return Cursor(text, dialect, _GRAMMAR)
+
+
+def parse(text: str, dialect: Dialect) -> Node:
+    """Read one statement.
+
+    Args:
+        text: It, with or without a delimiter behind it.
+        dialect: Whose it is, and how its session reads it.
+
+    Raises:
+        Stopped: Where the text is not what the grammar says.
+        SqlSyntaxError: If a comment, string or quoted name does not end.
+    """
+    return _read_whole(text, dialect, _read_outermost)
+
+
+def parse_expression(text: str, dialect: Dialect) -> Expression:
+    """Read one expression.
+
+    Raises:
+        Stopped: Where the text is not what the grammar says.
+        SqlSyntaxError: If a comment, string or quoted name does not end.
+    """
+    return _read_whole(text, dialect, read_expression, has_delimiter=False)
+
+
+def parse_body(text: str, dialect: Dialect) -> Node:
+    """Read the body of a routine, trigger or event; errors as of `parse`."""
+    return _read_whole(text, dialect, _read_body)
+
+
+def _read_whole(
+    text: str, dialect: Dialect, reader: Callable[[Cursor], _Node], *, has_delimiter: bool = True
+) -> _Node:
+    """Read a text with nothing behind it but its delimiter."""
+    cursor = cursor_over(text, dialect)
+    try:
+        node = reader(cursor)
+    except RecursionError:
+        raise too_deep(cursor.token) from None
+    while has_delimiter and cursor.accept_operator(";"):
+        pass
+    cursor.expect_end()
+    if cursor.high > HEIGHT_MAX and height(node) > HEIGHT_MAX:
+        raise too_deep(cursor.token)
+    return node
+
+
+def _read_outermost(cursor: Cursor) -> Node:
+    """A statement, also a compound one, which MariaDB takes outside of bodies, or none."""
+    if cursor.is_at_end or cursor.word == ";":
+        return Empty(0, len(cursor.text))
+    if cursor.word == "SET" and cursor.word_ahead(1) == "STATEMENT" and _has_blocks(cursor):
+        return statements.read_set_statement(cursor, _read_outermost)
+    if _has_blocks(cursor) and programs.is_at_compound(cursor):
+        return _read_body(cursor)
+    return _read_statement(cursor)
+
+
+def _has_blocks(cursor: Cursor) -> bool:
+    return cursor.dialect.has_mariadb(10, 1)
+
+
+def _read_body(cursor: Cursor) -> Node:
+    try:
+        return programs.read_body(cursor, _read_statement)
+    except NotAnalysed:
+        raise
+    except Stopped as stopped:
+        if cursor.dialect.is_oracle:  # its own words for programs are not read
+            raise NotAnalysed(stopped.token, stopped.expected) from None
+        raise
+
+
+def _read_statement(cursor: Cursor) -> Node:
+    """A statement that is no compound one."""
+    reader = _READERS.get(cursor.word)
+    if reader is None:
+        raise cursor.stop("a statement")
+    return reader(cursor)
+
+
+def _read_set(cursor: Cursor) -> Node:
+    start, word, following = cursor.start, cursor.word_ahead(1), cursor.word_ahead(2)
+    if word == "STATEMENT" and _has_blocks(cursor):
+        return statements.read_set_statement(cursor, _read_statement)
+    if word == "PASSWORD":
+        cursor.expect("SET", "PASSWORD")
+        return accounts.read_password(cursor, start)
+    if word == "DEFAULT" and following == "ROLE":
+        cursor.expect("SET", "DEFAULT", "ROLE")
+        return accounts.read_roles(cursor, start, "SET DEFAULT ROLE")
+    if word == "ROLE" and following not in ("=", ":="):
+        cursor.expect("SET", "ROLE")
+        return accounts.read_roles(cursor, start, "SET ROLE")
+    if word == "RESOURCE" and following == "GROUP" and cursor.dialect.has_mysql(8):
+        return statements.read_session(cursor)
+    return statements.read_set(cursor)
+
+
+def _read_load(cursor: Cursor) -> Node:
+    if cursor.word_ahead(1) == "INDEX":
+        return statements.read_session(cursor)
+    return rows.read_load(cursor)
+
+
+def _read_drop(cursor: Cursor) -> Node:
+    if cursor.word_ahead(1) == "PREPARE":
+        return statements.read_deallocate(cursor)
+    return objects.read_drop(cursor)
+
+
+_READERS: Final[Mapping[str, Callable[[Cursor], Node]]] = MappingProxyType(
+    {
+        "INSERT": rows.read_insert,
+        "REPLACE": rows.read_insert,
+        "UPDATE": rows.read_update,
+        "DELETE": rows.read_delete,
+        "SELECT": rows.read_query_statement,
+        "TABLE": rows.read_query_statement,
+        "VALUES": rows.read_query_statement,
+        "(": rows.read_query_statement,
+        "WITH": rows.read_with_statement,
+        "LOAD": _read_load,
+        "DO": rows.read_do,
+        "CALL": rows.read_call,
+        "HANDLER": rows.read_handler,
+        "CREATE": lambda cursor: objects.read_create(cursor, _read_body),
+        "ALTER": lambda cursor: objects.read_alter(cursor, _read_body),
+        "RENAME": objects.read_rename,
+        "DROP": _read_drop,
+        "TRUNCATE": objects.read_truncate,
+        "GRANT": accounts.read_grant,
+        "REVOKE": accounts.read_revoke,
+        "SET": _read_set,
+        "BEGIN": statements.read_begin,
+        "START": statements.read_start,
+        "COMMIT": statements.read_commit,
+        "ROLLBACK": statements.read_rollback,
+        "SAVEPOINT": statements.read_savepoint,
+        "RELEASE": statements.read_savepoint,
+        "XA": statements.read_xa,
+        "LOCK": statements.read_lock,
+        "UNLOCK": statements.read_lock,
+        "ANALYZE": lambda cursor: statements.read_maintenance(cursor, _read_statement),
+        "OPTIMIZE": lambda cursor: statements.read_maintenance(cursor, _read_statement),
+        "REPAIR": lambda cursor: statements.read_maintenance(cursor, _read_statement),
+        "CHECK": lambda cursor: statements.read_maintenance(cursor, _read_statement),
+        "FLUSH": statements.read_flush,
+        "PREPARE": statements.read_prepare,
+        "EXECUTE": statements.read_execute,
+        "DEALLOCATE": statements.read_deallocate,
+        "BINLOG": statements.read_binlog,
+        "SIGNAL": statements.read_signal,
+        "RESIGNAL": statements.read_signal,
+        "GET": statements.read_get_diagnostics,
+        "USE": statements.read_use,
+        "EXPLAIN": lambda cursor: statements.read_explain(cursor, _read_statement),
+        "DESC": lambda cursor: statements.read_explain(cursor, _read_statement),
+        "DESCRIBE": lambda cursor: statements.read_explain(cursor, _read_statement),
+        **dict.fromkeys(
+            (
+                *("SHOW", "HELP", "CHECKSUM", "INSTALL", "UNINSTALL", "KILL", "RESET", "CHANGE"),
+                *("STOP", "PURGE", "CACHE", "SHUTDOWN", "RESTART", "CLONE", "IMPORT", "BACKUP"),
+            ),
+            statements.read_session,
+        ),
+    }
+)
+"""By first word."""

@@ -1,0 +1,569 @@
+"""Names with their qualifiers, and calls: those of functions with a grammar of their own, too.
+
+Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: function_call_keyword, function_call_nonkeyword,
+function_call_conflict, function_call_generic, sum_expr, window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from binlane.sql.parser.casts import read_cast_type, read_charset
+from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.expressions import (
+    BITS,
+    SIMPLE_UNITS,
+    UNARY,
+    read_expression,
+    read_interval_or_call,
+    read_items,
+    read_operators,
+    read_order,
+    read_unit,
+)
+from binlane.sql.parser.functions import (
+    NEVER_CALLED,
+    NEVER_CALLED_IN_MYSQL,
+    argument_counts,
+)
+from binlane.sql.parser.literals import read_digits, read_literal
+from binlane.sql.parser.reserved import words_of
+from binlane.sql.tokens import TokenKind
+from binlane.sql.tree.expressions import (
+    Call,
+    Cast,
+    Expression,
+    Interval,
+    Literal,
+    Name,
+    Star,
+    Window,
+)
+
+
+def read_name(c: Cursor) -> Expression:
+    """Read a name, or the call that begins with one."""
+    index = c.index
+    if c.kinds[index] is TokenKind.NAME and c.words[index + 1] == "(":
+        return _call(c, c.words[index])
+    return _path(c)
+
+
+def _path(c: Cursor) -> Name | Call:
+    """A name with its qualifiers, or the call of a stored function."""
+    at = c.start
+    is_quoted = c.kind is TokenKind.QUOTED_NAME
+    parts = [c.identifier()]
+    words = c.words
+    while words[c.index] == ".":
+        if len(parts) == 3:
+            raise c.stop("a name of at most three parts")
+        c.index += 1
+        is_quoted = c.kind is TokenKind.QUOTED_NAME
+        parts.append(c.identifier())
+    following = words[c.index]
+    if following == "(":
+        if words[c.index + 1] == "+" and words[c.index + 2] == ")" and len(parts) > 1:
+            return _outer_joined(c, Name(at, c.end, tuple(parts), is_quoted))
+        database = ".".join(parts[:-1]) if len(parts) > 1 else None
+        return _plain_call(
+            c, at, parts[-1], database, is_quoted=is_quoted, has_aliases=database is None
+        )
+    if c.dialect.is_oracle and len(parts) > 1 and (member := parts[-1].upper()) in _MEMBERS:
+        end = c.starts[c.index - 2]
+        return Call(at, c.end, _MEMBERS[member], (Name(at, end, tuple(parts[:-1])),))
+    return Name(at, c.end, tuple(parts), is_quoted)
+
+
+_MEMBERS: Final = {"NEXTVAL": "NEXTVAL", "CURRVAL": "LASTVAL"}
+
+
+def _outer_joined(c: Cursor, name: Name) -> Name:
+    """`a.b(+)` of sql_mode ORACLE."""
+    if not c.dialect.has_mariadb(12, 1):
+        raise c.stop("an expression")
+    c.index += 3
+    name.end = c.end
+    return name
+
+
+def _call(c: Cursor, word: str) -> Expression:
+    """The call of a function whose name stands without quotes, and without a database."""
+    index = c.index
+    at = c.starts[index]
+    name = c.texts[index]
+    opens = c.starts[index + 1]
+    if (
+        opens != at + len(name)
+        and not c.dialect.ignore_space
+        and (word in _NEED_NO_BLANK or (word in _WINDOWED_ALONE and not c.dialect.may_be_mysql))
+    ):
+        if word in c.reserved:
+            raise c.stop("an expression")
+        if c.words[index + 2] in ("*", "DISTINCT"):
+            c.index += 2
+            raise c.stop("an expression")
+        c.index += 1
+        return _plain_call(c, at, name, None, has_over=False)
+    reader = _GRAMMARS.get(word)
+    if reader is None or (reader is _dynamic_columns and not c.dialect.may_be_mariadb):
+        if (word in c.reserved and word not in _RESERVED_FUNCTIONS) or _is_never_called(c, word):
+            raise c.stop("an expression")
+        c.index += 1
+        counts = argument_counts(c.dialect).get(word)
+        call = _plain_call(c, at, name, None, has_aliases=counts is None)
+        if counts is not None and not counts[0] <= len(call.arguments) <= counts[1]:
+            c.index -= 1
+            raise c.stop("another number of arguments")
+        if call.over is None and word in _ONLY_WINDOWED and c.dialect.flavor and word in c.reserved:
+            raise c.stop("OVER")
+        return call
+    c.index += 2
+    call = Call(at, at, name, opens=opens)
+    c.deeper(3)
+    reader(c, call)
+    c.depth -= 3
+    c.expect_operator(")")
+    call.end = c.end
+    _read_over(c, call)
+    return call
+
+
+def _is_never_called(c: Cursor, word: str) -> bool:
+    """Whether a word that may be a name is none before a parenthesis."""
+    if word == "PASSWORD" and not c.dialect.has_mysql(8, 0, 11):
+        return False  # a function then
+    return word in NEVER_CALLED or (word in NEVER_CALLED_IN_MYSQL and not c.dialect.may_be_mariadb)
+
+
+def _plain_call(  # noqa: PLR0913 - what may stand in and behind it
+    c: Cursor,
+    at: int,
+    name: str,
+    database: str | None,
+    *,
+    is_quoted: bool = False,
+    has_aliases: bool = True,
+    has_over: bool = True,
+) -> Call:
+    """The arguments of a function without a grammar of its own, and OVER."""
+    opens = c.start
+    arguments = read_arguments(c, has_aliases=has_aliases)
+    end = c.starts[c.index - 1] + 1
+    call = Call(at, end, name, arguments, database, is_quoted, opens=opens)
+    if has_over and c.words[c.index] in _BEHIND_CALLS:
+        _read_over(c, call)
+    return call
+
+
+def read_arguments(c: Cursor, *, has_aliases: bool = True) -> tuple[Expression, ...]:
+    """Read arguments in parentheses, maybe none; with names, as loadable functions have them."""
+    c.index += 1
+    found = []
+    if c.words[c.index] != ")":
+        c.deeper(3)
+        while True:
+            found.append(read_expression(c))
+            word = c.words[c.index]
+            if word not in _BEHIND_ARGUMENTS and has_aliases:
+                _argument_alias(c)
+            if c.words[c.index] != ",":
+                break
+            c.index += 1
+        c.depth -= 3
+    c.expect_operator(")")
+    return tuple(found)
+
+
+def _argument_alias(c: Cursor) -> None:
+    """`f(a AS b)`, for loadable functions."""
+    has_as = c.accept("AS")
+    if c.kind is TokenKind.STRING:
+        c.index += 1
+    elif has_as or c.is_at_alias:
+        c.identifier()
+
+
+_BEHIND_ARGUMENTS: Final = frozenset((",", ")"))
+_BEHIND_CALLS: Final = frozenset(("OVER", "WITHIN", "FROM", "RESPECT", "IGNORE"))
+
+
+def _read_over(c: Cursor, call: Call) -> None:
+    """What may stand behind a window function's or aggregate's arguments."""
+    words = c.words
+    if words[c.index] == "WITHIN" and words[c.index + 1] == "GROUP":
+        if not c.dialect.has_mariadb(10, 3, 3):
+            raise c.stop("an operator")
+        c.index += 2
+        c.expect_operator("(")
+        c.expect("ORDER", "BY")
+        call.order_by = read_order(c)
+        c.expect_operator(")")
+        call.end = c.end
+    if c.dialect.has_mysql(8, 0):
+        if call.upper_name == "NTH_VALUE" and words[c.index + 2] in ("OVER", "RESPECT", "IGNORE"):
+            c.accept("FROM", "FIRST")
+        if call.upper_name in _OF_ROWS:
+            c.accept("RESPECT", "NULLS")
+    elif not c.dialect.may_be_mariadb:
+        return
+    if words[c.index] != "OVER" or (
+        call.upper_name not in _WINDOWED
+        and (call.upper_name not in _WINDOWED_IN_MARIADB or not c.dialect.may_be_mariadb)
+    ):
+        return
+    c.index += 1
+    call.over = read_window(c) if c.word == "(" else c.identifier()
+    call.end = c.end
+
+
+_OF_ROWS: Final = frozenset(("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"))
+_WINDOWED: Final = frozenset(
+    (
+        *("SUM", "AVG", "MIN", "MAX", "COUNT", "BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV"),
+        *("STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "ST_COLLECT"),
+        *("JSON_ARRAYAGG", "JSON_OBJECTAGG", "GROUP_CONCAT", "ROW_NUMBER", "RANK", "DENSE_RANK"),
+        *("PERCENT_RANK", "CUME_DIST", "NTILE", *_OF_ROWS),
+    )
+)
+_ONLY_WINDOWED: Final = frozenset(
+    ("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", *_OF_ROWS)
+)
+_WINDOWED_IN_MARIADB: Final = frozenset(("MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC"))
+_WINDOWED_ALONE: Final = _ONLY_WINDOWED | _WINDOWED_IN_MARIADB
+
+
+def read_window(c: Cursor) -> Window:
+    """Read what stands behind OVER or WINDOW … AS, in parentheses."""
+    at = c.start
+    c.expect_operator("(")
+    window = Window(at, at)
+    c.deeper(3)
+    if c.is_at_name and c.word not in ("PARTITION", "RANGE", "ROWS", "GROUPS"):
+        window.base = c.identifier()
+    if c.accept("PARTITION"):
+        c.expect("BY")
+        window.partition_by = tuple(item.value for item in read_order(c))
+    if c.accept("ORDER"):
+        c.expect("BY")
+        window.order_by = read_order(c)
+    if c.accept_any(("ROWS", "RANGE", "GROUPS")):
+        window.frame = _frame(c)
+    c.depth -= 3
+    c.expect_operator(")")
+    window.end = c.end
+    return window
+
+
+def _frame(c: Cursor) -> tuple[Expression, ...]:
+    found: list[Expression] = []
+    if c.accept("BETWEEN"):
+        _bound(c, found)
+        c.expect("AND")
+        _bound(c, found)
+    else:
+        _bound(c, found)
+    if c.accept("EXCLUDE") and not (
+        c.accept("CURRENT", "ROW") or c.accept("NO", "OTHERS") or c.accept_any(("GROUP", "TIES"))
+    ):
+        raise c.stop("what is excluded")
+    return tuple(found)
+
+
+def _bound(c: Cursor, found: list[Expression]) -> None:
+    if c.accept("CURRENT", "ROW"):
+        return
+    if not c.accept("UNBOUNDED"):
+        if c.word == "INTERVAL" and c.dialect.may_be_mysql:
+            found.append(read_interval_or_call(c))
+        else:
+            found.append(read_expression(c, BITS))
+    c.expect_any(("PRECEDING", "FOLLOWING"))
+
+
+# Functions with a grammar of their own: at what stands in their parentheses -------------------
+
+
+def _aggregate(c: Cursor, call: Call) -> None:
+    """[DISTINCT | ALL] expression."""
+    if not c.accept("ALL") and call.upper_name in _DISTINCT and c.accept("DISTINCT"):
+        call.words = ("DISTINCT",)
+    call.arguments = (read_expression(c),)
+
+
+_DISTINCT: Final = frozenset(("SUM", "AVG", "MIN", "MAX", "ST_COLLECT"))
+
+
+def _count(c: Cursor, call: Call) -> None:
+    at = c.start
+    if c.accept("*"):
+        call.arguments = (Star(at, at + 1),)
+    elif c.accept("DISTINCT"):
+        call.words = ("DISTINCT",)
+        call.arguments = tuple(read_items(c))
+    else:
+        c.accept("ALL")
+        call.arguments = (read_expression(c),)
+
+
+def _group_concat(c: Cursor, call: Call) -> None:
+    words = []
+    if c.accept("DISTINCT"):
+        words.append("DISTINCT")
+    call.arguments = tuple(read_items(c))
+    if c.accept("ORDER"):
+        c.expect("BY")
+        call.order_by = read_order(c)
+    if c.accept("SEPARATOR"):
+        words.append("SEPARATOR")
+        call.separator = read_literal(c)
+    _limit_of_aggregate(c)
+    call.words = tuple(words)
+
+
+def _limit_of_aggregate(c: Cursor) -> None:
+    """MariaDB's LIMIT inside of GROUP_CONCAT and JSON_ARRAYAGG."""
+    if c.word == "LIMIT" and c.dialect.may_be_mariadb:
+        c.index += 1
+        limits = [read_expression(c, UNARY)]
+        if c.accept_any((",", "OFFSET")):
+            limits.append(read_expression(c, UNARY))
+
+
+def _json_arrayagg(c: Cursor, call: Call) -> None:
+    if c.dialect.may_be_mariadb:
+        _group_concat(c, call)
+    else:
+        call.arguments = (read_expression(c),)
+
+
+def _json_objectagg(c: Cursor, call: Call) -> None:
+    key = read_expression(c)
+    c.expect_operator(",")
+    call.arguments = (key, read_expression(c))
+
+
+def _now_with_digits(c: Cursor, call: Call) -> None:
+    if c.word != ")":
+        call.arguments = (read_digits(c),)
+
+
+def _extract(c: Cursor, call: Call) -> None:
+    call.words = (read_unit(c),)
+    c.expect("FROM")
+    call.arguments = (read_expression(c),)
+
+
+def _trim(c: Cursor, call: Call) -> None:
+    word = c.accept_any(("LEADING", "TRAILING", "BOTH"))
+    if word:
+        call.words = (word,)
+        if c.accept("FROM"):
+            call.arguments = (read_expression(c),)
+            return
+    first = read_expression(c)
+    if c.accept("FROM"):
+        call.arguments = (first, read_expression(c))
+    elif word:
+        raise c.stop("FROM")
+    else:
+        call.arguments = (first,)
+
+
+def _position(c: Cursor, call: Call) -> None:
+    first = read_expression(c, BITS)
+    c.expect("IN")
+    call.arguments = (first, read_expression(c))
+
+
+def _substring(c: Cursor, call: Call) -> None:
+    arguments = [read_expression(c)]
+    if c.accept("FROM"):
+        arguments.append(read_expression(c))
+        if c.accept("FOR"):
+            arguments.append(read_expression(c))
+    else:
+        c.expect_operator(",")
+        arguments.append(read_expression(c))
+        if c.accept(","):
+            arguments.append(read_expression(c))
+    call.arguments = tuple(arguments)
+
+
+def _char(c: Cursor, call: Call) -> None:
+    call.arguments = tuple(read_items(c))
+    if c.accept("USING"):
+        call.words = ("USING", read_charset(c).upper())
+
+
+def _get_format(c: Cursor, call: Call) -> None:
+    call.words = (c.expect_any(("DATE", "TIME", "DATETIME", "TIMESTAMP")),)
+    c.expect_operator(",")
+    call.arguments = (read_expression(c),)
+
+
+def _timestamp_unit(c: Cursor, call: Call) -> None:
+    """TIMESTAMPADD and TIMESTAMPDIFF."""
+    word = c.word.removeprefix("SQL_TSI_")
+    if word not in SIMPLE_UNITS and word != "FRAC_SECOND":
+        raise c.stop("a unit")
+    c.index += 1
+    call.words = (word,)
+    c.expect_operator(",")
+    first = read_expression(c)
+    c.expect_operator(",")
+    call.arguments = (first, read_expression(c))
+
+
+def _add_interval(c: Cursor, call: Call) -> None:
+    """DATE_ADD and DATE_SUB; ADDDATE and SUBDATE also take a number of days."""
+    first = read_expression(c)
+    c.expect_operator(",")
+    second: Expression
+    if c.word == "INTERVAL":
+        second = read_interval_or_call(c)
+        if not isinstance(second, Interval):
+            second = read_operators(c, second, 0, second.at)
+    else:
+        second = read_expression(c)
+    if not isinstance(second, Interval) and call.upper_name in ("DATE_ADD", "DATE_SUB"):
+        raise c.stop("INTERVAL")
+    call.arguments = (first, second)
+
+
+def _weight_string(c: Cursor, call: Call) -> None:
+    call.arguments = tuple(read_items(c))
+    if c.accept("AS"):
+        word = c.expect_any(("CHAR", "BINARY"))
+        c.expect_operator("(")
+        read_literal(c)
+        c.expect_operator(")")
+        call.words = ("AS", word)
+    if c.accept("LEVEL"):
+        while True:
+            read_literal(c)
+            while c.accept_any(("ASC", "DESC", "REVERSE")):
+                pass
+            if not c.accept_any((",", "-")):
+                break
+
+
+def _json_value(c: Cursor, call: Call) -> None:
+    arguments = list(read_items(c))
+    if c.dialect.may_be_mysql:
+        if not c.dialect.flavor and c.word == ")":
+            call.arguments = tuple(arguments)
+            return
+        if len(arguments) != 2 or not isinstance(arguments[1], Literal):
+            raise c.stop("a document and a path")
+        if c.accept("RETURNING"):
+            at = c.start
+            kind = read_cast_type(c)
+            arguments[0] = Cast(at, c.end, arguments[0], kind)
+            call.words = ("RETURNING",)
+        read_on_empty_or_error(c)
+    call.arguments = tuple(arguments)
+
+
+def read_on_empty_or_error(c: Cursor) -> None:
+    """Read NULL ON EMPTY, DEFAULT … ON ERROR and the like."""
+    while True:
+        if c.word in ("NULL", "ERROR") and c.word_ahead(1) == "ON":
+            c.index += 2
+        elif c.word == "DEFAULT":
+            c.index += 1
+            read_expression(c, UNARY)
+            c.expect("ON")
+        else:
+            return
+        c.expect_any(("EMPTY", "ERROR"))
+
+
+def _json_duality_object(c: Cursor, call: Call) -> None:
+    """JSON_DUALITY_OBJECT([WITH (…)] 'key': value, …) of MySQL 9."""
+    if c.accept("WITH"):
+        c.expect_operator("(")
+        while not c.accept(")"):
+            c.advance()
+            if c.is_at_end:
+                raise c.stop(")")
+    arguments: list[Expression] = []
+    while True:
+        arguments.append(read_expression(c))
+        c.expect_operator(":")
+        arguments.append(read_expression(c))
+        if not c.accept(","):
+            break
+    call.arguments = tuple(arguments)
+
+
+def _dynamic_columns(c: Cursor, call: Call) -> None:
+    """COLUMN_CREATE, COLUMN_ADD, COLUMN_GET of MariaDB: `value AS type`."""
+    arguments = []
+    while c.word != ")":
+        value_at = c.start
+        value = read_expression(c)
+        if c.accept("AS"):
+            kind = read_cast_type(c)
+            value = Cast(value_at, c.end, value, kind)
+        arguments.append(value)
+        if not c.accept(","):
+            break
+    if len(arguments) % 2 != (call.upper_name == "COLUMN_ADD") and call.upper_name != "COLUMN_GET":
+        raise c.stop("pairs of names and values")
+    call.arguments = tuple(arguments)
+
+
+_Grammar = Callable[[Cursor, Call], None]
+_GRAMMARS: Final[Mapping[str, _Grammar]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *("SUM", "AVG", "MIN", "MAX", "BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV"),
+                *("STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "ST_COLLECT"),
+            ),
+            _aggregate,
+        ),
+        "COUNT": _count,
+        "GROUP_CONCAT": _group_concat,
+        "JSON_ARRAYAGG": _json_arrayagg,
+        "JSON_OBJECTAGG": _json_objectagg,
+        "NOW": _now_with_digits,
+        "CURTIME": _now_with_digits,
+        "SYSDATE": _now_with_digits,
+        "EXTRACT": _extract,
+        "TRIM": _trim,
+        "TRIM_ORACLE": _trim,
+        "POSITION": _position,
+        "SUBSTRING": _substring,
+        "SUBSTR": _substring,
+        "MID": _substring,
+        "CHAR": _char,
+        "GET_FORMAT": _get_format,
+        "TIMESTAMPADD": _timestamp_unit,
+        "TIMESTAMPDIFF": _timestamp_unit,
+        "DATE_ADD": _add_interval,
+        "DATE_SUB": _add_interval,
+        "ADDDATE": _add_interval,
+        "SUBDATE": _add_interval,
+        "WEIGHT_STRING": _weight_string,
+        "JSON_VALUE": _json_value,
+        "JSON_DUALITY_OBJECT": _json_duality_object,
+        "COLUMN_CREATE": _dynamic_columns,
+        "COLUMN_ADD": _dynamic_columns,
+        "COLUMN_GET": _dynamic_columns,
+    }
+)
+_NEED_NO_BLANK: Final = words_of("""
+    ADDDATE BIT_AND BIT_OR BIT_XOR CAST COUNT CURDATE CURTIME DATE_ADD DATE_SUB EXTRACT GROUP_CONCAT
+    MAX MID MIN NOW POSITION STD STDDEV STDDEV_POP STDDEV_SAMP SUBDATE SUBSTR SUBSTRING SUM SYSDATE
+    TRIM VARIANCE VAR_POP VAR_SAMP JSON_ARRAYAGG JSON_OBJECTAGG
+    """)
+"""Functions whose name and parenthesis must stand side by side without sql_mode IGNORE_SPACE."""
+_RESERVED_FUNCTIONS: Final = words_of("""
+    IF LEFT RIGHT REPLACE INSERT REPEAT MOD DATABASE SCHEMA CUME_DIST DENSE_RANK FIRST_VALUE GROUPING
+    LAG LAST_VALUE LEAD NTH_VALUE NTILE PERCENT_RANK RANK ROW_NUMBER
+    """)
+"""Reserved words that are functions before a parenthesis, without a grammar of their own."""

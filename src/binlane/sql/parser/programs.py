@@ -1,0 +1,430 @@
+"""Bodies of routines, triggers and events, and compound statements: blocks, conditions and loops.
+
+A statement in a body is read by the readers of `parser`, as outside of it; here is what lies
+around statements: SQL/PSM as MySQL and MariaDB have it. Nesting costs no stack (`Steps`).
+
+Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: sp_proc_stmt, sp_decl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.expressions import read_expression
+from binlane.sql.parser.queries import read_query
+from binlane.sql.parser.statements import StatementReader, read_condition, read_variable
+from binlane.sql.parser.types import read_type
+from binlane.sql.tokens import NAME_KINDS, TokenKind
+from binlane.sql.tree.expressions import Expression, Name, UserVariable
+from binlane.sql.tree.node import Node
+from binlane.sql.tree.programs import (
+    Block,
+    Branch,
+    CaseStatement,
+    Close,
+    ConditionDeclaration,
+    CursorDeclaration,
+    Declaration,
+    Fetch,
+    ForRange,
+    ForRows,
+    HandlerAction,
+    HandlerDeclaration,
+    If,
+    Iterate,
+    Leave,
+    Loop,
+    Open,
+    Repeat,
+    Return,
+    VariableDeclaration,
+    While,
+)
+
+Result = TypeVar("Result")
+
+Steps = Generator["Steps[Any]", Any, Result]
+"""A reader that needs another one yields it, and gets back what that returns."""
+
+
+def _run(first: Steps[Result]) -> Result:
+    """Run a reader and all that it yields, and give its result.
+
+    So bodies may nest as deeply as memory allows, where calls would end in a RecursionError.
+    """
+    running: list[Steps[Any]] = [first]
+    value: Any = None
+    while running:
+        try:
+            needed = running[-1].send(value)
+        except StopIteration as ended:
+            running.pop()
+            value = ended.value
+        else:
+            running.append(needed)
+            value = None
+    result: Result = value
+    return result
+
+
+def read_body(cursor: Cursor, statement: StatementReader) -> Node:
+    """Read one statement of a body, simple or compound, with its label.
+
+    Args:
+        cursor: At its first word.
+        statement: Reads statements that stand outside of bodies, too.
+    """
+    return _run(_Bodies(cursor, statement).statement())
+
+
+def is_at_compound(cursor: Cursor) -> bool:
+    """Whether a compound statement outside of a routine begins here, which MariaDB has.
+
+    In sql_mode ORACLE no BEGIN begins a transaction.
+    """
+    is_oracle = cursor.dialect.is_oracle
+    if cursor.word == "BEGIN":
+        return cursor.word_ahead(1) == "NOT" or is_oracle
+    if cursor.word == "DECLARE":
+        return is_oracle
+    if cursor.word_ahead(1) == ":":
+        return cursor.word_ahead(2) in BLOCKS
+    return cursor.word in BLOCKS
+
+
+class _Bodies:
+    """Reads bodies at a cursor."""
+
+    __slots__ = ("_plain", "cursor")
+
+    def __init__(self, cursor: Cursor, statement: StatementReader) -> None:
+        self.cursor = cursor
+        self._plain = statement
+
+    def statement(self) -> Steps[Node]:
+        """One statement with its label."""
+        cursor = self.cursor
+        start = cursor.start
+        label = ""
+        if cursor.word_ahead(1) == ":" and cursor.kind in NAME_KINDS:
+            label = cursor.identifier()
+            cursor.advance()
+            if cursor.word not in LABELLED:
+                raise cursor.stop("BEGIN or a loop")
+        block = _BLOCKS.get(cursor.word)
+        if block is not None:
+            cursor.advance()
+            found: Node = yield block(self, start, label)
+            return found
+        control = _CONTROLS.get(cursor.word)
+        if control is not None:
+            cursor.advance()
+            return control(self, start)
+        return self._plain(cursor)
+
+    def _statements(
+        self, ends: Collection[str], *, may_be_empty: bool = False
+    ) -> Steps[tuple[Node, ...]]:
+        """Statements up to one of the words that end a block."""
+        cursor = self.cursor
+        found: list[Node] = []
+        while cursor.word not in ends or (not found and not may_be_empty):
+            if cursor.is_at_end:
+                raise cursor.stop(" or ".join(ends))
+            statement: Node = yield self.statement()
+            found.append(statement)
+            cursor.expect_operator(";")
+        return tuple(found)
+
+    # Blocks -----------------------------------------------------------------------------------
+
+    def block(self, start: int, label: str) -> Steps[Node]:
+        """BEGIN … END."""
+        cursor = self.cursor
+        cursor.accept("NOT", "ATOMIC")
+        declarations: list[Declaration] = []
+        while cursor.accept("DECLARE"):
+            declaration: Declaration = yield self._declaration()
+            declarations.append(declaration)
+            cursor.expect_operator(";")
+        statements = yield self._statements(("END",), may_be_empty=True)
+        self._end(label, "END")
+        return Block(start, cursor.end, tuple(declarations), statements, label)
+
+    def if_(self, start: int, _label: str) -> Steps[Node]:
+        """IF … END IF."""
+        cursor = self.cursor
+        branches: list[Branch] = []
+        while True:
+            branch: Branch = yield self._branch(("ELSEIF", "ELSE", "END"))
+            branches.append(branch)
+            if not cursor.accept("ELSEIF"):
+                break
+        otherwise: tuple[Node, ...] = ()
+        if cursor.accept("ELSE"):
+            otherwise = yield self._statements(("END",))
+        cursor.expect("END", "IF")
+        return If(start, cursor.end, tuple(branches), otherwise)
+
+    def _branch(self, ends: Collection[str]) -> Steps[Branch]:
+        start = self.cursor.start
+        condition = read_expression(self.cursor)
+        self.cursor.expect("THEN")
+        statements = yield self._statements(ends)
+        return Branch(start, self.cursor.end, condition, statements)
+
+    def case(self, start: int, _label: str) -> Steps[Node]:
+        """CASE … END CASE."""
+        cursor = self.cursor
+        operand: Expression | None = None
+        if cursor.word != "WHEN":
+            operand = read_expression(cursor)
+        branches: list[Branch] = []
+        cursor.expect("WHEN")
+        while True:
+            branch: Branch = yield self._branch(("WHEN", "ELSE", "END"))
+            branches.append(branch)
+            if not cursor.accept("WHEN"):
+                break
+        otherwise: tuple[Node, ...] | None = None
+        if cursor.accept("ELSE"):
+            otherwise = yield self._statements(("END",))
+        cursor.expect("END", "CASE")
+        return CaseStatement(start, cursor.end, operand, tuple(branches), otherwise)
+
+    def loop(self, start: int, label: str) -> Steps[Node]:
+        """LOOP … END LOOP."""
+        statements = yield self._statements(("END",))
+        self._end(label, "END", "LOOP")
+        return Loop(start, self.cursor.end, statements, label)
+
+    def while_(self, start: int, label: str) -> Steps[Node]:
+        """WHILE … END WHILE."""
+        condition = read_expression(self.cursor)
+        self.cursor.expect("DO")
+        statements = yield self._statements(("END",))
+        self._end(label, "END", "WHILE")
+        return While(start, self.cursor.end, condition, statements, label)
+
+    def repeat(self, start: int, label: str) -> Steps[Node]:
+        """REPEAT … END REPEAT."""
+        statements = yield self._statements(("UNTIL",))
+        self.cursor.expect("UNTIL")
+        condition = read_expression(self.cursor)
+        self._end(label, "END", "REPEAT")
+        return Repeat(start, self.cursor.end, statements, condition, label)
+
+    def for_(self, start: int, label: str) -> Steps[Node]:
+        """FOR … END FOR, over a range, a cursor or a query (MariaDB)."""
+        cursor = self.cursor
+        if not cursor.dialect.has_mariadb(10, 3):
+            raise cursor.stop("a statement")
+        variable = cursor.identifier()
+        cursor.expect("IN")
+        is_reverse = cursor.accept("REVERSE")
+        bounds = self._range()
+        if bounds is not None:
+            statements = yield self._loop_body(label)
+            return ForRange(start, cursor.end, variable, *bounds, is_reverse, statements, label)
+        name, source = "", None
+        arguments: tuple[Expression, ...] = ()
+        if cursor.word == "(":
+            cursor.expect_operator("(")
+            source = read_query(cursor)
+            cursor.expect_operator(")")
+        else:
+            name = cursor.identifier()
+            arguments = self._arguments()
+        statements = yield self._loop_body(label)
+        return ForRows(start, cursor.end, variable, name, source, arguments, statements, label)
+
+    def _range(self) -> tuple[Expression, Expression] | None:
+        """`lower..upper` before DO: tokens do not tell the dots from those of numbers."""
+        cursor = self.cursor
+        start, index = cursor.start, cursor.index
+        while cursor.word not in ("DO", ";") and not cursor.is_at_end:
+            cursor.advance()
+        end = cursor.end
+        dots = cursor.text.find("..", start, end)
+        if dots < 0 or cursor.word_ahead(index - cursor.index) == "(":
+            cursor.index = index
+            return None
+        return self._bound(start, dots), self._bound(dots + 2, end)
+
+    def _bound(self, start: int, end: int) -> Expression:
+        """The expression between two places."""
+        cursor = self.cursor
+        inside = Cursor(" " * start + cursor.text[start:end], cursor.dialect, cursor.grammar)
+        found = read_expression(inside)
+        inside.expect_end()
+        return found
+
+    def _loop_body(self, label: str) -> Steps[tuple[Node, ...]]:
+        self.cursor.expect("DO")
+        statements: tuple[Node, ...] = yield self._statements(("END",))
+        self._end(label, "END", "FOR")
+        return statements
+
+    def _end(self, label: str, *words: str) -> None:
+        """The end of a block and the label that may follow."""
+        cursor = self.cursor
+        cursor.expect(*words)
+        if cursor.kind in NAME_KINDS:
+            if not label or cursor.token.value.lower() != label.lower():
+                raise cursor.stop("the label of the block")
+            cursor.advance()
+
+    # Declarations -----------------------------------------------------------------------------
+
+    def _declaration(self) -> Steps[Declaration]:
+        """What stands behind DECLARE."""
+        cursor = self.cursor
+        start = cursor.start
+        if cursor.word in ("CONTINUE", "EXIT", "UNDO") and cursor.word_ahead(1) == "HANDLER":
+            handler: Declaration = yield self._handler(start)
+            return handler
+        names = [cursor.identifier()]
+        if cursor.accept("CONDITION", "FOR"):
+            value = self._condition()
+            return ConditionDeclaration(start, cursor.end, names[0], value)
+        if cursor.word in ("CURSOR", "SENSITIVE", "INSENSITIVE"):
+            return self._cursor(start, names[0])
+        while cursor.accept_operator(","):
+            names.append(cursor.identifier())
+        type_ = read_type(cursor)
+        default: Expression | None = None
+        if cursor.accept("DEFAULT") or (
+            cursor.dialect.may_be_mariadb and cursor.accept_operator(":=")
+        ):
+            default = read_expression(cursor)
+        return VariableDeclaration(start, cursor.end, tuple(names), type_, default)
+
+    def _cursor(self, start: int, name: str) -> CursorDeclaration:
+        cursor = self.cursor
+        cursor.accept_any(("SENSITIVE", "INSENSITIVE"))
+        cursor.expect("CURSOR")
+        parameters: list[str] = []
+        if cursor.accept_operator("("):
+            while True:
+                cursor.accept("IN")
+                parameters.append(cursor.identifier())
+                read_type(cursor)
+                if not cursor.accept_operator(","):
+                    break
+            cursor.expect_operator(")")
+        cursor.expect("FOR")
+        query = read_query(cursor)
+        return CursorDeclaration(start, cursor.end, name, query, tuple(parameters))
+
+    def _handler(self, start: int) -> Steps[HandlerDeclaration]:
+        cursor = self.cursor
+        action = cursor.accept_any(HandlerAction.__members__)
+        if not action:
+            raise cursor.stop("CONTINUE or EXIT")
+        cursor.expect("HANDLER", "FOR")
+        conditions = [self._condition()]
+        while cursor.accept_operator(","):
+            conditions.append(self._condition())
+        statement: Node = yield self.statement()
+        return HandlerDeclaration(
+            start, cursor.end, HandlerAction[action], tuple(conditions), statement
+        )
+
+    def _condition(self) -> str:
+        """One condition that a handler is for."""
+        cursor = self.cursor
+        if cursor.accept("NOT", "FOUND"):
+            return "NOT FOUND"
+        if cursor.word in ("SQLEXCEPTION", "SQLWARNING", "OTHERS"):
+            return cursor.advance().word
+        if cursor.kind is TokenKind.NUMBER:
+            return cursor.advance().text
+        return read_condition(cursor)
+
+    # Controls ---------------------------------------------------------------------------------
+
+    def return_(self, start: int) -> Node:
+        """RETURN, of nothing in procedures of sql_mode ORACLE."""
+        cursor = self.cursor
+        if cursor.dialect.is_oracle and (cursor.is_at_end or cursor.word == ";"):
+            return Return(start, cursor.end)
+        value = read_expression(cursor)
+        return Return(start, cursor.end, value)
+
+    def leave(self, start: int) -> Node:
+        """LEAVE."""
+        label = self.cursor.identifier()
+        return Leave(start, self.cursor.end, label)
+
+    def iterate(self, start: int) -> Node:
+        """ITERATE."""
+        label = self.cursor.identifier()
+        return Iterate(start, self.cursor.end, label)
+
+    def open(self, start: int) -> Node:
+        """OPEN."""
+        name = self.cursor.identifier()
+        arguments = self._arguments()
+        return Open(start, self.cursor.end, name, arguments)
+
+    def _arguments(self) -> tuple[Expression, ...]:
+        """Expressions in parentheses, if any."""
+        cursor = self.cursor
+        found: list[Expression] = []
+        if cursor.accept_operator("("):
+            while cursor.word != ")":
+                found.append(read_expression(cursor))
+                if not cursor.accept_operator(","):
+                    break
+            cursor.expect_operator(")")
+        return tuple(found)
+
+    def fetch(self, start: int) -> Node:
+        """FETCH."""
+        cursor = self.cursor
+        if cursor.accept("GROUP", "NEXT", "ROW"):
+            return Fetch(start, cursor.end, "", ())
+        if cursor.accept("NEXT"):
+            cursor.expect("FROM")
+        else:
+            cursor.accept("FROM")
+        name = cursor.identifier()
+        cursor.expect("INTO")
+        variables: list[Name | UserVariable] = [read_variable(cursor)]
+        while cursor.accept_operator(","):
+            variables.append(read_variable(cursor))
+        return Fetch(start, cursor.end, name, tuple(variables))
+
+    def close(self, start: int) -> Node:
+        """CLOSE."""
+        name = self.cursor.identifier()
+        return Close(start, self.cursor.end, name)
+
+
+_BLOCKS: Final[Mapping[str, Callable[[_Bodies, int, str], Steps[Node]]]] = MappingProxyType(
+    {
+        "BEGIN": _Bodies.block,
+        "IF": _Bodies.if_,
+        "CASE": _Bodies.case,
+        "LOOP": _Bodies.loop,
+        "WHILE": _Bodies.while_,
+        "FOR": _Bodies.for_,
+        "REPEAT": _Bodies.repeat,
+    }
+)
+BLOCKS: Final = frozenset(_BLOCKS)
+"""First words of compound statements."""
+LABELLED: Final = BLOCKS - {"IF", "CASE"}
+_CONTROLS: Final[Mapping[str, Callable[[_Bodies, int], Node]]] = MappingProxyType(
+    {
+        "RETURN": _Bodies.return_,
+        "LEAVE": _Bodies.leave,
+        "ITERATE": _Bodies.iterate,
+        "OPEN": _Bodies.open,
+        "FETCH": _Bodies.fetch,
+        "CLOSE": _Bodies.close,
+    }
+)

@@ -1,0 +1,506 @@
+"""Expressions, and the queries and tables that statements name: each holds the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from binlane.sql.tree.node import Node
+
+
+class LiteralKind(Enum):
+    """What a literal is."""
+
+    __hash__ = object.__hash__
+
+    STRING = "string"
+    """Also several side by side, `N'…'` and `_utf8'…'`."""
+    NUMBER = "number"
+    HEX = "hexadecimal"
+    """`0x…` and `x'…'`."""
+    BIT = "bits"
+    """`0b…` and `b'…'`."""
+    NULL = "null"
+    TRUE = "true"
+    FALSE = "false"
+    DATE = "date"
+    """DATE '…', also as `{d '…'}`; TIME and TIMESTAMP likewise."""
+    TIME = "time"
+    TIMESTAMP = "timestamp"
+
+
+@dataclass(slots=True, eq=False)
+class Literal(Node):
+    """A literal; its value is read from the statement's own text (`Statement.text_of`).
+
+    Attributes:
+        kind: What it is.
+        introducer: The character set of `_utf8mb4'…'`, `n` of `N'…'`; else empty.
+    """
+
+    kind: LiteralKind
+    introducer: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Parameter(Node):
+    """`?` of a prepared statement."""
+
+
+@dataclass(slots=True, eq=False)
+class Name(Node):
+    """A name of one to three parts: a column, local variable or, by its place, something else.
+
+    Attributes:
+        parts: `(table, column)` for `t.a`; as written, without quotes.
+        is_quoted: The last part stands in quotes.
+    """
+
+    parts: tuple[str, ...]
+    is_quoted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Star(Node):
+    """`*` or `t.*` of a select list, or the argument of COUNT(*)."""
+
+    qualifier: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class UserVariable(Node):
+    """`@name`, in lower case without quotes."""
+
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class SystemVariable(Node):
+    """`@@name`.
+
+    Attributes:
+        name: In lower case; a key cache or component before a dot stays.
+        scope: `session`, `global`, `persist` or empty; LOCAL is `session`.
+    """
+
+    name: str
+    scope: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Assign(Node):
+    """`@a := value`."""
+
+    target: UserVariable
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Call(Node):
+    """A call of a function; also what is one without parentheses or in a grammar of its own.
+
+    CURRENT_USER, NEXT VALUE FOR s (as NEXTVAL), PREVIOUS VALUE FOR s (as LASTVAL), `s.NEXTVAL` of
+    sql_mode ORACLE; EXTRACT, TRIM, POSITION, SUBSTRING … FROM, GROUP_CONCAT, JSON_VALUE …
+
+    Attributes:
+        name: In the case of the text.
+        arguments: In their order; of an argument with words of its own (`TRIM(LEADING a FROM b)`)
+            the expressions.
+        database: If the text gives one; of `a.b.c()` the package joins it (`a.b`).
+        is_quoted: The name stands in quotes: then no built-in function is meant.
+        words: Words inside, in capitals: `DISTINCT`, `LEADING`, the unit of EXTRACT, `SEPARATOR`.
+        order_by: Of aggregates.
+        separator: GROUP_CONCAT's, None without.
+        over: It is a window function's call.
+        opens: Where the parenthesis with the arguments stands; -1 without one.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...] = ()
+    database: str | None = None
+    is_quoted: bool = False
+    words: tuple[str, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    separator: Literal | None = None
+    over: Window | str | None = None
+    opens: int = -1
+
+    @property
+    def upper_name(self) -> str:
+        """The name in capitals, as the lists of functions have it."""
+        return self.name.upper()
+
+
+@dataclass(slots=True, eq=False)
+class Window(Node):
+    """What OVER or WINDOW says."""
+
+    base: str = ""
+    partition_by: tuple[Expression, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    frame: tuple[Expression, ...] = ()
+    """The expressions of its bounds."""
+
+
+@dataclass(slots=True, eq=False)
+class Operation(Node):
+    """An operator and its operands.
+
+    Attributes:
+        operator: In capitals and as one word for its synonyms: `AND` (`&&`), `OR` (`||` without
+            PIPES_AS_CONCAT), `XOR`, `NOT` (`!` too), `=`, `<=>`, `<>` (`!=`), `<`, `<=`, `>`,
+            `>=`, `+`, `-`, `*`, `/`, `DIV`, `%` (MOD), `|`, `&`, `^`, `<<`, `>>`, `~`, `NEG` and
+            `POS` of one operand, `CONCAT` (`||` with PIPES_AS_CONCAT), `LIKE` (with ESCAPE three
+            operands), `REGEXP` (RLIKE), `SOUNDS LIKE`, `BETWEEN` (three), `IN` (the value, then
+            the items, or one `Subquery`), `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`, `IS JSON`,
+            `EXISTS`, `COLLATE` (its second operand a Name), `BINARY`, `MEMBER OF`, `->`, `->>`,
+            `= ANY`, `> ALL` and the like. NOT LIKE, NOT IN, IS NOT NULL … have `is_negated`.
+        operands: AND, OR and chains of `+`, `*` and the like of one operator from the left are
+            one operation with all their operands, so that long ones are not deep. Very many
+            literals are read when they are asked for.
+        is_negated: NOT belongs to the operator.
+    """
+
+    operator: str
+    operands: Sequence[Expression]
+    is_negated: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Case(Node):
+    """CASE; `otherwise` is None without ELSE."""
+
+    operand: Expression | None
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Cast(Node):
+    """CAST, CONVERT(x, type), CONVERT(x USING charset).
+
+    Attributes:
+        value: What is cast.
+        type: To which type; None with USING.
+        charset: Of USING.
+        is_array: CAST(… AS … ARRAY).
+    """
+
+    value: Expression
+    type: DataType | None = None
+    charset: str = ""
+    is_array: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class DataType(Node):
+    """A type as columns, variables, CAST and RETURNS name it.
+
+    Attributes:
+        name: In capitals as one word, `VARCHAR` for `CHARACTER VARYING`, `DOUBLE` for
+            `DOUBLE PRECISION`; synonyms stay otherwise as they are written (`INTEGER`, `BOOL`).
+        arguments: Texts in the parentheses behind it: `("10", "2")`, those of ENUM and SET as
+            string literals' values.
+        words: UNSIGNED, ZEROFILL, BINARY, ASCII, UNICODE, COMPRESSED.
+        charset: Of CHARACTER SET; empty without.
+        collation: Of COLLATE; empty without.
+        of: `TYPE OF t.a`, `ROW TYPE OF t` and `%TYPE`: what is meant; empty otherwise.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    charset: str = ""
+    collation: str = ""
+    of: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Interval(Node):
+    """INTERVAL value unit, as an operand of `+`, `-` or an argument of DATE_ADD."""
+
+    value: Expression
+    unit: str
+
+
+@dataclass(slots=True, eq=False)
+class Row(Node):
+    """`(a, b)` or ROW(a, b); also a row of VALUES, of any number of items.
+
+    A single expression in parentheses is that expression.
+    """
+
+    items: Sequence[Expression]
+
+
+@dataclass(slots=True, eq=False)
+class Subquery(Node):
+    """A query in parentheses as a value, of EXISTS, IN, ANY or ALL."""
+
+    query: Query
+
+
+@dataclass(slots=True, eq=False)
+class Default(Node):
+    """DEFAULT as a value, or DEFAULT(column); IGNORE of EXECUTE … USING too."""
+
+    column: Name | None = None
+    word: str = "DEFAULT"
+
+
+@dataclass(slots=True, eq=False)
+class Match(Node):
+    """MATCH (columns) AGAINST (text); `mode` is what the text says behind it, in capitals."""
+
+    columns: tuple[Name, ...]
+    against: Expression
+    mode: str = ""
+
+
+Expression = (
+    Literal
+    | Parameter
+    | Name
+    | Star
+    | UserVariable
+    | SystemVariable
+    | Assign
+    | Call
+    | Operation
+    | Case
+    | Cast
+    | Interval
+    | Row
+    | Subquery
+    | Default
+    | Match
+)
+
+
+# Queries, and the tables that statements name --------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class ObjectName(Node):
+    """The name of a table, view, routine, trigger, event, … ; `database` as written, or None."""
+
+    database: str | None
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Limit(Node):
+    """LIMIT, OFFSET, FETCH FIRST, LIMIT ROWS EXAMINED.
+
+    Attributes:
+        count: None where only ROWS EXAMINED stands.
+        offset: None without.
+        rows_examined: MariaDB's.
+        has_ties: WITH TIES.
+    """
+
+    count: Expression | None
+    offset: Expression | None = None
+    rows_examined: Expression | None = None
+    has_ties: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class OrderItem(Node):
+    """Of ORDER BY or GROUP BY."""
+
+    value: Expression
+    is_descending: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class SelectItem(Node):
+    """An expression of a select list, or of RETURNING; `alias` is None without."""
+
+    value: Expression | Star
+    alias: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Into(Node):
+    """INTO of a SELECT; exactly one of `variables`, `outfile` and `dumpfile` is there."""
+
+    variables: tuple[UserVariable | Name, ...] = ()
+    outfile: Literal | None = None
+    dumpfile: Literal | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Locking(Node):
+    """FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
+
+    Attributes:
+        is_for_update: Not for share.
+        tables: Of OF; empty for all.
+        wait: `NOWAIT`, `SKIP LOCKED`, `WAIT` or empty.
+        wait_at: Where that word stands.
+    """
+
+    is_for_update: bool
+    tables: tuple[ObjectName, ...] = ()
+    wait: str = ""
+    wait_at: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class CommonTable(Node):
+    """One of WITH."""
+
+    name: str
+    columns: tuple[str, ...]
+    query: Query
+
+
+@dataclass(slots=True, eq=False)
+class With(Node):
+    """WITH."""
+
+    is_recursive: bool
+    tables: tuple[CommonTable, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Select(Node):
+    """SELECT without what stands behind it (`Query` has that).
+
+    Attributes:
+        items: Its list.
+        options: DISTINCT, STRAIGHT_JOIN, SQL_CALC_FOUND_ROWS …
+        tables: Of FROM, those between commas; empty without FROM (DUAL is none).
+        where: None without, as everything here.
+        group_by: Items.
+        with_rollup: WITH ROLLUP.
+        having: HAVING.
+        windows: WINDOW: names and what they mean.
+        qualify: MySQL's QUALIFY.
+        procedure: PROCEDURE ANALYSE of old servers.
+        from_at: Where FROM stands; -1 without.
+    """
+
+    items: tuple[SelectItem, ...]
+    options: frozenset[str] = frozenset()
+    tables: tuple[TableReference, ...] = ()
+    where: Expression | None = None
+    group_by: tuple[OrderItem, ...] = ()
+    with_rollup: bool = False
+    having: Expression | None = None
+    windows: tuple[tuple[str, Window], ...] = ()
+    qualify: Expression | None = None
+    procedure: Call | None = None
+    from_at: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Values(Node):
+    """VALUES ROW(…), … or VALUES (…), … as a query."""
+
+    rows: tuple[Row, ...]
+
+
+@dataclass(slots=True, eq=False)
+class TableQuery(Node):
+    """TABLE t as a query."""
+
+    table: TableUse
+
+
+@dataclass(slots=True, eq=False)
+class SetOperation(Node):
+    """Queries with UNION, EXCEPT or INTERSECT between them, from the left.
+
+    Attributes:
+        operands: At least two.
+        operators: Between them: `UNION`, `UNION ALL`, `EXCEPT`, `EXCEPT ALL`, `INTERSECT` …
+    """
+
+    operands: tuple[Query, ...]
+    operators: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Query(Node):
+    """A query with its WITH before and its clauses behind.
+
+    Parentheses around a query add no level unless clauses stand behind them.
+    """
+
+    body: Select | Values | TableQuery | SetOperation | Query
+    with_: With | None = None
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Limit | None = None
+    locks: tuple[Locking, ...] = ()
+    into: Into | None = None
+
+
+# Tables of FROM, UPDATE and DELETE ------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class TableUse(Node):
+    """A table, view, sequence or common table expression by its name.
+
+    Attributes:
+        name: As written.
+        alias: None without.
+        partitions: Of PARTITION (…).
+        period: FOR SYSTEM_TIME: its kind (`ALL`, `AS OF`, `BETWEEN`, `FROM`) and expressions.
+        portion: FOR PORTION OF: the period's name and its bounds.
+        has_hints: USE, FORCE or IGNORE INDEX.
+    """
+
+    name: ObjectName
+    alias: str | None = None
+    partitions: tuple[str, ...] = ()
+    period: tuple[str, tuple[Expression, ...]] | None = None
+    portion: tuple[str, Expression, Expression] | None = None
+    has_hints: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class DerivedTable(Node):
+    """A query in parentheses as a table."""
+
+    query: Query
+    alias: str | None
+    columns: tuple[str, ...] = ()
+    is_lateral: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class TableFunction(Node):
+    """JSON_TABLE(…): its call has the document and the path as arguments."""
+
+    call: Call
+    alias: str | None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Join(Node):
+    """Two tables; a join in parentheses is that join, one of several with commas nests as CROSS.
+
+    Attributes:
+        kind: `INNER`, `LEFT`, `RIGHT`, `FULL`, `CROSS` (a comma in parentheses too),
+            `STRAIGHT_JOIN`, with `NATURAL ` before it where it is one.
+        left: The table before it.
+        right: The table behind it.
+        on: ON; None without.
+        using: USING.
+    """
+
+    kind: str
+    left: TableReference
+    right: TableReference
+    on: Expression | None = None
+    using: tuple[str, ...] = ()
+
+
+TableReference = TableUse | DerivedTable | TableFunction | Join
+
+"""What may stand in LIMIT."""

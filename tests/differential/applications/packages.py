@@ -1,0 +1,62 @@
+"""Packages of Debian and PyPI, fetched when tests ask for them; nothing of theirs is kept here.
+
+They land in `.run/applications`, unpacked by name, so that a second run fetches nothing. What a
+package brings is read, never run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Final
+from zipfile import ZipFile
+
+import pytest
+
+from tests.rules import ROOT
+
+_TIMEOUT_S: Final = 300
+
+
+def unpacked(*, debian: str = "", pypi: str = "") -> Path:
+    """The folder with a package's files; skips the test where it cannot be had."""
+    name = debian or pypi
+    folder = ROOT / ".run/applications" / name
+    done = folder / ".unpacked"
+    if done.exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if debian:
+            _run(["apt-get", "download", debian], folder)
+            (package,) = folder.glob("*.deb")
+            _run(["dpkg-deb", "-x", package.name, "."], folder)
+        else:
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", pypi]
+            # Most wheels bring their SQL; tests of a project stand in its sources only.
+            _run(
+                [*command, f"--no-binary={pypi}" if pypi == "biopython" else "--prefer-binary"],
+                folder,
+            )
+            (package,) = (path for path in folder.iterdir() if path.is_file())
+            _extract(package, folder)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        pytest.skip(f"the package {name} cannot be had here: {error}")
+    package.unlink()
+    done.touch()
+    return folder
+
+
+def _run(command: list[str], folder: Path) -> None:
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT_S)
+
+
+def _extract(package: Path, folder: Path) -> None:
+    if package.suffix == ".whl":
+        with ZipFile(package) as archive:
+            archive.extractall(folder)
+    else:
+        with tarfile.open(package) as archive:
+            archive.extractall(folder, filter="data")

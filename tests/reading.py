@@ -1,0 +1,25 @@
+"""Statements read by tests: by the grammars of both servers unless a test says which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from binlane.sql import reading
+from binlane.sql.dialect import Dialect
+from binlane.sql.effects import StatementEffects
+from binlane.sql.facts import StatementFacts
+
+
+def read(text: str, *, database: str, **dialect: Any) -> StatementFacts:
+    """The facts of a statement."""
+    return reading.read(text, database=database, dialect=Dialect(**dialect))
+
+
+def read_expression(text: str, *, database: str) -> StatementFacts:
+    """The facts of an expression."""
+    return reading.read_expression(text, database=database, dialect=Dialect())
+
+
+def analyse(text: str, *, database: str, **dialect: Any) -> StatementEffects:
+    """What a statement does to named objects."""
+    return read(text, database=database, **dialect).effects

@@ -1,0 +1,61 @@
+"""`check --schema SERVER`: a live server's objects, as it has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from binlane.cli.main import main
+from binlane.service.private_server import PrivateServer
+from tests.servers import execute
+
+_OBJECTS = (
+    "CREATE DATABASE live",
+    "USE live",
+    "CREATE TABLE t (a INT PRIMARY KEY AUTO_INCREMENT, b CHAR(36)) ENGINE=InnoDB",
+    "CREATE TABLE m (a INT)",
+    "CREATE VIEW v AS SELECT a, b FROM t",
+    "CREATE FUNCTION f() RETURNS CHAR(36) NO SQL RETURN uuid()",
+    "CREATE PROCEDURE p() UPDATE t SET b = f()",
+    "CREATE TRIGGER g BEFORE INSERT ON m FOR EACH ROW UPDATE t SET b = uuid()",
+    "CREATE EVENT e ON SCHEDULE AT '2037-01-01' DO DELETE FROM t",
+)
+_SCRIPT = """
+    SET binlog_format = STATEMENT;
+    USE live;
+    UPDATE v SET b = 'x';
+    CALL p();
+    INSERT INTO m VALUES (1);
+    DROP EVENT e;
+"""
+
+
+@pytest.fixture(params=["mariadb_server", "mysql_server"])
+def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+    found: PrivateServer = request.getfixturevalue(request.param)
+    execute(found, "SET GLOBAL log_bin_trust_function_creators = 1", *_OBJECTS)
+    yield found
+    execute(found, "DROP DATABASE live")
+
+
+def test_all_objects_are_known(
+    server: PrivateServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text(_SCRIPT)
+    assert main(["check", "--schema", server.url, "--json", str(script)]) == 1
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["error"] for one in told] == [None] * len(told)
+    unsafe = [[note["reason"] for note in one["notes"]] for one in told]
+    assert unsafe[2] == []
+    assert "ER_BINLOG_UNSAFE_SYSTEM_FUNCTION" in unsafe[3]
+    assert "ER_BINLOG_UNSAFE_SYSTEM_FUNCTION" in unsafe[4]
+
+
+def test_what_is_not_there_is_not_known(server: PrivateServer, tmp_path: Path) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text("DELETE FROM live.nothing;")
+    assert main(["check", "--schema", server.url, "--quiet", str(script)]) == 2

@@ -1,0 +1,40 @@
+"""REVOKE from accounts that are not there; measured on MariaDB 10.11.19 and MySQL 9.7.4."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.policy.server import Server
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+
+
+def _errno(flavor: str, statement: str) -> int | None:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load(
+        "CREATE DATABASE d; USE d; CREATE TABLE t (a INT); CREATE USER x;"
+        "CREATE PROCEDURE p() SELECT 1;"
+    )
+    session = Session(server=Server.parse(flavor), objects=objects, database="d")
+    error = session.execute(statement).error
+    return None if error is None else error.errno
+
+
+@pytest.mark.parametrize(
+    ("statement", "mariadb", "mysql"),
+    [
+        ("REVOKE SELECT ON d.* FROM nobody", 1141, 1141),
+        ("REVOKE SELECT ON *.* FROM x@localhost", 1141, 1141),
+        ("REVOKE SELECT (a) ON t FROM nobody", 1141, 1147),
+        ("REVOKE EXECUTE ON PROCEDURE p FROM nobody", 1141, 1403),
+        ("REVOKE SELECT ON *.* FROM x", None, None),
+    ],
+)
+def test_nothing_can_be_revoked(statement: str, mariadb: int | None, mysql: int | None) -> None:
+    assert _errno("mariadb", statement) == mariadb
+    assert _errno("mysql", statement) == mysql
+
+
+def test_mysql_may_be_told_to_ignore_it() -> None:
+    assert _errno("mysql", "REVOKE SELECT ON d.* FROM nobody IGNORE UNKNOWN USER") is None

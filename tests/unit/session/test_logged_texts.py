@@ -1,0 +1,57 @@
+"""Texts of definitions as they are logged; measured on MariaDB 10.11.19 and MySQL 9.7.4."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.policy.server import Server
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+
+
+def _session(flavor: str, schema: str = "") -> Session:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load("SET GLOBAL log_bin_trust_function_creators=1; CREATE DATABASE d; USE d;" + schema)
+    return Session(server=Server.parse(flavor), objects=objects, database="d")
+
+
+def _logged(session: Session, statement: str) -> str:
+    (binlog,) = session.execute(statement).binlogs.values()
+    return binlog.events[-1].info
+
+
+@pytest.mark.parametrize(
+    ("flavor", "head", "logged"),
+    [
+        ("mariadb", "FUNCTION f ( a INT ,  b INT )", "FUNCTION `f`(a INT ,  b INT )"),
+        ("mariadb", "FUNCTION f( /* of a */ a INT)", "FUNCTION `f`(a INT)"),
+        ("mariadb", "FUNCTION f( )", "FUNCTION `f`()"),
+        ("mysql", "FUNCTION f ( a INT )", "FUNCTION `f`( a INT )"),
+        ("mysql", "FUNCTION f( )", "FUNCTION `f`( )"),
+    ],
+)
+def test_only_mariadb_leaves_out_blanks_before_parameters_of_functions(
+    flavor: str, head: str, logged: str
+) -> None:
+    info = _logged(_session(flavor), f"CREATE {head} RETURNS INT RETURN 1")
+    assert info.startswith(f"use `d`; CREATE DEFINER=`root`@`localhost` {logged} RETURNS int")
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_parameters_of_procedures_are_as_they_were_written(flavor: str) -> None:
+    info = _logged(_session(flavor), "CREATE PROCEDURE p (  a INT ) SELECT 1")
+    assert info.startswith("use `d`; CREATE DEFINER=`root`@`localhost` PROCEDURE `p`(  a INT )\n")
+
+
+@pytest.mark.parametrize(
+    ("engine", "hiding", "end"),
+    [("InnoDB", "MyISAM", " /* xid=# */"), ("MyISAM", "InnoDB", "")],
+)
+def test_mysql_renames_the_table_that_a_temporary_one_hides(
+    engine: str, hiding: str, end: str
+) -> None:
+    session = _session("mysql", f"CREATE TABLE t (a INT) ENGINE={engine};")
+    session.execute(f"CREATE TEMPORARY TABLE t (a INT) ENGINE={hiding}")
+    text = "RENAME TABLE t TO u"
+    assert _logged(session, text) == f"use `d`; {text}{end}"

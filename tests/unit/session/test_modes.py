@@ -1,0 +1,85 @@
+"""Modes of sql_mode hold for all that is read: statements, and bodies as they were made."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.policy.server import Server
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+
+
+def _session(flavor: str) -> Session:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load("CREATE DATABASE d; USE d; CREATE TABLE t (a INT); CREATE TABLE u (a INT);")
+    return Session(server=Server.parse(flavor), objects=objects, database="d")
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_body_is_read_in_the_modes_of_its_creation(flavor: str) -> None:
+    session = _session(flavor)
+    session.execute("SET sql_mode = 'ANSI_QUOTES'")
+    made = session.execute(
+        'CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW INSERT INTO "u" VALUES (NEW.a)'
+    )
+    assert made.error is None
+    session.execute("SET sql_mode = ''")
+    session.execute("SET SESSION binlog_format = 'ROW'")
+    found = session.execute("INSERT INTO t VALUES (1)")
+    assert found.unanalysed is None
+    assert found.error is None
+    (binlog,) = found.binlogs.values()
+    assert [event.info for event in binlog.events if "d.u" in event.info]
+    refused = session.execute('INSERT INTO "u" VALUES (1)')
+    assert refused.error is not None
+    assert refused.error.errno == 1064
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_backslash_may_be_a_character(flavor: str) -> None:
+    session = _session(flavor)
+    statement = r"INSERT INTO t SELECT LENGTH('\') FROM u"
+    refused = session.execute(statement)
+    assert refused.error is not None
+    assert refused.error.errno == 1064
+    session.execute("SET sql_mode = 'NO_BACKSLASH_ESCAPES'")
+    found = session.execute(statement)
+    assert (found.error, found.unanalysed) == (None, None)
+
+
+def test_blocks_of_oracle_are_run_or_said_not_to_be_analysed() -> None:
+    session = _session("mariadb")
+    session.execute("SET sql_mode = 'ORACLE'")
+    plain = session.execute("BEGIN INSERT INTO t VALUES (1); END;")
+    assert plain.error is None
+    assert plain.unanalysed is None
+    (binlog,) = plain.binlogs.values()
+    assert [event.type for event in binlog.events] == ["Gtid", "Query", "Xid"]
+    for text in (
+        "DECLARE x INT := 1; BEGIN INSERT INTO t VALUES (x); END;",
+        "BEGIN IF 1 = 2 THEN NULL; ELSIF 1 = 1 THEN NULL; END IF; END;",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW BEGIN :NEW.a := 1; END;",
+    ):
+        found = session.execute(text)
+        assert found.error is None, text
+        assert found.unanalysed is not None, text
+    assert session.execute("INSERT INTO t VALUES (1)").unanalysed is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "logged"),
+    [
+        ("PROCEDURE p AS BEGIN NULL; END;", 'PROCEDURE "p"()\nAS BEGIN NULL; END'),
+        (
+            "FUNCTION f RETURN INT IS BEGIN RETURN 1; END;",
+            'FUNCTION "f"() RETURN int(11)\nIS BEGIN RETURN 1; END',
+        ),
+    ],
+)
+def test_routines_of_oracle_are_written_anew(text: str, logged: str) -> None:
+    session = _session("mariadb")
+    session.execute("SET sql_mode = 'ORACLE'")
+    (binlog,) = session.execute(f"CREATE {text}").binlogs.values()
+    info = f'use `d`; CREATE DEFINER="root"@"localhost" {logged}'
+    assert binlog.events[-1].info.startswith(info)

@@ -1,0 +1,130 @@
+"""What hangs on a statement that was not analysed is not told; the session is as before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.names import TableName
+from binlane.policy.server import Server
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.schema import Trigger
+
+SCHEMA = "CREATE DATABASE d; USE d; CREATE TABLE t (a INT); CREATE TABLE m (a INT) ENGINE=MyISAM;"
+
+
+class FaultyCatalog(SchemaCatalog):
+    """A catalog that fails when it is asked for the triggers of one table."""
+
+    __slots__ = ()
+
+    def triggers(self, name: TableName) -> Sequence[Trigger]:
+        if name.table == "faulty":
+            raise ZeroDivisionError
+        return SchemaCatalog.triggers(self, name)
+
+
+DEEP = "ABS(" * 1_000 + "1" + ")" * 1_000
+"""An expression that the servers take, but is nested deeper than is followed."""
+
+
+def _session(flavor: str = "mariadb") -> Session:
+    objects = FaultyCatalog(Flavor(flavor))
+    objects.load(SCHEMA + "CREATE TABLE faulty (a INT);")
+    return Session(server=Server.parse(flavor), objects=objects, database="d")
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    ("bad", "after"),
+    [
+        (f"CREATE TABLE n SELECT {DEEP}", "INSERT INTO n VALUES (1)"),
+        (f"ALTER TABLE t ADD CHECK ({DEEP})", "INSERT INTO t VALUES (1)"),
+        (f"CREATE VIEW v AS SELECT {DEEP}", "INSERT INTO v VALUES (1)"),
+        (f"CREATE PROCEDURE p() DO {DEEP}", "CALL p()"),
+        (f"CREATE FUNCTION f() RETURNS INT RETURN {DEEP}", "INSERT INTO t VALUES (f())"),
+        (
+            f"CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = {DEEP}",
+            "INSERT INTO t VALUES (1)",
+        ),
+    ],
+)
+def test_objects_of_a_statement_that_is_not_understood(flavor: str, bad: str, after: str) -> None:
+    session = _session(flavor)
+    assert session.execute(bad).unanalysed is not None
+    result = session.execute(after)
+    assert result.unanalysed is not None
+    assert result.error is None
+    assert session.execute("INSERT INTO m VALUES (1)").unanalysed is None
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    ("bad", "place"),
+    [
+        ("UPDATE t SET a = WHERE a = 1", 17),
+        ("CREATE TABLE n (a INT,)", 22),
+        ("DROP TABLE t FROM", 13),
+        ("CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW UPDATE FROM", 56),
+        ("INSERT INTO t VALUES ('a", 22),
+    ],
+)
+def test_what_the_grammar_refuses_fails_and_changes_nothing(
+    flavor: str, bad: str, place: int
+) -> None:
+    session, other = _session(flavor), _session(flavor)
+    session.execute("BEGIN")
+    other.execute("BEGIN")
+    found = session.execute(bad)
+    assert found.unanalysed is None
+    assert found.error is not None
+    assert (found.error.errno, found.error.why[0].offset) == (1064, place)
+    for after in ("INSERT INTO t VALUES (1)", "COMMIT"):
+        assert session.execute(after) == other.execute(after)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_the_transaction_of_a_statement_that_is_not_understood(flavor: str) -> None:
+    session = _session(flavor)
+    session.execute("BEGIN")
+    assert session.execute("INSERT INTO t VALUES (1)").unanalysed is None
+    assert session.execute(f"UPDATE t SET a = {DEEP}").unanalysed is not None
+    assert session.execute("SELECT * FROM t").unanalysed is None
+    assert session.execute("INSERT INTO t VALUES (2)").unanalysed is not None
+    assert session.execute("COMMIT").unanalysed is not None
+    assert session.execute("INSERT INTO t VALUES (3)").unanalysed is None
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize("begin", ["BEGIN", "DO 1"])
+def test_a_fault_leaves_the_session_as_it_was(flavor: str, begin: str) -> None:
+    session, other = _session(flavor), _session(flavor)
+    for one in (session, other):
+        one.execute(begin)
+        one.execute("INSERT INTO t VALUES (1)")
+    with pytest.raises(ZeroDivisionError):
+        session.execute("INSERT INTO faulty VALUES (1)")
+    end, expected = (one.execute("COMMIT") for one in (session, other))
+    assert end.binlogs == expected.binlogs
+    assert (end.unanalysed is not None) is (begin == "BEGIN")
+    after, expected = (one.execute("INSERT INTO m VALUES (1)") for one in (session, other))
+    assert after == expected
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_program_that_is_not_followed_changes_nothing(flavor: str) -> None:
+    session, other = _session(flavor), _session(flavor)
+    procedure = (
+        "CREATE PROCEDURE p() BEGIN "
+        "INSERT INTO m VALUES (1); SET @a = 2; SET SESSION unique_checks = 0; "
+        "PREPARE s FROM @nobody_knows; EXECUTE s; END"
+    )
+    for one in (session, other):
+        one.execute(procedure)
+        one.execute("SELECT a INTO @nobody_knows FROM t LIMIT 1")
+    assert session.execute("CALL p()").unanalysed is not None
+    for sql in ("INSERT INTO t VALUES (@a)", "UPDATE t SET a = 3"):
+        assert session.execute(sql) == other.execute(sql)
