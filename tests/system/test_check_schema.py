@@ -13,8 +13,8 @@ from binlane.service.private_server import PrivateServer
 from tests.servers import execute
 
 _OBJECTS = (
-    "CREATE DATABASE live",
-    "USE live",
+    "CREATE DATABASE checked_live",
+    "USE checked_live",
     "CREATE TABLE t (a INT PRIMARY KEY AUTO_INCREMENT, b CHAR(36)) ENGINE=InnoDB",
     "CREATE TABLE m (a INT)",
     "CREATE VIEW v AS SELECT a, b FROM t",
@@ -25,7 +25,7 @@ _OBJECTS = (
 )
 _SCRIPT = """
     SET binlog_format = STATEMENT;
-    USE live;
+    USE checked_live;
     UPDATE v SET b = 'x';
     CALL p();
     INSERT INTO m VALUES (1);
@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     found: PrivateServer = request.getfixturevalue(request.param)
     execute(found, "SET GLOBAL log_bin_trust_function_creators = 1", *_OBJECTS)
     yield found
-    execute(found, "DROP DATABASE live")
+    execute(found, "DROP DATABASE checked_live")
 
 
 def test_all_objects_are_known(
@@ -57,5 +57,5 @@ def test_all_objects_are_known(
 
 def test_what_is_not_there_is_not_known(server: PrivateServer, tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
-    script.write_text("DELETE FROM live.nothing;")
+    script.write_text("DELETE FROM checked_live.nothing;")
     assert main(["check", "--schema", server.url, "--quiet", str(script)]) == 2
