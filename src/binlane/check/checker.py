@@ -15,9 +15,10 @@ from binlane.check.script import ScriptStatement, read_script
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError, DefinitionError, NotLoggableError, StatementError
 from binlane.policy.engines import engine_traits
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
-from binlane.session.report import Refusal, StatementResult, Unanalysed
+from binlane.session.report import StatementResult, Unanalysed
 from binlane.session.safety import refuse_views
 from binlane.session.session import Session
 from binlane.sql.catalog import CatalogProblem, SchemaCatalog

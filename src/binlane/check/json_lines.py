@@ -13,7 +13,8 @@ from binlane.check.findings import (
     what_is_unanalysed,
 )
 from binlane.check.report import Judged, Report
-from binlane.session.report import BinlogResult, Note, Refusal, StatementResult, Why
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import BinlogResult, Note, StatementResult
 from binlane.sql.logging_mode import LoggingFormat
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from binlane.check.directives import Directives, read_directive
 from binlane.errors import StoreError
-from binlane.session.report import Outcome, Unanalysed
+from binlane.policy.refusals import Outcome
+from binlane.session.report import Unanalysed
 from binlane.sql.dialect import Dialect
 from binlane.sql.script import BOM, Part, Script, ScriptReader, decoded
 

@@ -23,7 +23,8 @@ from binlane.check.findings import (
 from binlane.check.reasons import short_name
 from binlane.check.report import Judged, Report, Tally
 from binlane.check.script import ScriptStatement
-from binlane.session.report import BinlogResult, LoggedEvent, Refusal, Why
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import BinlogResult, LoggedEvent
 from binlane.sql.logging_mode import LoggingFormat
 
 WIDTH_MIN: Final = 40

@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.bodies import body_use, in_server_order
-from binlane.policy.defaults import default_facts, used_columns
-from binlane.policy.foreign_keys import (
+from binlane.policy.reasons import ReasonFound, Via
+from binlane.policy.unsafe_text import OWN_TEXT, Place, default_facts, parsed_reasons, used_columns
+from binlane.policy.used_objects import (
     NO_CHANGES,
     ROW_DELETES,
     ROW_UPDATES,
+    body_use,
     cascaded,
+    columns_behind,
     identifier,
+    in_server_order,
+    is_merged,
     roles,
+    updated_uses,
 )
-from binlane.policy.reasons import ReasonFound, Via
-from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons
-from binlane.policy.views import columns_behind, is_merged, updated_uses
 from binlane.sql.built_in_functions import is_built_in
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange

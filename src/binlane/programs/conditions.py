@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.outcome import Refusal
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import LoggingError, Refusal
 
 _SYMBOLS: Final = {
     1326: "ER_SP_CURSOR_NOT_OPEN",

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.outcome import Outcome, Refusal
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import LoggingError, Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.programs.trace import SessionValues
 from binlane.programs.ways import NoWays, Ways

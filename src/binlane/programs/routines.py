@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
-from binlane.policy.outcome import Refusal
+from binlane.policy.refusals import Refusal
 from binlane.programs.assignments import Assignments, call_of
 from binlane.programs.conditions import Raised
 from binlane.programs.environment import RoutineEnvironment, Scope, SessionEnvironment

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
-from binlane.policy.outcome import Outcome
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.programs.trace import RowRun
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange, StatementFacts

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.outcome import Outcome, Refusal
 from binlane.policy.reasons import ReasonFound
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.assignments import Assignments, give, has_no_row, own_statement
 from binlane.programs.conditions import NO_DATA, Raised
 from binlane.programs.environment import RoutineEnvironment, SessionEnvironment

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from binlane.names import TableName, quote
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.outcome import Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.programs.conditions import Raised
 from binlane.sql.evaluation.values import (

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.foreign_keys import cascaded_kind
-from binlane.policy.outcome import Outcome
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.assignments import (
     Assignments,
     assigned_first,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.policy.access import ResolvedStatement, TableAccess
-from binlane.policy.views import columns_behind, columns_of_view
+from binlane.policy.resolution import ResolvedStatement, TableAccess
+from binlane.policy.used_objects import columns_behind, columns_of_view
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.routines import silent
 from binlane.sql.evaluation.statements import expressions_at, leaves_to_server

@@ -12,9 +12,9 @@ from typing import Final
 
 from binlane.errors import NotLoggableError
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import traits
 from binlane.policy.reasons import Via
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.scope.changes import (
     NAMED_ONLY,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.defaults import has_random_default, prepared_defaults
+from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.unsafe_text import has_random_default, prepared_defaults
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.trace import NO_VALUES, SessionValues, Trace
 from binlane.session import log_events

@@ -13,8 +13,8 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.engines import traits
+from binlane.policy.resolution import ResolvedStatement
 from binlane.programs.trace import Trace
 from binlane.session import log_events
 from binlane.session.binlog import Binlog, WriteContext

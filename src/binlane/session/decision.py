@@ -13,14 +13,14 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy import reasons
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.procedure import Circumstances, Verdict
+from binlane.policy.procedure import Verdict
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
-from binlane.policy.resolution import Opening
+from binlane.policy.refusals import LoggingError, Refusal, Why
+from binlane.policy.resolution import Opening, ResolvedStatement
+from binlane.policy.server import Circumstances
 from binlane.scope.changes import Changes
 from binlane.session.plans import Plan, plan_of
-from binlane.session.report import Note, Refusal, Why
+from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.effects import StatementKind

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.session.report import Refusal
+from binlane.policy.refusals import Refusal
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import StatementFacts

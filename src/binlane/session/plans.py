@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.misnamed import misnamed
-from binlane.policy.procedure import Circumstances, Verdict, decide_statement
-from binlane.policy.refusals import LoggingError
-from binlane.policy.resolution import Opening, resolve
-from binlane.policy.server import Server
+from binlane.policy.procedure import Verdict, decide_statement
+from binlane.policy.refusals import LoggingError, Outcome
+from binlane.policy.resolution import Opening, ResolvedStatement, resolve
+from binlane.policy.server import Circumstances, Server
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
-from binlane.session.report import Outcome
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.engines import NEITHER, traits
+from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.programs.trace import Trace
 from binlane.session import log_events

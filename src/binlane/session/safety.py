@@ -23,7 +23,8 @@ from binlane.errors import (
     UnsafeStatementError,
 )
 from binlane.names import TableName, quote
-from binlane.policy.access import ResolvedStatement
+from binlane.policy.refusals import Refusal, Why
+from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.scope.changes import Changes
 from binlane.scope.definition import Definition, duplicate_binlog, look_up
@@ -33,7 +34,6 @@ from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alte
 from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
 from binlane.session.changes import changes_of
-from binlane.session.report import Refusal, Why
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import StatementFacts
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode

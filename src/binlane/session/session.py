@@ -13,10 +13,9 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.reasons import Reason, symbol
-from binlane.policy.refusals import LoggingError
-from binlane.policy.resolution import Opening, resolve
+from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Server
 from binlane.programs import runner
 from binlane.programs.environment import SessionEnvironment
@@ -31,15 +30,7 @@ from binlane.session.handlers import handler_of
 from binlane.session.missing import missing, no_database
 from binlane.session.plans import resolved_of
 from binlane.session.recurring import Attempt, Recurring
-from binlane.session.report import (
-    BinlogResult,
-    Note,
-    Outcome,
-    Refusal,
-    StatementResult,
-    Unanalysed,
-    Why,
-)
+from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
 from binlane.session.state import Execution, SessionState, SessionStatement
 from binlane.session.transaction import PreparedXa, Transaction

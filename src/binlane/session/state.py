@@ -12,15 +12,14 @@ from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
-from binlane.policy.procedure import Isolation
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
-from binlane.policy.server import Server
+from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState
 from binlane.session.binlog import Binlog, WriteContext
 from binlane.session.log_events import Body, query
-from binlane.session.report import Note, Outcome, Refusal, Why
+from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.sequences import SequenceValues
 from binlane.session.transaction import EngineChanges, PreparedXa, Transaction

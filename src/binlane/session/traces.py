@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.routines import silent
 from binlane.programs.rows import changed_rows
@@ -19,7 +20,6 @@ from binlane.programs.trace import RowRun, SessionValues, Trace, Traced
 from binlane.programs.tracer import trace
 from binlane.session.auto_increment import generates_insert_id
 from binlane.session.decision import Decided
-from binlane.session.report import Outcome
 from binlane.session.sequences import written_runs
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.effects import StatementKind

@@ -12,10 +12,9 @@ from enum import Enum
 
 from binlane.codec.transaction import TransactionXid
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.engines import traits
-from binlane.policy.procedure import Isolation
-from binlane.policy.server import Server
+from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.server import Isolation, Server
 from binlane.programs.trace import RowRun
 from binlane.sql.schema import Table
 

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.transaction import TransactionXid, XaPrepareEvent
+from binlane.policy.refusals import Refusal
 from binlane.session import log_events
 from binlane.session.log_events import Body
-from binlane.session.report import Refusal
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.effects import StatementKind

@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
-from binlane.policy.procedure import Isolation
 from binlane.policy.refusals import LoggingError
-from binlane.policy.server import Server
+from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.dialect import Dialect
 from binlane.sql.facts import Assignment, VariableScope

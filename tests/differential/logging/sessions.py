@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.codec.types import Flavor
+from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
-from binlane.session.report import Outcome, StatementResult
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from tests.differential.logging.recorder import Recorded

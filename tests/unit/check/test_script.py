@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.check.script import ScriptStatement, read_script
-from binlane.session.report import Outcome
+from binlane.policy.refusals import Outcome
 from binlane.sql.dialect import Dialect
 
 

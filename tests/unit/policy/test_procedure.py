@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import MARIADB_ENGINES
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import Reason, ReasonFound
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Isolation, Server
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import RowChange

@@ -9,8 +9,8 @@ import pytest
 from binlane.codec.types import Flavor
 from binlane.errors import DefinitionError
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.reasons import Via
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.scope.changes import Changes, ObjectKind
 from binlane.scope.definition import Definition
