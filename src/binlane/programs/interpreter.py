@@ -12,8 +12,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
-from binlane.programs.conditions import NO_DATA, Raised, handles
-from binlane.programs.environment import INTEGER, Body, Cursor, RoutineEnvironment, Scope
+from binlane.programs.environment import (
+    INTEGER,
+    Body,
+    Cursor,
+    RoutineEnvironment,
+    Scope,
+    condition_of,
+)
+from binlane.programs.host import NO_DATA, Raised, handles
 from binlane.programs.ways import Condition
 from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.operators import equal, truth
@@ -457,12 +464,6 @@ def _handler(
 def calls_functions(node: Node) -> bool:
     """Whether anything is called in it, built-in functions included."""
     return isinstance(node, Call) or any(map(calls_functions, children(node)))
-
-
-def condition_of(node: Node, environment: RoutineEnvironment) -> Condition:
-    """What hangs on data, as it stands in a body."""
-    text = environment.text
-    return Condition(text.text_of(node), environment.program, text.place(node.at))
 
 
 def _is_same(label: str, other: str) -> bool:

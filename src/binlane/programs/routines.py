@@ -10,12 +10,15 @@ from typing import Final, NamedTuple
 
 from binlane.names import TableName
 from binlane.policy.refusals import Refusal
-from binlane.programs.assignments import Assignments, call_of
-from binlane.programs.conditions import Raised
-from binlane.programs.environment import RoutineEnvironment, Scope, SessionEnvironment
-from binlane.programs.host import Host
+from binlane.programs.environment import (
+    Assignments,
+    RoutineEnvironment,
+    Scope,
+    SessionEnvironment,
+    call_of,
+)
+from binlane.programs.host import NO_VALUES, Host, Raised, SessionValues
 from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body
-from binlane.programs.trace import NO_VALUES, SessionValues
 from binlane.programs.ways import NoWays, Undecided
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.dialect import Dialect

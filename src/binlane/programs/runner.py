@@ -8,10 +8,15 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal
-from binlane.programs.assignments import Assignments, give, has_no_row, own_statement
-from binlane.programs.conditions import NO_DATA, Raised
-from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.programs.host import Expected, Host, InnerStatement, Prepared
+from binlane.programs.environment import (
+    Assignments,
+    RoutineEnvironment,
+    SessionEnvironment,
+    give,
+    has_no_row,
+    own_statement,
+)
+from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Raised
 from binlane.programs.interpreter import Interpreter
 from binlane.programs.routines import (
     call_error,

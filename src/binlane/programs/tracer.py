@@ -15,16 +15,16 @@ from binlane.names import TableName, quote
 from binlane.policy.refusals import Outcome
 from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.used_objects import cascaded_kind
-from binlane.programs.assignments import (
+from binlane.programs.environment import (
     Assignments,
+    RoutineEnvironment,
+    SessionEnvironment,
     assigned_first,
     call_of,
     has_no_row,
     own_statement,
 )
-from binlane.programs.conditions import NO_DATA, Raised, raised_by, table_in_use
-from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.programs.host import Host
+from binlane.programs.host import NO_DATA, Host, Raised, SessionValues, raised_by, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
 from binlane.programs.routines import (
     StoredCall,
@@ -42,8 +42,19 @@ from binlane.programs.routines import (
     stored_functions,
     values_of,
 )
-from binlane.programs.rows import EVENTS, ROWS_MAX, Step, changed_rows, plain_changes, steps_of
-from binlane.programs.trace import FunctionCall, Recorder, RowRun, SessionValues, Trace, Traced
+from binlane.programs.trace import (
+    EVENTS,
+    ROWS_MAX,
+    FunctionCall,
+    Recorder,
+    RowRun,
+    Step,
+    Trace,
+    Traced,
+    changed_rows,
+    plain_changes,
+    steps_of,
+)
 from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import evaluate
 from binlane.sql.evaluation.statements import user_variables_read

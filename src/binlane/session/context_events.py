@@ -12,7 +12,8 @@ from typing import Final
 from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.unsafe_text import has_random_default, prepared_defaults
 from binlane.programs.environment import SessionEnvironment
-from binlane.programs.trace import NO_VALUES, SessionValues, Trace
+from binlane.programs.host import NO_VALUES, SessionValues
+from binlane.programs.trace import Trace
 from binlane.session import log_events
 from binlane.session.auto_increment import generates_for_created, generates_insert_id
 from binlane.session.log_events import Body

@@ -22,7 +22,7 @@ from binlane.codec.types import EventType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
-from binlane.programs.trace import UserVariable, printed_variable
+from binlane.programs.host import UserVariable, printed_variable
 from binlane.sql.versions import Fact
 
 _FLAGS2: Final = 0

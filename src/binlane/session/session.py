@@ -19,8 +19,7 @@ from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Server
 from binlane.programs import runner
 from binlane.programs.environment import SessionEnvironment
-from binlane.programs.host import InnerStatement, ProgramState
-from binlane.programs.trace import SessionValues
+from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.scope.definition import Definition
 from binlane.session import settings
 from binlane.session.binlog import Binlog

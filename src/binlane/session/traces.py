@@ -14,9 +14,9 @@ from binlane.names import TableName
 from binlane.policy.refusals import Outcome
 from binlane.policy.resolution import ResolvedStatement
 from binlane.programs.environment import SessionEnvironment
+from binlane.programs.host import SessionValues
 from binlane.programs.routines import silent
-from binlane.programs.rows import changed_rows
-from binlane.programs.trace import RowRun, SessionValues, Trace, Traced
+from binlane.programs.trace import RowRun, Trace, Traced, changed_rows
 from binlane.programs.tracer import trace
 from binlane.session.auto_increment import generates_insert_id
 from binlane.session.decision import Decided
