@@ -26,15 +26,27 @@ from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
-from binlane.session.binlog import Binlog, WriteContext
 from binlane.session.context_events import context_events, value_events
 from binlane.session.decision import Decided, decide, fails_at_once, give_notes, is_not_locked
-from binlane.session.load_data import load_event
 from binlane.session.log_events import Body
-from binlane.session.row_events import LoggedRows, is_row_logged, logged_rows
+from binlane.session.logged_texts import load_event
+from binlane.session.rows import (
+    LoggedRows,
+    holds_for_all,
+    is_proven_empty,
+    is_row_logged,
+    logged_rows,
+    trace_of,
+    with_null_ids,
+)
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.traces import holds_for_all, is_proven_empty, trace_of, with_null_ids
-from binlane.session.transaction import EngineChanges, engine_changes_of, note_tries
+from binlane.session.transaction import (
+    Binlog,
+    EngineChanges,
+    WriteContext,
+    engine_changes_of,
+    note_tries,
+)
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import StatementFacts
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode

@@ -16,8 +16,7 @@ from binlane.scope.changes import Changes, ObjectKind
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.statements import CreateBinlog, create
-from binlane.session.changes import changes_of
-from binlane.session.safety import ScopeSafety
+from binlane.session.safety import ScopeSafety, changes_of
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
 from binlane.sql.logging_mode import LoggingFormat, LoggingMode
