@@ -14,7 +14,7 @@ from binlane.check.findings import (
 )
 from binlane.check.report import Judged, Report
 from binlane.session.report import BinlogResult, Note, Refusal, StatementResult, Why
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 _FORMATS: Final = {

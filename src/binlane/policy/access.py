@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import TYPE_CHECKING
 
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 
 if TYPE_CHECKING:
     from binlane.names import TableName

@@ -17,11 +17,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from binlane.policy.server import Server
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.fact_finder import Untold, facts_of, parts_of
-from binlane.sql.facts import TableUse
+from binlane.sql.facts import DDL_KINDS, StatementKind, TableUse
 from binlane.sql.parser import Stopped, parse_body
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 
 if TYPE_CHECKING:

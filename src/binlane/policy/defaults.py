@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.policy.reasons import Reason
 from binlane.policy.unsafe_text import is_unsafe_function
-from binlane.sql.dialect import ANY
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 from binlane.sql.reading import read_expression
+from binlane.sql.servers import ANY
 from binlane.sql.tree.definitions import Column, CreateTable
-from binlane.sql.tree.expressions import Default
-from binlane.sql.tree.node import told, walk
+from binlane.sql.tree.expressions import Default, told, walk
 from binlane.sql.tree.statements import Insert, Update
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from binlane.sql.servers import Fact
 from binlane.sql.tree.expressions import Literal, Name, Operation, Subquery
 from binlane.sql.tree.statements import Delete, Update
-from binlane.sql.versions import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,9 +30,8 @@ from binlane.policy.foreign_keys import (
 from binlane.policy.reasons import ReasonFound, Via
 from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons
 from binlane.policy.views import columns_behind, is_merged, updated_uses
-from binlane.sql.built_in_functions import is_built_in
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.table_definitions import TableDefinition
 

@@ -18,10 +18,8 @@ from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.refusals import LoggingError
 from binlane.policy.server import Circumstances, Isolation
 from binlane.policy.survey import CREATES, Survey
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange, Shift
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
-from binlane.sql.versions import Fact
+from binlane.sql.facts import RowChange, Shift, StatementKind
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 
 __all__ = [
     "Circumstances",

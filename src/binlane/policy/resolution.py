@@ -16,8 +16,7 @@ from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
 from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.unsafe_text import OWN_TEXT, command_reasons, parsed_reasons
 from binlane.policy.views import updated_uses
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
+from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.table_definitions import TableDefinition
 

@@ -28,10 +28,9 @@ from binlane.policy.engines import (
     traits,
 )
 from binlane.policy.reasons import Reason, ReasonFound
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.facts import StatementKind
+from binlane.sql.servers import Fact, LoggingMode
 from binlane.sql.table_changes import printed_engine
-from binlane.sql.versions import Fact
 
 if TYPE_CHECKING:
     from binlane.policy.refusals import LoggingError

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from binlane.policy.reasons import Reason, ReasonFound, Via
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import VariableScope
+from binlane.sql.facts import StatementKind, VariableScope
+from binlane.sql.servers import Fact
 from binlane.sql.tree.statements import Delete, Update
-from binlane.sql.versions import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

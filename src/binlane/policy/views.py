@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from binlane.sql.facts import RowChange, SetColumn
-from binlane.sql.tree.expressions import Call, Name, Query, Select, Subquery
-from binlane.sql.tree.node import children
+from binlane.sql.tree.expressions import Call, Name, Query, Select, Subquery, children
 from binlane.sql.tree.statements import QueryStatement
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from binlane.policy.server import Server
     from binlane.sql.facts import TableUse
     from binlane.sql.schema import Objects, View
-    from binlane.sql.tree.node import Node
+    from binlane.sql.tree.expressions import Node
 
 _AGGREGATES: Final = frozenset(
     (

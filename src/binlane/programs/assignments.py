@@ -7,13 +7,20 @@ from collections.abc import Iterator, Sequence
 from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
 from binlane.programs.host import Host
 from binlane.programs.interpreter import condition_of
-from binlane.sql.evaluation.evaluator import evaluate
-from binlane.sql.evaluation.possible_values import has_aggregate, possible_values
+from binlane.sql.evaluation.evaluator import evaluate, has_aggregate, possible_values
 from binlane.sql.evaluation.statements import user_variables_assigned
 from binlane.sql.evaluation.values import UNKNOWN, Value
 from binlane.sql.facts import Assignment, StatementFacts, VariableScope
-from binlane.sql.tree.expressions import Assign, Into, Name, Query, Select, UserVariable
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import (
+    Assign,
+    Into,
+    Name,
+    Node,
+    Query,
+    Select,
+    UserVariable,
+    children,
+)
 from binlane.sql.tree.statements import CallProcedure, LoadData, QueryStatement, SetStatement
 
 

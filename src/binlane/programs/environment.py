@@ -10,14 +10,12 @@ from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.programs.conditions import NO_DATA, handles
 from binlane.programs.host import Host
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import OwnText, evaluate
-from binlane.sql.evaluation.stored_types import StoredType
-from binlane.sql.evaluation.values import UNKNOWN, Temporal, Text, Value
+from binlane.sql.evaluation.values import UNKNOWN, StoredType, Temporal, Text, Value
 from binlane.sql.facts import StatementFacts
-from binlane.sql.tree.expressions import DataType, Expression
-from binlane.sql.tree.node import Node
-from binlane.sql.tree.programs import Block, CursorDeclaration, HandlerDeclaration
+from binlane.sql.servers import Dialect
+from binlane.sql.tree.expressions import DataType, Expression, Node
+from binlane.sql.tree.statements import Block, CursorDeclaration, HandlerDeclaration
 
 StoredFunction = Callable[[TableName, Sequence[Value]], Value]
 """Runs a stored function."""

@@ -14,10 +14,10 @@ from binlane.policy.server import Server
 from binlane.programs.trace import SessionValues
 from binlane.programs.ways import NoWays, Ways
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import StatementFacts
+from binlane.sql.servers import Dialect
 
 STEPS_MAX: Final = 40_000
 """After so many statements and rounds a program is not followed any longer."""

@@ -18,7 +18,7 @@ from binlane.policy.server import Server
 from binlane.session import log_events
 from binlane.session.log_events import Body, ChangedRows, MappedTable, ended
 from binlane.session.transaction import EngineChanges
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 _WITHOUT_CONTENT: Final = (MappedTable, AnnotateRowsEvent)
 

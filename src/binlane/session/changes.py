@@ -27,8 +27,7 @@ from binlane.scope.changes import (
     needed_tables,
     written_tables,
 )
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange, StatementFacts
+from binlane.sql.facts import RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Objects, Table
 
 _BY_ROWS: Final = frozenset(

@@ -18,13 +18,11 @@ from binlane.session.auto_increment import generates_for_created, generates_inse
 from binlane.session.log_events import Body
 from binlane.session.plans import Plan
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import FunctionUse, StatementFacts
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingMode
 from binlane.sql.tree.definitions import CreateTable
-from binlane.sql.tree.expressions import Query, Select, SetOperation
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Node, Query, Select, SetOperation
 from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 
 _LAST_INSERT_ID: Final = frozenset(("last_insert_id", "identity"))

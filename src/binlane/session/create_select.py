@@ -36,9 +36,9 @@ from binlane.session.row_events import logged_rows
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.traces import trace_of, with_null_ids
 from binlane.session.transaction import EngineChanges, engine_changes_of, note_tries
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.facts import StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingFormat
 from binlane.sql.table_definitions import TableDefinition
 
 _DEFINITION_ERRORS: Final = frozenset(

@@ -23,11 +23,9 @@ from binlane.session.plans import Plan, plan_of
 from binlane.session.report import Note, Refusal, Why
 from binlane.session.safety import ScopeSafety
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import Shift
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import Shift, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.versions import Fact
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,7 @@ from binlane.sql.facts import StatementFacts
 from binlane.sql.show_create import column_type
 from binlane.sql.table_definitions import typed_column
 from binlane.sql.tree.definitions import Account, CreateRoutine, CreateTrigger, CreateView, Event
-from binlane.sql.tree.expressions import ObjectName
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Node, ObjectName
 
 _SELF: Final = Account(0, 0, "root", "localhost")
 _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(

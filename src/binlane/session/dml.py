@@ -31,9 +31,9 @@ from binlane.session.row_events import LoggedRows, is_row_logged, logged_rows
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.traces import holds_for_all, is_proven_empty, trace_of, with_null_ids
 from binlane.session.transaction import EngineChanges, engine_changes_of, note_tries
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import StatementKind
 from binlane.sql.schema import TriggerTime
+from binlane.sql.servers import LoggingFormat, LoggingMode
 from binlane.sql.tree.statements import Delete, Insert
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)

@@ -11,8 +11,7 @@ from binlane.policy.refusals import nontransactional_and_gtid
 from binlane.session import create_select, creates, ddl, drops, settings, transactions
 from binlane.session.dml import execute_rows
 from binlane.session.state import Handler, SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import Assignment, StatementFacts
+from binlane.sql.facts import Assignment, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 
 _KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")

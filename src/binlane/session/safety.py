@@ -34,10 +34,9 @@ from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
 from binlane.session.changes import changes_of
 from binlane.session.report import Refusal, Why
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.schema import Objects
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
     {

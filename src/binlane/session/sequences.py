@@ -14,10 +14,10 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.programs.trace import RowRun
-from binlane.sql.dialect import Dialect
 from binlane.sql.facts import StatementFacts
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name

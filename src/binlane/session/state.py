@@ -26,10 +26,9 @@ from binlane.session.sequences import SequenceValues
 from binlane.session.transaction import EngineChanges, PreparedXa, Transaction
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,11 @@ from binlane.session.decision import Decided
 from binlane.session.report import Outcome
 from binlane.session.sequences import written_runs
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.evaluation.statements import where_holds
-from binlane.sql.facts import RowChange
+from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.tree.expressions import Name, Operation
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import Name, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))

@@ -13,7 +13,7 @@ from binlane.session.report import (
     Unanalysed,
     Why,
 )
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 UUID_NOTE = (
     "Unsafe statement written to the binary log using statement format since BINLOG_FORMAT = "

@@ -12,7 +12,7 @@ from binlane.policy.reasons import Reason
 from binlane.policy.server import Circumstances, Server
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 SCHEMA = """
 CREATE DATABASE d; USE d;

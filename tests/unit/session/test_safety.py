@@ -20,7 +20,7 @@ from binlane.session.changes import changes_of
 from binlane.session.safety import ScopeSafety
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.servers import LoggingFormat, LoggingMode
 from tests.reading import read
 
 SERVER: Final = Server.parse("mariadb")
