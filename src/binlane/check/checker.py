@@ -22,9 +22,9 @@ from binlane.session.report import StatementResult, Unanalysed
 from binlane.session.safety import refuse_views
 from binlane.session.session import Session
 from binlane.sql.catalog import CatalogProblem, SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
 from binlane.sql.script import Script, ScriptReader
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import TokenKind
 
 _IN_PROGRAM: Final = "expected ;"

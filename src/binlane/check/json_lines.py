@@ -15,7 +15,7 @@ from binlane.check.findings import (
 from binlane.check.report import Judged, Report
 from binlane.policy.refusals import Refusal, Why
 from binlane.session.report import BinlogResult, Note, StatementResult
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 _FORMATS: Final = {

@@ -25,7 +25,7 @@ from binlane.check.report import Judged, Report, Tally
 from binlane.check.script import ScriptStatement
 from binlane.policy.refusals import Refusal, Why
 from binlane.session.report import BinlogResult, LoggedEvent
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 WIDTH_MIN: Final = 40
 _CODES: Final = {"bad": "31;1", "warn": "33;1", "good": "32", "dim": "2", "bold": "1"}

@@ -16,8 +16,7 @@ from binlane.names import TableName, quote
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.schema import Routine, Trigger
 
 TIMEOUT_S: Final = 10.0

@@ -32,9 +32,8 @@ from binlane.policy.used_objects import (
     roles,
     updated_uses,
 )
-from binlane.sql.built_in_functions import is_built_in
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.table_definitions import TableDefinition
 

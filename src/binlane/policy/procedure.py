@@ -33,11 +33,9 @@ from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.refusals import LoggingError
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange, Shift
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import RowChange, Shift, StatementKind
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine
-from binlane.sql.versions import Fact
 
 CREATES: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
 """Commands that make a table."""

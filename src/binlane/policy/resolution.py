@@ -24,8 +24,7 @@ from binlane.policy.unsafe_text import (
     used_defaults,
 )
 from binlane.policy.used_objects import updated_uses
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange, Shift, StatementFacts, TableUse
+from binlane.sql.facts import RowChange, Shift, StatementFacts, StatementKind, TableUse
 from binlane.sql.schema import Key, Objects, Table
 from binlane.sql.table_definitions import TableDefinition
 

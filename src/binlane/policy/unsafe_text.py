@@ -20,17 +20,20 @@ from typing import Final
 
 from binlane.policy.reasons import Reason, ReasonFound, Via
 from binlane.policy.server import Server
-from binlane.sql.dialect import ANY
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import FunctionUse, StatementFacts, SystemVariableUse, VariableScope
+from binlane.sql.facts import (
+    FunctionUse,
+    StatementFacts,
+    StatementKind,
+    SystemVariableUse,
+    VariableScope,
+)
 from binlane.sql.reading import read_expression
 from binlane.sql.schema import Objects, Table
+from binlane.sql.servers import ANY, Fact
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.definitions import Column, CreateTable
-from binlane.sql.tree.expressions import Default
-from binlane.sql.tree.node import told, walk
+from binlane.sql.tree.expressions import Default, told, walk
 from binlane.sql.tree.statements import Delete, Insert, Update
-from binlane.sql.versions import Fact
 
 _UNSAFE_IN_BOTH: Final = frozenset(
     {

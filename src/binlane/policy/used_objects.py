@@ -22,15 +22,20 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.server import Server
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.fact_finder import Untold, facts_of, parts_of
-from binlane.sql.facts import RowChange, SetColumn, StatementFacts, TableUse
+from binlane.sql.facts import (
+    DDL_KINDS,
+    RowChange,
+    SetColumn,
+    StatementFacts,
+    StatementKind,
+    TableUse,
+)
 from binlane.sql.parser import Stopped, parse_body
 from binlane.sql.schema import ForeignKey, Objects, View
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Call, Name, Query, Select, Subquery
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import Call, Name, Node, Query, Select, Subquery, children
 from binlane.sql.tree.statements import QueryStatement
 
 _AGGREGATES: Final = frozenset(

@@ -13,26 +13,32 @@ from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.programs.host import NO_DATA, Host, handles
 from binlane.programs.ways import Condition
-from binlane.sql.dialect import Dialect
-from binlane.sql.evaluation.evaluator import OwnText, evaluate
-from binlane.sql.evaluation.possible_values import has_aggregate, possible_values
+from binlane.sql.evaluation.evaluator import OwnText, evaluate, has_aggregate, possible_values
 from binlane.sql.evaluation.statements import user_variables_assigned
-from binlane.sql.evaluation.stored_types import StoredType
-from binlane.sql.evaluation.values import UNKNOWN, Temporal, Text, Value
+from binlane.sql.evaluation.values import UNKNOWN, StoredType, Temporal, Text, Value
 from binlane.sql.facts import Assignment, StatementFacts, VariableScope
+from binlane.sql.servers import Dialect
 from binlane.sql.tree.expressions import (
     Assign,
     DataType,
     Expression,
     Into,
     Name,
+    Node,
     Query,
     Select,
     UserVariable,
+    children,
 )
-from binlane.sql.tree.node import Node, children
-from binlane.sql.tree.programs import Block, CursorDeclaration, HandlerDeclaration
-from binlane.sql.tree.statements import CallProcedure, LoadData, QueryStatement, SetStatement
+from binlane.sql.tree.statements import (
+    Block,
+    CallProcedure,
+    CursorDeclaration,
+    HandlerDeclaration,
+    LoadData,
+    QueryStatement,
+    SetStatement,
+)
 
 StoredFunction = Callable[[TableName, Sequence[Value]], Value]
 """Runs a stored function."""

@@ -16,10 +16,10 @@ from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.programs.ways import NoWays, Ways
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
+from binlane.sql.servers import Dialect
 
 
 class UserVariable(NamedTuple):

@@ -22,36 +22,46 @@ from binlane.programs.environment import (
 )
 from binlane.programs.host import NO_DATA, Raised, handles
 from binlane.programs.ways import Condition
-from binlane.sql.dialect import Dialect
-from binlane.sql.evaluation.operators import equal, truth
-from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, plain_text
+from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, equal, plain_text, truth
 from binlane.sql.parser import Stopped, parse_body
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Call, DataType, Expression, Literal, LiteralKind, Name
-from binlane.sql.tree.node import Node, children
-from binlane.sql.tree.programs import (
+from binlane.sql.tree.expressions import (
+    Call,
+    DataType,
+    Expression,
+    Literal,
+    LiteralKind,
+    Name,
+    Node,
+    children,
+)
+from binlane.sql.tree.statements import (
     Block,
     CaseStatement,
     Close,
     ConditionDeclaration,
     CursorDeclaration,
     Declaration,
+    Delete,
+    Diagnostics,
     Fetch,
     ForRange,
     ForRows,
     HandlerAction,
     HandlerDeclaration,
     If,
+    Insert,
     Iterate,
     Leave,
     Loop,
     Open,
     Repeat,
     Return,
+    Update,
     VariableDeclaration,
     While,
 )
-from binlane.sql.tree.statements import Delete, Diagnostics, Insert, Update
 
 _CACHE_SIZE: Final = 1024
 _NO_CASE: Final = Raised(1339, "20000", "Case not found for CASE statement")

@@ -55,15 +55,13 @@ from binlane.programs.trace import (
     plain_changes,
     steps_of,
 )
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import evaluate
 from binlane.sql.evaluation.statements import user_variables_read
 from binlane.sql.evaluation.values import UNKNOWN, Value, constant
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read_expression
 from binlane.sql.schema import Routine, Trigger, TriggerTime
-from binlane.sql.tree.expressions import Expression, Row
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Expression, Node, Row
 from binlane.sql.tree.statements import Insert, Update
 
 READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))

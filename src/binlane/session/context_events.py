@@ -24,14 +24,12 @@ from binlane.session import log_events
 from binlane.session.decision import Plan
 from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.statements import expressions_at, leaves_to_server
-from binlane.sql.facts import FunctionUse, RowChange, SetColumn, StatementFacts
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.facts import FunctionUse, RowChange, SetColumn, StatementFacts, StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingMode
 from binlane.sql.tree.definitions import CreateTable
-from binlane.sql.tree.expressions import Name, Query, Select, SelectItem, SetOperation, Star
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Name, Node, Query, Select, SelectItem, SetOperation, Star
 from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 
 _LAST_INSERT_ID: Final = frozenset(("last_insert_id", "identity"))

@@ -38,14 +38,13 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.facts import StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.servers import Fact, LoggingFormat
 from binlane.sql.show_create import create_table_text
 from binlane.sql.table_changes import has_invisible_key
 from binlane.sql.table_definitions import TableDefinition
 from binlane.sql.tree.definitions import Column, CreateTable
-from binlane.sql.versions import Fact
 
 _ENGINE_NAMES: Final = MappingProxyType(
     {"INNODB": "InnoDB", "MYISAM": "MyISAM", "ARIA": "Aria", "MRG_MYISAM": "MRG_MyISAM"}

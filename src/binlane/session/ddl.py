@@ -22,7 +22,7 @@ from binlane.session.logged_texts import definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.facts import DDL_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.definitions import (
     AccountStatement,

@@ -30,11 +30,9 @@ from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import Shift, StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import Shift, StatementFacts, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.versions import Fact
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 
 PLANS_MAX: Final = 4_096
 """Plans that are kept."""

@@ -47,13 +47,11 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.tree.expressions import Expression, Literal, Name, Operation, Subquery
 from binlane.sql.tree.statements import Delete, Insert, Update
-from binlane.sql.versions import Fact
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))

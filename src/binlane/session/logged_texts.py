@@ -20,8 +20,7 @@ from binlane.sql.facts import StatementFacts
 from binlane.sql.show_create import column_type
 from binlane.sql.table_definitions import typed_column
 from binlane.sql.tree.definitions import Account, CreateRoutine, CreateTrigger, CreateView, Event
-from binlane.sql.tree.expressions import Name, ObjectName, UserVariable
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Name, Node, ObjectName, UserVariable
 from binlane.sql.tree.statements import Assignment, LoadData
 
 _SELF: Final = Account(0, 0, "root", "localhost")

@@ -21,10 +21,8 @@ from binlane.session.log_events import Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
 from binlane.session.transaction import Binlog, Transaction
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
-from binlane.sql.tree.expressions import Literal, Operation
-from binlane.sql.tree.node import Node, children
+from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.tree.expressions import Literal, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 KEPT_MAX: Final = 4_096

@@ -9,7 +9,7 @@ from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.server import Server
 from binlane.programs.ways import Condition
 from binlane.session.log_events import Body, LoggedEvent, printed
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 __all__ = [
     "BinlogResult",

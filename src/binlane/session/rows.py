@@ -31,17 +31,15 @@ from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import Binlog, WriteContext
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.evaluation.statements import where_holds
-from binlane.sql.facts import RowChange, StatementFacts
+from binlane.sql.facts import RowChange, StatementFacts, StatementKind
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
-from binlane.sql.tree.expressions import Name, Operation
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import Name, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 _READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))

@@ -51,10 +51,9 @@ from binlane.scope.safety import Cause, Danger, Setting, coverage, find_dangers,
 from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange, StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Objects, Table
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 _BY_ROWS: Final = frozenset(
     (

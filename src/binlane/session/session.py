@@ -39,14 +39,12 @@ from binlane.session.transactions import execute_lock, is_forbidden
 from binlane.session.variables import Variables, refusal_in_function
 from binlane.session.ways import follow
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.comments import ServerText, server_text
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.tokens import ServerText, server_text
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"

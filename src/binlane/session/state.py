@@ -23,10 +23,9 @@ from binlane.session.safety import ScopeSafety
 from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Transaction, WriteContext
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 
 @dataclass(slots=True)

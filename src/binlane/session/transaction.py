@@ -24,8 +24,8 @@ from binlane.policy.server import Isolation, Server
 from binlane.programs.trace import RowRun
 from binlane.session import log_events
 from binlane.session.log_events import Body, ChangedRows, MappedTable, ended
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 
 @dataclass(slots=True)

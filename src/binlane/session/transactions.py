@@ -13,9 +13,8 @@ from binlane.session import creates, log_events
 from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.evaluator import content_of
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import Literal, LiteralKind
 from binlane.sql.tree.statements import Transaction as TransactionNode

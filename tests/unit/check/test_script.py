@@ -6,7 +6,7 @@ import pytest
 
 from binlane.check.script import ScriptStatement, read_script
 from binlane.policy.refusals import Outcome
-from binlane.sql.dialect import Dialect
+from binlane.sql.servers import Dialect
 
 
 def texts(script: str | bytes) -> list[str]:

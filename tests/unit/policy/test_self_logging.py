@@ -12,7 +12,7 @@ from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 SCHEMA = """
 CREATE DATABASE d; USE d;

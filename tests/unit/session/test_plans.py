@@ -13,7 +13,7 @@ from binlane.session.decision import plan_of, resolved_of
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 from tests.reading import read
 
 SCHEMA = """

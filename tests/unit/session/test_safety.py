@@ -19,7 +19,7 @@ from binlane.scope.statements import CreateBinlog, create
 from binlane.session.safety import ScopeSafety, changes_of
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.servers import LoggingFormat, LoggingMode
 from tests.reading import read
 
 SERVER: Final = Server.parse("mariadb")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from binlane.sql import reading
-from binlane.sql.dialect import Dialect
 from binlane.sql.facts import Shift, StatementFacts
-from binlane.sql.shapes import cut
+from binlane.sql.reading import cut
+from binlane.sql.servers import Dialect
 from binlane.sql.tree.expressions import Operation
 from binlane.sql.tree.statements import Update
 from tests.reading import read
