@@ -7,6 +7,7 @@ does, is known to the server only. Statements that differ in literals alone are 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, TypeVar
 
 from binlane.sql import heads
@@ -14,7 +15,7 @@ from binlane.sql.dialect import Dialect
 from binlane.sql.fact_finder import Untold, facts_of
 from binlane.sql.facts import Shape, StatementFacts
 from binlane.sql.parser import NotAnalysed, Stopped, parse, parse_expression
-from binlane.sql.shapes import cut, has_shape
+from binlane.sql.shapes import Key, ends_of, has_shape, key_of
 from binlane.sql.tokens import LONG, SqlSyntaxError, Token, TokenKind
 
 KEPT_MAX: Final = 4_096
@@ -22,6 +23,7 @@ KEPT_MAX: Final = 4_096
 _CONTEXTS_MAX: Final = 64
 
 
+_Known = TypeVar("_Known", str, Key)
 _Kept = TypeVar("_Kept", Shape, StatementFacts)
 
 
@@ -35,7 +37,7 @@ class _Context:
         self.dialect = dialect
         self.texts: dict[str, StatementFacts] = {}
         self.expressions: dict[str, StatementFacts] = {}
-        self.shapes: dict[str, Shape] = {}
+        self.shapes: dict[Key, Shape] = {}
 
 
 _contexts: Final[dict[tuple[str, Dialect], _Context]] = {}
@@ -75,20 +77,20 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     facts = context.texts.get(text)
     if facts is not None:
         return facts
-    found = cut(text, dialect)
-    shape = None if found is None else context.shapes.get(found.key)
-    if found is not None and shape is not None:
-        return shape.facts_of(text, found.ends)
+    key = key_of(text, dialect)
+    shape = context.shapes.get(key)
+    if shape is not None:
+        return shape.facts_of(text)
     facts = _read(text, database, dialect)
-    if found is not None and has_shape(facts, found):
-        shape = Shape(facts, found.ends)
-        _keep(context.shapes, found.key, shape)
+    if has_shape(facts, ends := ends_of(text, dialect)):
+        shape = Shape(facts, ends, partial(ends_of, dialect=dialect))
+        _keep(context.shapes, key, shape)
         return shape.facts
     _keep(context.texts, text, facts)
     return facts
 
 
-def _keep(known: dict[str, _Kept], key: str, value: _Kept) -> None:
+def _keep(known: dict[_Known, _Kept], key: _Known, value: _Kept) -> None:
     if len(known) >= KEPT_MAX:
         known.clear()
     known[key] = value
