@@ -15,15 +15,16 @@ from binlane.check.script import ScriptStatement, read_script
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError, DefinitionError, NotLoggableError, StatementError
 from binlane.policy.engines import engine_traits
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
-from binlane.session.report import Refusal, StatementResult, Unanalysed
+from binlane.session.report import StatementResult, Unanalysed
 from binlane.session.safety import refuse_views
 from binlane.session.session import Session
 from binlane.sql.catalog import CatalogProblem, SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
 from binlane.sql.script import Script, ScriptReader
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import TokenKind
 
 _IN_PROGRAM: Final = "expected ;"

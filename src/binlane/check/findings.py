@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from binlane.check.hints import HINTS
 from binlane.check.script import ScriptStatement
-from binlane.session.report import Note, Refusal, StatementResult, Unanalysed, Why
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import Note, StatementResult, Unanalysed
 
 UNKNOWN_OBJECTS: Final = frozenset(
     (1008, 1049, 1051, 1146, 1305, 1356, 1360, 1539, 3503, 4091, 4092)

@@ -16,10 +16,11 @@ from binlane.check.findings import (
 from binlane.check.report import Judged, Report
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.policy.refusals import Refusal, Why
 from binlane.policy.server import Server
 from binlane.session.log_events import Body, printed
-from binlane.session.report import BinlogResult, Note, Refusal, StatementResult, Why
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.session.report import BinlogResult, Note, StatementResult
+from binlane.sql.servers import LoggingFormat
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 _string: Final = encode_basestring

@@ -14,9 +14,10 @@ from typing import Any, Final, NamedTuple
 
 from binlane.check.directives import Directives, read_directive
 from binlane.errors import StoreError
-from binlane.session.report import Outcome, Unanalysed
-from binlane.sql.dialect import Dialect
+from binlane.policy.refusals import Outcome
+from binlane.session.report import Unanalysed
 from binlane.sql.script import BOM, Part, Script, ScriptReader, decoded
+from binlane.sql.servers import Dialect
 
 _DEPTH_MAX: Final = 50
 _REFUSED: Final = {

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.errors import NotLoggableError
 from binlane.names import ACCOUNT_DATABASE
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 if TYPE_CHECKING:
     from binlane.names import TableName

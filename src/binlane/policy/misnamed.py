@@ -24,6 +24,7 @@ from binlane.sql.tree.expressions import (
     DerivedTable,
     Join,
     Name,
+    Node,
     Operation,
     Query,
     Select,
@@ -34,8 +35,9 @@ from binlane.sql.tree.expressions import (
     TableReference,
     TableUse,
     With,
+    children,
+    told,
 )
-from binlane.sql.tree.node import Node, children, told
 from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 
 _ALWAYS: Final = frozenset(

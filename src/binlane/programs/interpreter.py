@@ -12,39 +12,56 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
-from binlane.programs.conditions import NO_DATA, Raised, handles
-from binlane.programs.environment import INTEGER, Body, Cursor, RoutineEnvironment, Scope
+from binlane.programs.environment import (
+    INTEGER,
+    Body,
+    Cursor,
+    RoutineEnvironment,
+    Scope,
+    condition_of,
+)
+from binlane.programs.host import NO_DATA, Raised, handles
 from binlane.programs.ways import Condition
-from binlane.sql.dialect import Dialect
-from binlane.sql.evaluation.operators import equal, truth
-from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, plain_text
+from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, equal, plain_text, truth
 from binlane.sql.parser import Stopped, parse_body
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Call, DataType, Expression, Literal, LiteralKind, Name
-from binlane.sql.tree.node import Node, children
-from binlane.sql.tree.programs import (
+from binlane.sql.tree.expressions import (
+    Call,
+    DataType,
+    Expression,
+    Literal,
+    LiteralKind,
+    Name,
+    Node,
+    children,
+)
+from binlane.sql.tree.statements import (
     Block,
     CaseStatement,
     Close,
     ConditionDeclaration,
     CursorDeclaration,
     Declaration,
+    Delete,
+    Diagnostics,
     Fetch,
     ForRange,
     ForRows,
     HandlerAction,
     HandlerDeclaration,
     If,
+    Insert,
     Iterate,
     Leave,
     Loop,
     Open,
     Repeat,
     Return,
+    Update,
     VariableDeclaration,
     While,
 )
-from binlane.sql.tree.statements import Delete, Diagnostics, Insert, Update
 
 _CACHE_SIZE: Final = 1024
 _NO_CASE: Final = Raised(1339, "20000", "Case not found for CASE statement")
@@ -457,12 +474,6 @@ def _handler(
 def calls_functions(node: Node) -> bool:
     """Whether anything is called in it, built-in functions included."""
     return isinstance(node, Call) or any(map(calls_functions, children(node)))
-
-
-def condition_of(node: Node, environment: RoutineEnvironment) -> Condition:
-    """What hangs on data, as it stands in a body."""
-    text = environment.text
-    return Condition(text.text_of(node), environment.program, text.place(node.at))
 
 
 def _is_same(label: str, other: str) -> bool:

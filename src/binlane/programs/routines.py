@@ -9,27 +9,28 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
-from binlane.policy.outcome import Refusal
-from binlane.programs.assignments import Assignments, call_of
-from binlane.programs.conditions import Raised
-from binlane.programs.environment import RoutineEnvironment, Scope, SessionEnvironment
-from binlane.programs.host import Host
+from binlane.policy.refusals import Refusal
+from binlane.programs.environment import (
+    Assignments,
+    RoutineEnvironment,
+    Scope,
+    SessionEnvironment,
+    call_of,
+)
+from binlane.programs.host import NO_VALUES, Host, Raised, SessionValues
 from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body
-from binlane.programs.trace import NO_VALUES, SessionValues
 from binlane.programs.ways import NoWays, Undecided
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.statements import with_constants
 from binlane.sql.evaluation.values import UNKNOWN, Value
-from binlane.sql.facts import FunctionUse, StatementFacts
+from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Call, DataType, Expression
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import Call, DataType, Expression, Node, children
 
 _CACHE_SIZE: Final = 4096
 NO_PROCEDURE: Final = 1305

@@ -6,12 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.outcome import Outcome, Refusal
 from binlane.policy.reasons import ReasonFound
-from binlane.programs.assignments import Assignments, give, has_no_row, own_statement
-from binlane.programs.conditions import NO_DATA, Raised
-from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.programs.host import Expected, Host, InnerStatement, Prepared
+from binlane.policy.refusals import Outcome, Refusal
+from binlane.programs.environment import (
+    Assignments,
+    RoutineEnvironment,
+    SessionEnvironment,
+    give,
+    has_no_row,
+    own_statement,
+)
+from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Raised
 from binlane.programs.interpreter import Interpreter
 from binlane.programs.routines import (
     call_error,
@@ -25,17 +30,21 @@ from binlane.programs.routines import (
     trimmed,
 )
 from binlane.programs.ways import Condition
-from binlane.sql.comments import server_text
-from binlane.sql.effects import StatementKind
-from binlane.sql.evaluation.evaluator import StatementText, evaluate
-from binlane.sql.evaluation.possible_values import possible_values
+from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_values
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
-from binlane.sql.tree.expressions import Call, Expression, Parameter, Subquery, SystemVariable
-from binlane.sql.tree.node import Node, children
-from binlane.sql.tree.programs import PROGRAMS
-from binlane.sql.tree.statements import CallProcedure, Prepare
+from binlane.sql.tokens import server_text
+from binlane.sql.tree.expressions import (
+    Call,
+    Expression,
+    Node,
+    Parameter,
+    Subquery,
+    SystemVariable,
+    children,
+)
+from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
 _PROGRAMS: Final = (CallProcedure, Prepare, *PROGRAMS)
 _STATED: Final = "the script states that the server fails with error {}"

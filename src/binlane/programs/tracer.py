@@ -12,19 +12,19 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.foreign_keys import cascaded_kind
-from binlane.policy.outcome import Outcome
-from binlane.programs.assignments import (
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.used_objects import cascaded_kind
+from binlane.programs.environment import (
     Assignments,
+    RoutineEnvironment,
+    SessionEnvironment,
     assigned_first,
     call_of,
     has_no_row,
     own_statement,
 )
-from binlane.programs.conditions import NO_DATA, Raised, raised_by, table_in_use
-from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.programs.host import Host
+from binlane.programs.host import NO_DATA, Host, Raised, SessionValues, raised_by, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
 from binlane.programs.routines import (
     StoredCall,
@@ -42,17 +42,26 @@ from binlane.programs.routines import (
     stored_functions,
     values_of,
 )
-from binlane.programs.rows import EVENTS, ROWS_MAX, Step, changed_rows, plain_changes, steps_of
-from binlane.programs.trace import FunctionCall, Recorder, RowRun, SessionValues, Trace, Traced
-from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.programs.trace import (
+    EVENTS,
+    ROWS_MAX,
+    FunctionCall,
+    Recorder,
+    RowRun,
+    Step,
+    Trace,
+    Traced,
+    changed_rows,
+    plain_changes,
+    steps_of,
+)
 from binlane.sql.evaluation.evaluator import evaluate
 from binlane.sql.evaluation.statements import user_variables_read
 from binlane.sql.evaluation.values import UNKNOWN, Value, constant
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read_expression
 from binlane.sql.schema import Routine, Trigger, TriggerTime
-from binlane.sql.tree.expressions import Expression, Row
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Expression, Node, Row
 from binlane.sql.tree.statements import Insert, Update
 
 READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))

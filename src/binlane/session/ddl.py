@@ -17,12 +17,12 @@ from binlane.programs.environment import SessionEnvironment
 from binlane.session.account_texts import account_text, alters_no_account
 from binlane.session.context_events import random_seeds
 from binlane.session.decision import recorders_of
-from binlane.session.definition_texts import definition_text
 from binlane.session.log_events import Body
+from binlane.session.logged_texts import definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.facts import DDL_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.definitions import (
     AccountStatement,

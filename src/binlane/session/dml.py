@@ -7,34 +7,51 @@ other tables take part, it is an ordinary INSERT.
 Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc,
 sql/handler.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7 sql/binlog.cc and
 sql/handler.cc.
+
+
+UPDATE and DELETE of tables that hold no rows, BLACKHOLE's: measured on MariaDB 10.11.19, whose
+optimizer asks the engine how many rows a key has, and on MySQL 9.7.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import traits
-from binlane.policy.key_lookups import finds_no_rows, looks_up_nothing
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement, TableAccess
+from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
-from binlane.session.binlog import Binlog, WriteContext
 from binlane.session.context_events import context_events, value_events
 from binlane.session.decision import Decided, decide, fails_at_once, give_notes, is_not_locked
-from binlane.session.load_data import load_event
 from binlane.session.log_events import Body
-from binlane.session.report import Outcome
-from binlane.session.row_events import LoggedRows, is_row_logged, logged_rows
+from binlane.session.logged_texts import load_event
+from binlane.session.rows import (
+    LoggedRows,
+    holds_for_all,
+    is_proven_empty,
+    is_row_logged,
+    logged_rows,
+    trace_of,
+    with_null_ids,
+)
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.traces import holds_for_all, is_proven_empty, trace_of, with_null_ids
-from binlane.session.transaction import EngineChanges, engine_changes_of, note_tries
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
-from binlane.sql.schema import TriggerTime
-from binlane.sql.tree.statements import Delete, Insert
+from binlane.session.transaction import (
+    Binlog,
+    EngineChanges,
+    WriteContext,
+    engine_changes_of,
+    note_tries,
+)
+from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.sql.tree.expressions import Expression, Literal, Name, Operation, Subquery
+from binlane.sql.tree.statements import Delete, Insert, Update
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
@@ -365,3 +382,59 @@ def text_without_delay(state: SessionState, statement: SessionStatement) -> str:
         return statement.text
     at = facts.place(facts.tree.delayed_at)
     return statement.text[:at] + statement.text[at + len(_WORD) :]
+
+
+def looks_up_nothing(facts: StatementFacts, resolved: ResolvedStatement, server: Server) -> bool:
+    """Whether UPDATE or DELETE of one BLACKHOLE table names a value for all of a unique key.
+
+    Such a statement is known to change nothing before it runs, and is logged in no format.
+    """
+    tree = facts.tree
+    table = _empty_table(facts, resolved)
+    if table is None or not isinstance(tree, (Update, Delete)) or tree.where is None:
+        return False
+    if not server.has(Fact.ASKS_EMPTY_ENGINES):
+        return False
+    columns = {column.name.lower() for column in table.definition.columns}
+    given = set(_looked_up(tree.where, columns))
+    return any(
+        given.issuperset(column.lower() for column in key.columns) for key in table.unique_keys
+    )
+
+
+def finds_no_rows(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    """Whether UPDATE or DELETE of one BLACKHOLE table has no rows to change, whatever it asks.
+
+    Its text is logged all the same, and in row format there is nothing to log.
+    """
+    return _empty_table(facts, resolved) is not None
+
+
+def _empty_table(facts: StatementFacts, resolved: ResolvedStatement) -> Table | None:
+    """The BLACKHOLE table that alone UPDATE or DELETE changes."""
+    if not isinstance(facts.tree, (Update, Delete)) or facts.is_multi_table:
+        return None
+    own = [one for one in resolved.accesses if not one.is_prelocked and one.changes]
+    if len(own) != 1 or own[0].table.engine != "BLACKHOLE":
+        return None
+    return own[0].table
+
+
+def _looked_up(condition: Expression, columns: set[str]) -> Iterator[str]:
+    """The columns, in small letters, that a condition compares with values that no row has."""
+    if not isinstance(condition, Operation) or condition.is_negated:
+        return
+    operands = condition.operands
+    if condition.operator == "AND":
+        for operand in operands:
+            yield from _looked_up(operand, columns)
+    elif condition.operator in ("=", "<=>"):
+        for name, value in (tuple(operands), tuple(reversed(operands))):
+            is_local = isinstance(value, Name) and value.parts[-1].lower() not in columns
+            if isinstance(name, Name) and (is_local or isinstance(value, (Literal, Subquery))):
+                yield name.parts[-1].lower()
+    elif condition.operator == "IN" and isinstance(operands[0], Name):
+        if all(isinstance(value, Literal) for value in operands[1:]):
+            yield operands[0].parts[-1].lower()
+    elif condition.operator == "IS NULL" and isinstance(operands[0], Name):
+        yield operands[0].parts[-1].lower()

@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.session.report import Refusal
+from binlane.policy.refusals import Refusal
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.tree.definitions import Account, AccountStatement
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))

@@ -6,56 +6,45 @@ does is told by its text, the objects and, where that is not enough, its stated 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.reasons import Reason, symbol
-from binlane.policy.refusals import LoggingError
-from binlane.policy.resolution import Opening, resolve
+from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Server
 from binlane.programs import runner
 from binlane.programs.environment import SessionEnvironment
-from binlane.programs.host import InnerStatement, ProgramState
-from binlane.programs.trace import SessionValues
+from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.scope.definition import Definition
-from binlane.session import settings
-from binlane.session.binlog import Binlog
+from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
+from binlane.session.creates import execute_create_select
+from binlane.session.decision import resolved_of
+from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
-from binlane.session.handlers import handler_of
 from binlane.session.missing import missing, no_database
-from binlane.session.plans import resolved_of
 from binlane.session.recurring import Attempt, Recurring
-from binlane.session.report import (
-    BinlogResult,
-    Note,
-    Outcome,
-    Refusal,
-    StatementResult,
-    Unanalysed,
-    Why,
-)
+from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
-from binlane.session.state import Execution, SessionState, SessionStatement
-from binlane.session.transaction import PreparedXa, Transaction
-from binlane.session.transactions import is_forbidden
-from binlane.session.variable_values import system_value
+from binlane.session.settings import execute_set, system_value
+from binlane.session.state import Execution, Handler, SessionState, SessionStatement
+from binlane.session.transaction import Binlog, PreparedXa, Transaction
+from binlane.session.transactions import execute_lock, is_forbidden
 from binlane.session.variables import Variables, refusal_in_function
 from binlane.session.ways import follow
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.comments import ServerText, server_text
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.tokens import ServerText, server_text
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -423,7 +412,8 @@ class Session:
         elif runner.is_program(statement.facts):
             self._run_program(statement)
         else:
-            handler_of(statement.facts.effects.kind)(state, statement)
+            handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
+            handler(state, statement)
             if statement.facts.effects.kind in _CHANGES_ROUTINES:
                 state.programs.forget_routines()
 
@@ -506,3 +496,52 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
     """The notes of a program's statements: each reason once, in the order of the server."""
     first = {note.reason: note for note in reversed(notes)}
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
+
+
+_KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
+_ROWS: Final = (
+    StatementKind.INSERT,
+    StatementKind.REPLACE,
+    StatementKind.UPDATE,
+    StatementKind.DELETE,
+    StatementKind.LOAD_DATA,
+    StatementKind.SELECT,
+    StatementKind.DO,
+)
+
+
+def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
+    verb = statement.facts.verb
+    if verb.startswith(_KEY_CACHE) and not state.server.is_mariadb:
+        state.implicit_commit()
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+    elif verb == "USE":
+        state.database = statement.facts.name
+
+
+def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
+    """What changes nothing that is logged."""
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+
+
+_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+    {
+        **dict.fromkeys(_ROWS, execute_rows),
+        **dict.fromkeys(ddl.KINDS, ddl.execute_ddl),
+        **dict.fromkeys(creates.KINDS, creates.execute_create),
+        StatementKind.CREATE_TABLE_SELECT: execute_create_select,
+        **dict.fromkeys(drops.KINDS, drops.execute_drop),
+        StatementKind.SET: execute_set,
+        StatementKind.BEGIN: transactions.begin,
+        StatementKind.COMMIT: transactions.commit,
+        StatementKind.ROLLBACK: transactions.roll_back,
+        StatementKind.SAVEPOINT: transactions.set_savepoint,
+        StatementKind.ROLLBACK_TO: transactions.roll_back_to,
+        StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
+        StatementKind.XA: transactions.execute_xa,
+        StatementKind.LOCK: execute_lock,
+        StatementKind.SESSION: _look_or_use,
+    }
+)

@@ -12,24 +12,33 @@ from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
-from binlane.policy.procedure import Isolation
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
-from binlane.policy.server import Server
+from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState
-from binlane.session.binlog import Binlog, WriteContext
 from binlane.session.log_events import Body, query
-from binlane.session.report import Note, Outcome, Refusal, Why
+from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
-from binlane.session.sequences import SequenceValues
-from binlane.session.transaction import EngineChanges, PreparedXa, Transaction
+from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Transaction, WriteContext
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.servers import LoggingFormat, LoggingMode
+
+
+@dataclass(slots=True)
+class SequenceValues:
+    """Where a sequence stands.
+
+    Attributes:
+        next_value: What NEXTVAL gives next.
+        reserved: How many values are left of those that its row says are taken.
+    """
+
+    next_value: int
+    reserved: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.transaction import TransactionXid, XaPrepareEvent
-from binlane.session import log_events
+from binlane.policy.engines import traits
+from binlane.policy.refusals import Refusal, nontransactional_and_gtid
+from binlane.session import creates, log_events
 from binlane.session.log_events import Body
-from binlane.session.report import Refusal
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.evaluator import content_of
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import Literal, LiteralKind
 from binlane.sql.tree.statements import Transaction as TransactionNode
 
@@ -369,3 +370,29 @@ _HANDLERS: Final[Mapping[str, Callable[[SessionState, SessionStatement, Transact
         }
     )
 )
+
+
+def execute_lock(state: SessionState, statement: SessionStatement) -> None:
+    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked."""
+    if statement.facts.verb.startswith("LOCK"):
+        state.implicit_commit()
+        state.locked_tables = None
+        if statement.succeeds:
+            opened = state.host.resolved(statement.facts, statement.database).accesses
+            written = [one.table for one in opened if one.is_locked_for_write]
+            if _mixes_engines(state, written):
+                state.refuse(nontransactional_and_gtid())
+            else:
+                state.locked_tables = tuple(table.name for table in written)
+    elif statement.facts.verb.startswith("UNLOCK"):
+        if state.locked_tables is not None:
+            state.implicit_commit()
+        state.locked_tables = None
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+
+
+def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:
+    """Whether MySQL's GTID consistency forbids to write some tables under the same locks."""
+    kinds = {traits(table, state.server).is_transactional for table in written}
+    return len(kinds) > 1 and creates.is_gtid_enforced(state)

@@ -8,14 +8,11 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
-from binlane.policy.procedure import Isolation
 from binlane.policy.refusals import LoggingError
-from binlane.policy.server import Server
+from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
-from binlane.sql.dialect import Dialect
 from binlane.sql.facts import Assignment, VariableScope
-from binlane.sql.logging_mode import LoggingMode
-from binlane.sql.versions import Fact
+from binlane.sql.servers import Dialect, Fact, LoggingMode
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.policy.reasons import Reason, symbol
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.host import Prepared, ProgramState
 from binlane.programs.ways import AlreadyFollowed, Found, NoWays, Ways
-from binlane.session.report import BinlogResult, Note, Outcome, Refusal, StatementResult, Unanalysed
+from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.state import SessionState
 from binlane.sql.evaluation.values import UNKNOWN, Value
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _POSSIBLE_MAX: Final = 64

@@ -12,27 +12,28 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from binlane.names import ACCOUNT_DATABASE, TableName, folded
-from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.facts import (
     Assignment,
     FunctionUse,
     Limit,
     RowChange,
     SetColumn,
+    StatementEffects,
     StatementFacts,
+    StatementKind,
     SystemVariableUse,
     TableUse,
     UserVariableUse,
     VariableScope,
 )
 from binlane.sql.tokens import string_value
-from binlane.sql.tree import definitions, programs, statements
+from binlane.sql.tree import definitions, statements
 from binlane.sql.tree import expressions as tree
 from binlane.sql.tree import expressions as values
-from binlane.sql.tree.node import Node, children, told
+from binlane.sql.tree.expressions import Node, children, told
 
 if TYPE_CHECKING:
-    from binlane.sql.dialect import Dialect
+    from binlane.sql.servers import Dialect
 
 _INSERTS: Final = {
     "INSERT": (StatementKind.INSERT, frozenset((RowChange.INSERT,))),
@@ -212,7 +213,7 @@ class FactFinder:
             node = node.statement
         reader = STATEMENTS.get(type(node))
         if reader is None:
-            reader = FactFinder.compound if isinstance(node, programs.PROGRAMS) else _no_statement
+            reader = FactFinder.compound if isinstance(node, statements.PROGRAMS) else _no_statement
         reader(self, node)
 
     def insert(self, node: statements.Insert) -> None:
@@ -758,12 +759,12 @@ _READERS: Final[Mapping[type, _Reader]] = MappingProxyType(
 
 
 PROGRAM_PARTS: Final = (
-    *programs.PROGRAMS,
-    programs.VariableDeclaration,
-    programs.ConditionDeclaration,
-    programs.CursorDeclaration,
-    programs.HandlerDeclaration,
-    programs.Branch,
+    *statements.PROGRAMS,
+    statements.VariableDeclaration,
+    statements.ConditionDeclaration,
+    statements.CursorDeclaration,
+    statements.HandlerDeclaration,
+    statements.Branch,
 )
 _TRANSACTIONS: Final = {
     "BEGIN": StatementKind.BEGIN,
@@ -1138,7 +1139,7 @@ def facts_of(node: Node, text: str, database: str, dialect: Dialect) -> Statemen
     if dialect.lower_case_names:
         database = folded(database)
     finder = FactFinder(text, database, dialect)
-    if is_statement(node) or isinstance(node, programs.PROGRAMS):
+    if is_statement(node) or isinstance(node, statements.PROGRAMS):
         finder.statement(node)
     else:
         is_query = isinstance(node, tree.Query)

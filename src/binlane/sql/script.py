@@ -19,7 +19,7 @@ from functools import cache
 from mmap import mmap
 from typing import Final
 
-from binlane.sql.dialect import Dialect
+from binlane.sql.servers import Dialect
 
 Script = bytes | mmap
 

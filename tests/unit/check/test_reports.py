@@ -15,13 +15,8 @@ from binlane.check.reasons import Judgement
 from binlane.check.report import Judged, Report, Tally
 from binlane.check.sarif import SarifReport
 from binlane.check.text import TextReport, cells, cut, printable, window
-from binlane.session.report import (
-    BinlogResult,
-    Refusal,
-    StatementResult,
-    Unanalysed,
-    Why,
-)
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import BinlogResult, StatementResult, Unanalysed
 from tests.checked import check
 from tests.unit.check.results import (
     UUID_NOTE,

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import random
+from functools import partial
+from itertools import cycle
 
 import pytest
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.script import Part, ScriptReader, statements
+from binlane.sql.servers import Dialect
 
 
 @pytest.mark.parametrize(
@@ -48,15 +50,15 @@ def test_statements_without_comments_are_read_as_all_others(
     choice = random.Random(3)
     scripts = ["".join(choice.choices(_PIECES, k=choice.randrange(1, 20))) for _ in range(20_000)]
     dialects = [
-        Dialect(flavor=flavor, ansi_quotes=ansi_quotes, no_backslash_escapes=no_escapes)
+        partial(Dialect, flavor=flavor, ansi_quotes=ansi_quotes, no_backslash_escapes=no_escapes)
         for ansi_quotes in (False, True)
         for no_escapes in (False, True)
     ]
 
     def read() -> list[list[Part]]:
         return [
-            list(ScriptReader(script.encode(), lambda n=n: dialects[n % 4]).parts())
-            for n, script in enumerate(scripts)
+            list(ScriptReader(script.encode(), dialect).parts())
+            for script, dialect in zip(scripts, cycle(dialects), strict=False)
         ]
 
     found = read()

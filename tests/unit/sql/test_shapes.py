@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from binlane.sql import reading
-from binlane.sql.dialect import Dialect
 from binlane.sql.facts import Shift, StatementFacts
-from binlane.sql.shapes import ends_of, key_of
+from binlane.sql.reading import ends_of, key_of
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
 from binlane.sql.tree.expressions import Operation
 from binlane.sql.tree.statements import Update
