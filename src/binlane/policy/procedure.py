@@ -30,7 +30,7 @@ from binlane.policy.engines import (
     traits,
 )
 from binlane.policy.reasons import Reason, ReasonFound
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
 from binlane.sql.facts import RowChange, Shift, StatementKind
@@ -48,7 +48,7 @@ class Survey:
     statement: ResolvedStatement
     circumstances: Circumstances
     unsafe: dict[Reason, ReasonFound] = field(default_factory=dict)
-    errors: list[LoggingError] = field(default_factory=list)
+    errors: list[Refusal] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     access: Access = NOTHING
@@ -326,7 +326,7 @@ class Verdict:
     """
 
     logging_format: LoggingFormat | None
-    errors: tuple[LoggingError, ...] = ()
+    errors: tuple[Refusal, ...] = ()
     unsafe: tuple[ReasonFound, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()
     is_filtered: bool = False
@@ -364,7 +364,7 @@ def decide_statement(statement: ResolvedStatement, circumstances: Circumstances)
         and circumstances.server.is_mariadb
         and circumstances.logging_mode is LoggingMode.STATEMENT
     ):
-        return _verdict(survey, None, refusals.bulk_in_statement_mode())
+        return _verdict(survey, None, refusals.BULK_IN_STATEMENT_MODE)
     survey.look_at_tables()
     survey.look_at_mixture()
     return _decide(survey)
@@ -519,7 +519,7 @@ def _check_gtid_consistency(survey: Survey, found: LoggingFormat | None) -> None
     if not writes_nontrans:
         return
     if writes_trans or not now.is_trx_cache_empty:
-        error = refusals.nontransactional_and_gtid()
+        error = refusals.NONTRANSACTIONAL_AND_GTID
         if now.gtid_consistency == "ON":
             survey.errors.append(error)
         else:
@@ -546,7 +546,7 @@ def _warn_of_blackhole(survey: Survey) -> None:
 
 
 def _verdict(
-    survey: Survey, found: LoggingFormat | None, *errors: LoggingError, is_filtered: bool = False
+    survey: Survey, found: LoggingFormat | None, *errors: Refusal, is_filtered: bool = False
 ) -> Verdict:
     """What has been found."""
     return Verdict(
@@ -563,7 +563,7 @@ def _verdict(
 
 def _refused_by_engine(
     statement: ResolvedStatement, circumstances: Circumstances
-) -> LoggingError | None:
+) -> Refusal | None:
     """InnoDB's own refusal when it is locked for writing, which comes before the decision.
 
     Under LOCK TABLES it is locked already, and the table that CREATE … SELECT makes is, in

@@ -14,7 +14,7 @@ from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
 from binlane.policy.reasons import Reason, ReasonFound, Via
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.policy.unsafe_text import (
     OWN_TEXT,
@@ -107,7 +107,7 @@ class ResolvedStatement:
     reasons: tuple[ReasonFound, ...] = ()
     functions: tuple[TableName, ...] = ()
     unknown_tables: tuple[tuple[TableName, int], ...] = ()
-    errors: tuple[LoggingError, ...] = ()
+    errors: tuple[Refusal, ...] = ()
     has_row_statement: bool = True
     is_temporary: bool = False
     is_on_duplicate: bool = False
@@ -280,7 +280,7 @@ def _created(
     return Opened(name=name, changes=changes, is_locked_for_write=True, table=created)
 
 
-def _written_while_created(list_: LockList) -> Iterator[LoggingError]:
+def _written_while_created(list_: LockList) -> Iterator[Refusal]:
     """What MySQL says of a query that locks for writing: by FOR UPDATE, or in a function."""
     for entry in list_.tables[1:]:
         if entry.is_locked_for_write:
