@@ -37,7 +37,8 @@ class TableAccess:
         table: What is known of it.
         changes: What happens to its rows, with what its own trigger or cascade would do left to
             their own entries; empty if it is only read.
-        is_locked_for_write: Its lock is for writing (also a target whose rows do not change).
+        is_locked_for_write: Its lock is for writing (also a target whose rows do not change):
+            it counts as written in the decision.
         is_prelocked: It comes from a function, trigger or foreign key.
         is_foreign_key: It comes from a foreign key.
         has_unsafe_default: A column's DEFAULT may give another value on a replica.
@@ -76,11 +77,6 @@ class TableAccess:
         """The table's name."""
         return self.table.name
 
-    @property
-    def is_written(self) -> bool:
-        """Whether it counts as written in the decision."""
-        return self.is_locked_for_write
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedStatement:
@@ -113,6 +109,11 @@ class ResolvedStatement:
     is_on_duplicate: bool = False
     is_delayed: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def touches_temporary(self) -> bool:
+        """Whether any of its tables is temporary, or the one that it is about."""
+        return self.is_temporary or any(each.table.is_temporary for each in self.accesses)
 
     def moved(self, shift: Shift) -> ResolvedStatement:
         """The same for a statement that differs only in its literals."""
