@@ -75,9 +75,7 @@ def _compare(recorder: Recorder, seeds: range, length: int, found_folder: Path) 
             compared += min(found.difference.index + 1, len(script.statements))
             found = shrunk(recorder, found)
             path = found_folder / f"{seed}.{name.replace(':', '-')}.json"
-            path.write_text(
-                cases.text(found.script, found.recorded, server=name), encoding="utf-8"
-            )
+            path.write_text(cases.text(found.script, found.recorded, server=name), encoding="utf-8")
             path.with_suffix(".txt").write_text(_told(found), encoding="utf-8")
             print(f"seed {seed}: {found.difference.aspect}: {found.statement}", flush=True)
         if count % _TOLD_EVERY == 0 or count == len(seeds):
