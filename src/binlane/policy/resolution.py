@@ -46,6 +46,7 @@ class TableAccess:
         has_several_unique_keys: ON DUPLICATE KEY UPDATE may meet more than one of its keys.
         set_columns: Columns to which an UPDATE or ON DUPLICATE KEY UPDATE gives values, in small
             letters; empty if that is not known.
+        alias: As what the text that leads to it names it, in small letters.
         via: From the statement's text to the table; empty if the text names it.
         offset: Where the text names it, or what leads to it, in characters.
         length: Of that.
@@ -60,6 +61,7 @@ class TableAccess:
     is_acl: bool = False
     has_several_unique_keys: bool = False
     set_columns: frozenset[str] = frozenset()
+    alias: str = ""
     via: tuple[Via, ...] = ()
     offset: int = 0
     length: int = 0
@@ -306,6 +308,7 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         is_acl=_is_acl(table.name, server),
         has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
         set_columns=frozenset(column.name.lower() for column in entry.set_columns),
+        alias=(table.name.table if entry.use is None else entry.use.alias).lower(),
         via=entry.place.via,
         offset=entry.place.offset,
         length=entry.place.length,

@@ -359,7 +359,7 @@ def _mapped(state: SessionState, resolved: ResolvedStatement) -> Iterator[Table]
     Under LOCK TABLES these are all that were locked so, in the order of that statement.
     """
     written = [access.table for access in resolved.accesses if access.is_locked_for_write]
-    names = state.locked_tables or ()
+    names = state.locked_tables.written if state.locked_tables else ()
     locked = [state.objects.table(name) for name in names]
     yield from (table for table in locked if table is not None)
     yield from (table for table in written if table.name not in names)

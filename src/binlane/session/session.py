@@ -25,7 +25,7 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import resolved_of
+from binlane.session.decision import fails_under_locks, resolved_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.missing import missing, no_database
@@ -432,6 +432,8 @@ class Session:
             return
         if (failure := no_database(statement)) is not None:
             state.fail(failure)
+            return
+        if fails_under_locks(state, statement):
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)
