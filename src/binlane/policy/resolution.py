@@ -98,6 +98,7 @@ class ResolvedStatement:
         is_on_duplicate: INSERT of VALUES … ON DUPLICATE KEY UPDATE.
         is_delayed: MariaDB's INSERT or REPLACE DELAYED, and nothing in it forbids the delay.
         notes: Why the answer is not known, such as a body that is not understood; empty if it is.
+        hides_prelocked: MariaDB takes what functions add for named by the text.
     """
 
     kind: StatementKind = StatementKind.UNKNOWN
@@ -111,6 +112,7 @@ class ResolvedStatement:
     is_on_duplicate: bool = False
     is_delayed: bool = False
     notes: tuple[str, ...] = ()
+    hides_prelocked: bool = False
 
     @property
     def touches_temporary(self) -> bool:
@@ -198,7 +200,9 @@ def resolve(
         opening: How the session opens tables.
     """
     kind = facts.effects.kind
-    list_ = LockList(objects, server, opening.checks_foreign_keys, opening.assume_engine)
+    # LOCK TABLES locks what foreign keys may lead to, whether they are checked or not.
+    checks = opening.checks_foreign_keys or facts.verb == _LOCK_VERB
+    list_ = LockList(objects, server, checks, opening.assume_engine)
     reasons: list[ReasonFound] = []
     if kind in _OPENING_KINDS or facts.verb == _LOCK_VERB:
         list_.open(_named(facts, objects, server, opening.created), facts, database)
@@ -233,6 +237,7 @@ def resolve(
         ),
         is_delayed=_is_delayed(facts, list_, server),
         notes=tuple(list_.notes),
+        hides_prelocked=list_.hides_prelocked,
     )
 
 

@@ -370,8 +370,8 @@ def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
 
 
 def _becomes_join(tree: Node) -> bool:
-    """Whether WHERE of an UPDATE asks for a value of IN (SELECT … FROM …), or = ANY."""
-    if not isinstance(tree, Update) or tree.where is None:
+    """Whether WHERE of UPDATE or DELETE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    if not isinstance(tree, Update | Delete) or tree.where is None:
         return False
     where = tree.where
     is_all = isinstance(where, Operation) and where.operator == "AND"

@@ -377,8 +377,15 @@ class SessionState:
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
-        if self.is_in_transaction or self.transaction.is_active:
+        before = self.transaction
+        kept = None
+        if self.is_in_transaction or before.is_active:
+            # MySQL leaves a transaction that BEGIN ends its isolation level.
+            if (before.is_begun or before.is_active) and not self.server.is_mariadb:
+                kept = self.current_isolation
             self.commit()
+        if kept is not None:
+            self.transaction.isolation = kept
         self.locked_tables = None
         self.transaction.is_begun = True
         self.transaction.is_active = True
