@@ -26,7 +26,23 @@ CONFIGURATION: Final = {
 }
 # Refusals of the servers that our session must find itself; every other error is stated.
 _REFUSALS: Final = frozenset(
-    {*range(1661, 1669), 1099, 1100, 1192, 1559, 1560, 1679, 1685, 1686, 1694, 1695, 1785, 1786, 1787, 1844}
+    {
+        *range(1661, 1669),
+        1099,
+        1100,
+        1192,
+        1559,
+        1560,
+        1679,
+        1685,
+        1686,
+        1694,
+        1695,
+        1785,
+        1786,
+        1787,
+        1844,
+    }
     | {3199, 3745, 3746, 3748, 4033, 4112}
 )
 _ONLY_READ: Final = ("prepare", "explain", "show")
