@@ -484,7 +484,7 @@ def recorders_of(
 
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
-_OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1471))
+_OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
 """What is wrong with columns and targets: known of a statement before it runs."""
 
 
@@ -621,6 +621,11 @@ def _looks_at_partitions(tree: Node) -> bool:
         action.kind == "PARTITION" and not _LOOKING.isdisjoint(action.words)
         for action in tree.actions
     )
+
+
+def is_of_the_text(errno: int | None) -> bool:
+    """Whether an error is one of columns and targets."""
+    return errno in _OF_THE_TEXT
 
 
 def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:

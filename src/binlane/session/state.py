@@ -377,11 +377,10 @@ class SessionState:
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
-        before = self.transaction
         kept = None
-        if self.is_in_transaction or before.is_active:
+        if self.is_in_transaction or self.transaction.is_active:
             # MySQL leaves a transaction that BEGIN ends its isolation level.
-            if (before.is_begun or before.is_active) and not self.server.is_mariadb:
+            if not self.server.is_mariadb:
                 kept = self.current_isolation
             self.commit()
         if kept is not None:

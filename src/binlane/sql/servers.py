@@ -172,6 +172,9 @@ class Fact(Enum):
     ASKS_EMPTY_ENGINES = auto()
     """UPDATE or DELETE of one BLACKHOLE table by a whole unique key is known to find no row before it
     runs, and not logged. Measured: MariaDB 10.11; not 11.8, nor MySQL."""
+    NOW_IS_TIMESTAMP = auto()
+    """NOW(), CURRENT_TIMESTAMP, SYSDATE() and FROM_UNIXTIME() are of type TIMESTAMP, not DATETIME.
+    Worklog: MDEV-15751, MariaDB 11.7; measured: 11.8, not 10.11."""
     UPDATES_AS_QUERIES = auto()
     """UPDATE and DELETE of one table are optimized as queries are: one that holds no rows, as its
     engine counts them, is known to be empty, and IN (SELECT …) of UPDATE may become a join.
@@ -197,6 +200,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.UUID_IS_NOT_NULL: ((11, 6, 0), _NEVER),
         Fact.SHOWS_THAT_OPTIONS_ARE_SET: ((11, 8, 0), _NEVER),
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
+        Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
         Fact.PREPARES_BODIES_ANEW: ((11, 2, 0), (0, 0, 0)),
         Fact.PASSWORD_IS_UNSAFE: (_NEVER, (5, 0, 0)),

@@ -83,8 +83,10 @@ _ROUTINES: Final = (
     "create trigger tr_d after delete on tg_t for each row delete from t2 where a=old.a",
     "create trigger tr_s before insert on tg_s for each row set new.b=concat(new.b,'s')",
     "create function f_a(x int) returns int begin insert into ta(b) values(x); return x; end",
-    ("create view v_3 as select t1.a a,t1.b b,t2.b c,n1.b d from t1 join t2 on t1.a=t2.a"
-    " join n1 on n1.a=t1.a"),
+    (
+        "create view v_3 as select t1.a a,t1.b b,t2.b c,n1.b d from t1 join t2 on t1.a=t2.a"
+        " join n1 on n1.a=t1.a"
+    ),
     "create view v_t as select * from t1",
     "create view v_n as select * from n1",
     "create view v_u as select a,uuid() u from t2",
@@ -200,7 +202,7 @@ class Generator:
         self._temporary: list[str] = []
         self._made: list[str] = []
         self._serial = 0
-        self._queue: list[Statement] = []
+        self._is_timeless = True
 
     def script(self, length: int = 25) -> Script:
         """A session of about `length` statements."""
@@ -305,11 +307,16 @@ class Generator:
             f"set @r=f_t({self._new_key()})",
             f"set @r=f_n({self._new_key()})",
             f"set autocommit={self._pick('0', '1')}",
-            f"set timestamp={self._pick('1', '1000', 'default')}",
+            self._time(),
             f"set insert_id={self._key + 5}",
             f"set last_insert_id={self._key}",
             "use d",
         )
+
+    def _time(self) -> str:
+        """Rows of versioned tables have no history of times before they were made."""
+        self._is_timeless = False
+        return f"set timestamp={self._pick('1', '1000', 'default')}"
 
     def _insert(self) -> str:
         key = self._new_key()
@@ -745,9 +752,12 @@ class Generator:
                 f"insert into dq(b) values('s{key}')",
                 f"insert into dq values({key},'n')",
                 f"insert into vs values({key},'v')",
-                f"update vs set b='v{key}' where a=1",
-                f"delete from vs where a={key - 10}",
             ]
+            if self._is_timeless:
+                choices += [
+                    f"update vs set b='v{key}' where a=1",
+                    f"delete from vs where a={key - 10}",
+                ]
         return self._pick(*choices)
 
     def _black_hole(self) -> str:

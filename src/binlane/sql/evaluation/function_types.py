@@ -499,7 +499,14 @@ def _from_unix_time(call: TypedCall) -> Type:
     if len(call.node.arguments) > 1:
         return _formatted(call)
     decimals = _second_digits(call.first)
-    return Type(kind=TypeKind.DATETIME, length=19, decimals=decimals, is_nullable=True)
+    field_type = "TIMESTAMP" if call.scope.has(Fact.NOW_IS_TIMESTAMP) else ""
+    return Type(
+        kind=TypeKind.DATETIME,
+        length=19,
+        decimals=decimals,
+        is_nullable=True,
+        field_type=field_type,
+    )
 
 
 def _as_time(call: TypedCall) -> Type:
@@ -621,7 +628,8 @@ def _by_name(table: Mapping[str | Typed, str]) -> Mapping[str, str | Typed]:
 
 _SAME: Final = _by_name(
     {
-        "datetime !": "NOW CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP SYSDATE UTC_TIMESTAMP",
+        "datetime !": "LOCALTIME LOCALTIMESTAMP UTC_TIMESTAMP",
+        "timestamp !": "NOW CURRENT_TIMESTAMP SYSDATE",
         "date !": "CURDATE CURRENT_DATE UTC_DATE",
         "time !": "CURTIME CURRENT_TIME UTC_TIME",
         "date ?": "DATE LAST_DAY MAKEDATE FROM_DAYS",
@@ -780,6 +788,13 @@ def fixed(written: str, arguments: Sequence[Type], scope: Scope) -> Type:
     if name == "DOUBLE":
         scale = int(found["scale"] or NO_DECIMALS)
         return replace(real(), length=length or 22, decimals=scale, is_nullable=is_nullable)
+    if name == "TIMESTAMP":
+        return Type(
+            kind=TypeKind.DATETIME,
+            length=DATE_LENGTHS["DATETIME"],
+            is_nullable=is_nullable,
+            field_type=name if scope.has(Fact.NOW_IS_TIMESTAMP) else "",
+        )
     if name in DATE_LENGTHS:
         return Type(kind=TypeKind[name], length=DATE_LENGTHS[name], is_nullable=is_nullable)
     if name == "UUID" and scope.has(Fact.UUID_IS_NOT_NULL):
