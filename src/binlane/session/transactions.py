@@ -376,6 +376,10 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     tuple(table.name for table in written),
                     _locks(state, statement, opened),
                 )
+                # With autocommit=0 an engine that is locked has begun a transaction.
+                state.transaction.is_active |= state.is_in_transaction and any(
+                    traits(one.table, state.server).is_transactional for one in opened
+                )
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:
             state.implicit_commit()
