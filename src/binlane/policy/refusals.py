@@ -251,6 +251,105 @@ def invalid_view(name: TableName) -> LoggingError:
     )
 
 
+def unknown_column(name: str, clause: str) -> LoggingError:
+    """1054: no such column; `clause` says where, or is the table of an ALTER TABLE."""
+    message = f"Unknown column '{name}' in '{clause}'"
+    return _named(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
+
+
+def duplicate_column(name: str) -> LoggingError:
+    """1060: a table, view, derived table or key has a column twice."""
+    return _named(1060, "42S21", "ER_DUP_FIELDNAME", f"Duplicate column name '{name}'")
+
+
+def column_specified_twice(name: str) -> LoggingError:
+    """1110: a list of columns has one twice."""
+    message = f"Column '{name}' specified twice"
+    return _named(1110, "42000", "ER_FIELD_SPECIFIED_TWICE", message)
+
+
+def wrong_row_length(row: int) -> LoggingError:
+    """1136: a row has more or fewer values than there are columns."""
+    message = f"Column count doesn't match value count at row {row}"
+    return _named(1136, "21S01", "ER_WRONG_VALUE_COUNT_ON_ROW", message)
+
+
+def unknown_table(shown: str) -> LoggingError:
+    """1051: `t.*` of a table that FROM does not name."""
+    return _named(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{shown}'")
+
+
+def view_column_count(server: Server) -> LoggingError:
+    """1353: a view's list of names and its query differ in length."""
+    message = "View's SELECT and view's field list have different column counts"
+    if not server.is_mariadb:
+        message = (
+            "In definition of view, derived table or common table expression, SELECT list and "
+            "column names list have different column counts"
+        )
+    return _named(1353, "HY000", "ER_VIEW_WRONG_LIST", message)
+
+
+def duplicate_key(name: str) -> LoggingError:
+    """1061: two keys of one name."""
+    return _named(1061, "42000", "ER_DUP_KEYNAME", f"Duplicate key name '{name}'")
+
+
+def two_primary_keys() -> LoggingError:
+    """1068."""
+    return _named(1068, "42000", "ER_MULTIPLE_PRI_KEY", "Multiple primary key defined")
+
+
+def no_key_column(name: str) -> LoggingError:
+    """1072: a key is over a column that is not there."""
+    message = f"Key column '{name}' doesn't exist in table"
+    return _named(1072, "42000", "ER_KEY_COLUMN_DOES_NOT_EXITS", message)
+
+
+def wrong_auto_key() -> LoggingError:
+    """1075: AUTO_INCREMENT twice, or without a key."""
+    message = (
+        "Incorrect table definition; there can be only one auto column and it must be defined "
+        "as a key"
+    )
+    return _named(1075, "42000", "ER_WRONG_AUTO_KEY", message)
+
+
+def all_columns_dropped() -> LoggingError:
+    """1090: ALTER TABLE leaves no column."""
+    message = "You can't delete all columns with ALTER TABLE; use DROP TABLE instead"
+    return _named(1090, "42000", "ER_CANT_REMOVE_ALL_FIELDS", message)
+
+
+def cannot_drop(what: str, name: str, server: Server) -> LoggingError:
+    """1091: a column, key or constraint to drop is not there."""
+    message = f"Can't DROP '{name}'; check that column/key exists"
+    if server.is_mariadb:
+        message = f"Can't DROP {what} `{name}`; check that it exists"
+    return _named(1091, "42000", "ER_CANT_DROP_FIELD_OR_KEY", message)
+
+
+def no_such_constraint(name: str) -> LoggingError:
+    """3940: MySQL's DROP CONSTRAINT of what is not there."""
+    message = f"Constraint '{name}' does not exist."
+    return _named(3940, "HY000", "ER_CONSTRAINT_NOT_FOUND", message)
+
+
+def no_such_key(name: str, table: TableName) -> LoggingError:
+    """1176: a key to rename or alter is not there."""
+    message = f"Key '{name}' doesn't exist in table '{table.table}'"
+    return _named(1176, "42000", "ER_KEY_DOES_NOT_EXITS", message)
+
+
+def wrong_key_name(name: str) -> LoggingError:
+    """1280: another key than the primary one is called PRIMARY."""
+    return _named(1280, "42000", "ER_WRONG_NAME_FOR_INDEX", f"Incorrect index name '{name}'")
+
+
+def _named(errno: int, sqlstate: str, symbol: str, message: str) -> LoggingError:
+    return LoggingError(errno=errno, sqlstate=sqlstate, symbol=symbol, message=message)
+
+
 def _impossible(errno: int, symbol: str, why: str, server: Server) -> LoggingError:
     end = "" if server.is_mariadb else "."
     return LoggingError(errno=errno, symbol=symbol, message=f"{_IMPOSSIBLE}{why}{end}")

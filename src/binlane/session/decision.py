@@ -66,6 +66,10 @@ class Decided:
         return self.verdicts[name].is_filtered
 
 
+_BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
+"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+
+
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
@@ -100,6 +104,8 @@ def decide(
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     misnamed = plan.misnamed if statement.environment is None else None
+    if statement.outcome.error in _BEFORE_COLUMNS:
+        misnamed = None
     if misnamed is not None and not state.server.is_mariadb:
         state.refuse(misnamed)
         return None

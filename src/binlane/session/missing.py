@@ -10,11 +10,14 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.misdefined import misdefined
+from binlane.policy.misnamed import column_names, misnamed
 from binlane.session.report import Refusal
-from binlane.session.state import SessionState, SessionStatement
+from binlane.session.state import SessionState, SessionStatement, refusal_of
 from binlane.sql.effects import StatementKind
 from binlane.sql.facts import StatementFacts
-from binlane.sql.tree.definitions import Account, AccountStatement
+from binlane.sql.table_changes import engine_name
+from binlane.sql.tree.definitions import Account, AccountStatement, CreateTable
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = frozenset(
@@ -47,6 +50,7 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
+    finders.append(_DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
 
@@ -304,9 +308,11 @@ def _is_taken(state: SessionState, name: TableName) -> bool:
     return state.objects.base_table(name) is not None or _has_view(state, name)
 
 
-def _made_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
+def _made_table(
+    state: SessionState, statement: SessionStatement, *, is_tolerant: bool = True
+) -> Refusal | None:
     effects, name = statement.facts.effects, statement.facts.effects.writes[0]
-    if effects.if_exists or statement.facts.is_or_replace:
+    if is_tolerant and (effects.if_exists or statement.facts.is_or_replace):
         return None
     if effects.is_temporary:
         table = state.objects.table(name)
@@ -426,6 +432,40 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
     return None
 
 
+# What is wrong with a definition -------------------------------------------------------------------
+
+
+def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Tables and their keys."""
+    facts, tree = statement.facts, statement.facts.tree
+    table, selected = None, None
+    if not isinstance(tree, CreateTable):
+        table = state.objects.table(facts.effects.writes[0])
+    elif facts.effects.if_exists and _made_table(state, statement, is_tolerant=False) is not None:
+        return None
+    elif tree.query is None:
+        selected = []
+    else:
+        selected = column_names(
+            tree.query, facts, state.objects, server=state.server, database=statement.database
+        )
+    engine = state.variables.text("default_storage_engine") or "InnoDB"
+    error = misdefined(
+        facts, table, server=state.server, engine=engine_name(engine), selected=selected
+    )
+    return None if error is None else refusal_of(error)
+
+
+def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The query of a view."""
+    if state.assume_engine is not None:
+        return None
+    error = misnamed(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
+    return None if error is None else refusal_of(error)
+
+
 _Finder = Callable[[SessionState, SessionStatement], Refusal | None]
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
@@ -472,5 +512,16 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.RENAME_TABLE: _new_names,
         StatementKind.ALTER_TABLE: _new_names,
         StatementKind.ACCOUNT: _accounts,
+    }
+)
+_DEFINING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
+    {
+        StatementKind.CREATE_TABLE: _misdefined,
+        StatementKind.CREATE_TABLE_SELECT: _misdefined,
+        StatementKind.ALTER_TABLE: _misdefined,
+        StatementKind.CREATE_INDEX: _misdefined,
+        StatementKind.DROP_INDEX: _misdefined,
+        StatementKind.CREATE_VIEW: _misnamed_view,
+        StatementKind.ALTER_VIEW: _misnamed_view,
     }
 )

@@ -421,8 +421,8 @@ class SessionState:
             binlogs: Names of those that refuse it; empty for all.
             others: More reasons, of these binlogs.
         """
-        more = tuple(_refusal(one, names) for one, names in others)
-        self.fail(replace(_refusal(error, binlogs), others=more))
+        more = tuple(refusal_of(one, names) for one, names in others)
+        self.fail(replace(refusal_of(error, binlogs), others=more))
 
     def fail(self, refusal: Refusal) -> None:
         """End the current statement with an error; the first one counts."""
@@ -473,7 +473,8 @@ def write_directly(
             state.execution.log(name, LoggingFormat.STATEMENT)
 
 
-def _refusal(error: LoggingError, binlogs: tuple[str, ...]) -> Refusal:
+def refusal_of(error: LoggingError, binlogs: tuple[str, ...] = ()) -> Refusal:
+    """Why binlogs, all if none is named, refuse a statement."""
     cause = error.cause
     return Refusal(
         errno=error.errno,
