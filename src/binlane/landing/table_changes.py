@@ -41,7 +41,8 @@ from binlane.landing.steps import (
 from binlane.ranges.items import Trouble
 from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
-from binlane.sql.column_changes import (
+from binlane.sql.facts import StatementEffects, StatementKind
+from binlane.sql.logged_columns import (
     AddColumn,
     ChangeRows,
     ColumnChange,
@@ -50,9 +51,8 @@ from binlane.sql.column_changes import (
     RenameColumn,
     column_changes,
     created_columns,
+    logged_column,
 )
-from binlane.sql.column_fit import logged_column
-from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.table_definitions import TableColumn, named_charset
 from binlane.sql.tree.definitions import (
     AlterAction,

@@ -14,18 +14,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from binlane.policy import refusals
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Key, Table
-from binlane.sql.table_changes import named_engine
-from binlane.sql.table_keys import (
+from binlane.sql.table_changes import (
     PRIMARY,
     column_keys,
     has_key,
     key_of,
     made_up_name,
+    named_engine,
     without_key,
 )
 from binlane.sql.tree.definitions import (
@@ -56,7 +55,7 @@ _OF_PERIODS: Final = "WITHOUT OVERLAPS"
 
 
 class _Wrong(Exception):  # noqa: N818  # found, not raised by what runs
-    def __init__(self, error: LoggingError) -> None:
+    def __init__(self, error: Refusal) -> None:
         self.error = error
 
 
@@ -86,7 +85,7 @@ def misdefined(
     server: Server,
     engine: str = "INNODB",
     selected: Sequence[str] | None = (),
-) -> LoggingError | None:
+) -> Refusal | None:
     """The error of a statement that defines a table; None if none is sure.
 
     Args:
@@ -166,7 +165,7 @@ def _column(node: Column) -> tuple[str, bool]:
 def _add_key(made: _Definition, node: KeyDefinition, facts: StatementFacts) -> None:
     name = node.name or node.constraint
     if name.upper() == PRIMARY and node.kind not in (PRIMARY, "FOREIGN"):
-        raise _Wrong(refusals.wrong_key_name(name))
+        raise _Wrong(refusal(1280, name))
     if node.kind != "FOREIGN":
         key = key_of(node, facts)
         is_plain = _OF_PERIODS not in node.words
@@ -194,7 +193,7 @@ def _indexed(tree: CreateIndex, facts: StatementFacts, table: Table) -> _Definit
 def _unindexed(tree: DropIndex, table: Table, server: Server) -> _Definition:
     made = _definition_of(table)
     if not has_key(made.keys, tree.name):
-        raise _Wrong(refusals.cannot_drop("INDEX", tree.name, server))
+        raise _Wrong(refusal(1091, "INDEX", tree.name, server=server))
     made.keys = without_key(made.keys, tree.name)
     return made
 
@@ -238,19 +237,17 @@ class _Alteration:
 
     def definition(self) -> _Definition:
         made = _definition_of(self._table)
-        made.engine = next(
-            (named_engine([one.option]) or "" for one in self._actions if _is_engine(one)),
-            made.engine,
-        )
+        options = [one.option for one in self._actions if one.option is not None]
+        made.engine = named_engine(options) or made.engine
         changed = self._change_columns(made)
         if not made.columns:
-            raise _Wrong(refusals.all_columns_dropped())
+            raise _Wrong(refusal(1090))
         self._change_keys(made, changed)
         for action in self._left:
             self._look_at_drop(action)
         for action in self._left:
             if action.kind in ("RENAME KEY", "ALTER KEY"):
-                raise _Wrong(refusals.no_such_key(action.name, self._table.name))
+                raise _Wrong(refusal(1176, action.name, self._table.name.table))
         for action in self._actions:
             for column in action.columns:
                 made.keys += column_keys([column])
@@ -319,10 +316,10 @@ class _Alteration:
                 continue
             if self._server.is_mariadb and key.is_unique and len(kept) < len(columns):
                 gone = next(one for one, new in zip(key.columns, columns, strict=True) if not new)
-                raise _Wrong(refusals.no_key_column(gone))
+                raise _Wrong(refusal(1072, gone))
             name = key.name if action is None else action.new_name
             if action is not None and name.upper() == PRIMARY:
-                raise _Wrong(refusals.wrong_key_name(name))
+                raise _Wrong(refusal(1280, name))
             keys.append(replace(key, name=name, columns=kept))
         made.keys = keys
 
@@ -342,15 +339,11 @@ class _Alteration:
             if self._table.checks or any(column.check for column in columns):
                 return
             if not self._server.is_mariadb:
-                raise _Wrong(refusals.no_such_constraint(action.name))
-        raise _Wrong(refusals.cannot_drop(what, action.name or PRIMARY, self._server))
+                raise _Wrong(refusal(3940, action.name))
+        raise _Wrong(refusal(1091, what, action.name or PRIMARY, server=self._server))
 
     def _unknown(self, column: str) -> _Wrong:
-        return _Wrong(refusals.unknown_column(column, self._table.name.table))
-
-
-def _is_engine(action: AlterAction) -> bool:
-    return action.option is not None and action.option.name == "ENGINE"
+        return _Wrong(refusal(1054, column, self._table.name.table))
 
 
 # The whole ----------------------------------------------------------------------------------------
@@ -361,11 +354,11 @@ def _check(made: _Definition, server: Server) -> None:
     names = {*made.hidden}
     for name, _ in made.columns:
         if name.lower() in names:
-            raise _Wrong(refusals.duplicate_column(name))
+            raise _Wrong(refusal(1060, name))
         names.add(name.lower())
     counting = [name.lower() for name, is_counting in made.columns if is_counting]
     if len(counting) > 1:
-        raise _Wrong(refusals.wrong_auto_key())
+        raise _Wrong(refusal(1075))
     looks: list[Callable[[Key], None]] = [
         partial(_look_at_name, taken=set()),
         partial(_look_for_columns, names=None if made.is_open else names),
@@ -380,7 +373,7 @@ def _check(made: _Definition, server: Server) -> None:
     if counting and made.engine not in _WITHOUT_COUNTING:
         width = None if made.engine in _ANY_PART_COUNTS else 1
         if not any(counting[0] in _small(key.columns[:width]) for key in made.keys):
-            raise _Wrong(refusals.wrong_auto_key())
+            raise _Wrong(refusal(1075))
 
 
 def _small(names: Iterable[str]) -> Iterator[str]:
@@ -390,14 +383,14 @@ def _small(names: Iterable[str]) -> Iterator[str]:
 def _look_for_columns(key: Key, names: set[str] | None) -> None:
     for column in key.columns:
         if column and names is not None and column.lower() not in names:
-            raise _Wrong(refusals.no_key_column(column))
+            raise _Wrong(refusal(1072, column))
 
 
 def _look_for_columns_twice(key: Key) -> None:
     seen: set[str] = set()
     for column in filter(None, key.columns):
         if column.lower() in seen:
-            raise _Wrong(refusals.duplicate_column(column))
+            raise _Wrong(refusal(1060, column))
         seen.add(column.lower())
 
 
@@ -407,7 +400,7 @@ def _look_at_name(key: Key, taken: set[str]) -> None:
         return
     name = key.name
     if key.is_primary and PRIMARY.lower() in taken:
-        raise _Wrong(refusals.two_primary_keys())
+        raise _Wrong(refusal(1068))
     if name.lower() in taken:
-        raise _Wrong(refusals.duplicate_key(name))
+        raise _Wrong(refusal(1061, name))
     taken.add((name or made_up_name(key.columns[0] or "functional_index", taken)).lower())

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy import refusals
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal, invalid_view, refusal
 from binlane.policy.server import Server
 from binlane.sql.evaluation.query_types import column_name, is_stored
 from binlane.sql.facts import StatementFacts
@@ -26,6 +25,7 @@ from binlane.sql.tree.expressions import (
     DerivedTable,
     Join,
     Name,
+    Node,
     Operation,
     Query,
     Select,
@@ -35,8 +35,9 @@ from binlane.sql.tree.expressions import (
     Subquery,
     TableReference,
     TableUse,
+    children,
+    told,
 )
-from binlane.sql.tree.node import Node, children, told
 from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 
 _ALWAYS: Final = frozenset(
@@ -102,7 +103,7 @@ class _Scope:
 
 
 class _Found(Exception):  # noqa: N818  # found, not wrong
-    def __init__(self, error: LoggingError) -> None:
+    def __init__(self, error: Refusal) -> None:
         self.error = error
 
 
@@ -113,7 +114,7 @@ def misnamed(
     server: Server,
     database: str,
     is_local: _Locals = lambda _: False,
-) -> LoggingError | None:
+) -> Refusal | None:
     """The error of a statement or definition that names wrong columns; None if it has none.
 
     Args:
@@ -173,7 +174,7 @@ class _Checks:
         names = self.names(tree.query, None)
         if tree.columns:
             if names is not None and len(names) != len(tree.columns):
-                raise _Found(refusals.view_column_count(self.server))
+                raise _Found(refusal(1353, server=self.server))
             self.twice(tree.columns)
         elif isinstance(tree.query.body, Select):
             # Expressions without a name get another one where it is taken.
@@ -185,7 +186,7 @@ class _Checks:
         seen: set[str] = set()
         for name in names or ():
             if name.lower() in seen:
-                raise _Found(refusals.duplicate_column(name))
+                raise _Found(refusal(1060, name))
             seen.add(name.lower())
 
     def insert(self, tree: Insert) -> None:
@@ -218,7 +219,7 @@ class _Checks:
             if column.lower() not in columns:
                 raise self.unknown(Name(tree.at, tree.at, (column,)), _IN_INSERT)
             if column.lower() in given:
-                raise _Found(refusals.column_specified_twice(column))
+                raise _Found(refusal(1110, column))
             given.add(column.lower())
 
     def row_lengths(self, tree: Insert) -> None:
@@ -229,15 +230,15 @@ class _Checks:
         if tree.rows:
             first = len(tree.rows[0].items)
             if first != wanted and (first or tree.columns):
-                raise _Found(refusals.wrong_row_length(1))
+                raise _Found(refusal(1136, 1))
             if isinstance(tree.rows, tuple):
                 for number, row in enumerate(tree.rows, 1):
                     if len(row.items) != first:
-                        raise _Found(refusals.wrong_row_length(number))
+                        raise _Found(refusal(1136, number))
         elif tree.query is not None:
             given = self.names(tree.query, None)
             if given is not None and len(given) != wanted:
-                raise _Found(refusals.wrong_row_length(1))
+                raise _Found(refusal(1136, 1))
 
     def wanted(self, tree: Insert) -> int | None:
         """How many values a row must have; None where that is not known."""
@@ -287,7 +288,7 @@ class _Checks:
             shown = ".".join(value.qualifier)
             if self.server.is_mariadb and len(value.qualifier) == 1 and self.database:
                 shown = f"{self.database}.{shown}"
-            raise _Found(refusals.unknown_table(shown))
+            raise _Found(refusal(1051, shown))
 
     def scope(
         self,
@@ -367,7 +368,7 @@ class _Checks:
             self.inside(view).query(view.facts.tree.query, None)
         except _Found as found:
             if found.error.errno in _BREAKING_VIEWS:
-                raise _Found(refusals.invalid_view(name)) from None
+                raise _Found(invalid_view(name)) from None
 
     def inside(self, view: View) -> _Checks:
         return replace(
@@ -507,7 +508,7 @@ class _Checks:
 
     def unknown(self, name: Name, clause: _Clause) -> _Found:
         is_mariadb = self.server.is_mariadb
-        return _Found(refusals.unknown_column(".".join(name.parts), clause[is_mariadb]))
+        return _Found(refusal(1054, ".".join(name.parts), clause[is_mariadb]))
 
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))

@@ -35,7 +35,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.routing.rows import table_name, whole_rows
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 from binlane.sql.table_links import ACTING, TableLinks
 
 NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY

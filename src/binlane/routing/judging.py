@@ -33,9 +33,8 @@ from binlane.routing.statements import (
     names_only,
 )
 from binlane.scope.scope import Scope
-from binlane.sql.built_in_functions import is_built_in
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.facts import FunctionUse, StatementFacts
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import FunctionUse, StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_statements import LoggedStatement
 from binlane.sql.reading import read
 from binlane.sql.remarks import dotted_names, without_comments, without_remarks
@@ -47,8 +46,7 @@ from binlane.sql.tree.definitions import (
     Database,
     Event,
 )
-from binlane.sql.tree.expressions import Literal
-from binlane.sql.tree.node import children
+from binlane.sql.tree.expressions import Literal, children
 from binlane.sql.tree.statements import Prepare, innermost
 
 _VIEWS: Final = frozenset({StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW})

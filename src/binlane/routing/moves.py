@@ -27,8 +27,7 @@ from binlane.routing.queries import with_text
 from binlane.routing.rows import table_name
 from binlane.routing.statements import Incident, Keep, Rewrite, Verdict
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.sql.table_changes import created
 from binlane.sql.tree.definitions import AlterAction, AlterTable, CreateTable

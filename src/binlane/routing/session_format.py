@@ -23,8 +23,7 @@ from binlane.grouping.inner import expanded
 from binlane.grouping.raw import RawRun
 from binlane.kernels import layout
 from binlane.routing.routed_group import Omission, OmissionKind
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 LOGGED_AS_STATEMENT: Final = Omission(

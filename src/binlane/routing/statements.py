@@ -17,8 +17,8 @@ from binlane.routing.routed_group import Omission, OmissionKind
 from binlane.scope.changes import changed_databases, changes_in_text
 from binlane.scope.safety import coverage
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.system_schemas import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
+from binlane.sql.facts import StatementEffects, StatementKind
+from binlane.sql.schema import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from binlane.scope.changes import Changes, ObjectKind, UsedObject
 from binlane.scope.definition import Definition
 from binlane.scope.repair import statement_to_log
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import StatementKind
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 NOT_UNDERSTOOD_HINT = "write it in another way, or use binlogs that log everything"
 SPLIT_HINT = "let each binlog log all of it or nothing of it, or change less in one statement"

@@ -17,12 +17,12 @@ from binlane.programs.environment import SessionEnvironment
 from binlane.session.account_texts import account_text, alters_no_account
 from binlane.session.context_events import random_seeds
 from binlane.session.decision import recorders_of
-from binlane.session.definition_texts import definition_text
 from binlane.session.log_events import Body
+from binlane.session.logged_texts import definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.facts import DDL_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.definitions import (
     AccountStatement,
@@ -45,9 +45,6 @@ _TABLE_KINDS: Final = frozenset(
         StatementKind.DROP_INDEX,
         StatementKind.ALTER_SEQUENCE,
     )
-)
-_ROUTINE_KINDS: Final = frozenset(
-    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
 )
 _OPENING_KINDS: Final = (_TABLE_KINDS - {StatementKind.RENAME_TABLE}) | {StatementKind.MAINTENANCE}
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
@@ -88,8 +85,6 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     apply(state, statement)
     opened = (*opened, *_opened(state, statement))
     _leave_dropped(state, statement)
-    if statement.facts.effects.kind in _ROUTINE_KINDS:
-        state.programs.forget_routines()
     if temporary is not None:
         _follow_rename(state, statement, temporary)
     if text is None:

@@ -16,16 +16,13 @@ from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.policy.resolution import Opening
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
-from binlane.session.binlog import Binlog
+from binlane.session.decision import Plan, plan_of
 from binlane.session.log_events import Body
-from binlane.session.plans import Plan, plan_of
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
-from binlane.session.transaction import Transaction
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
-from binlane.sql.tree.expressions import Literal, Operation
-from binlane.sql.tree.node import Node, children
+from binlane.session.transaction import Binlog, Transaction
+from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.tree.expressions import Literal, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 KEPT_MAX: Final = 4_096
@@ -103,6 +100,7 @@ class Recurring:
             or state.locked_tables is not None
             or state.unknown_programs
             or state.temporary.names
+            or state.empty_tables
             or self._looks_for_null
         )
 

@@ -10,9 +10,10 @@ from typing import Final
 
 import pytest
 
+from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
 from binlane.session import recurring
-from binlane.session.report import Outcome, StatementResult
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from tests.unit.session.test_recorded_sessions import VECTORS, session_of

@@ -9,7 +9,7 @@ from typing import Final
 from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName
-from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 # Their text does not tell what they write.

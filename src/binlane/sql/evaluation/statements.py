@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
 from binlane.codec.types import Flavor
-from binlane.sql.built_in_functions import is_built_in
 from binlane.sql.evaluation.evaluator import (
     Environment,
     StatementText,
@@ -14,8 +13,8 @@ from binlane.sql.evaluation.evaluator import (
     holds,
     selected_alone,
 )
-from binlane.sql.evaluation.operators import as_number
-from binlane.sql.evaluation.values import Unknown, Value, constant, escaped
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.evaluation.values import Unknown, Value, as_number, constant, escaped
 from binlane.sql.tree.definitions import CreateTable
 from binlane.sql.tree.expressions import (
     Assign,
@@ -29,6 +28,7 @@ from binlane.sql.tree.expressions import (
     LiteralKind,
     Match,
     Name,
+    Node,
     Operation,
     Query,
     Select,
@@ -38,8 +38,8 @@ from binlane.sql.tree.expressions import (
     TableUse,
     UserVariable,
     Values,
+    children,
 )
-from binlane.sql.tree.node import Node, children
 from binlane.sql.tree.statements import (
     Assignment,
     Delete,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binlane.names import TableName
-from binlane.policy.bodies import in_server_order
 from binlane.policy.server import Server
+from binlane.policy.used_objects import in_server_order
 from binlane.sql.facts import TableUse
 
 MARIADB = [
