@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.misdeclared import is_no_variable
 from binlane.policy.refusals import Refusal, invalid_view, refusal
 from binlane.policy.server import Server
 from binlane.sql.evaluation.query_types import column_name, is_stored
@@ -33,6 +34,7 @@ from binlane.sql.tree.expressions import (
     SetOperation,
     Star,
     Subquery,
+    SystemVariable,
     TableReference,
     TableUse,
     children,
@@ -495,6 +497,9 @@ class _Checks:
             self.value(value.operands[0], scope, clause, by_alias=by_alias)
         elif isinstance(value, Call) and value.upper_name in _OF_SEQUENCES:
             self.values(value.arguments[1:], scope, clause, by_alias=by_alias)
+        elif isinstance(value, SystemVariable):
+            if is_no_variable(value.name):
+                raise _Found(refusal(1193, value.name))
         elif not isinstance(value, Star | Default):
             # ORDER BY and OVER inside of calls may name what they like.
             by_alias = by_alias or isinstance(value, Call)

@@ -284,7 +284,20 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Column count doesn't match value count at row {}",
         ),
         1176: ("42000", "ER_KEY_DOES_NOT_EXITS", "Key '{}' doesn't exist in table '{}'"),
+        1193: ("HY000", "ER_UNKNOWN_SYSTEM_VARIABLE", "Unknown system variable '{}'"),
         1280: ("42000", "ER_WRONG_NAME_FOR_INDEX", "Incorrect index name '{}'"),
+        1308: ("42000", "ER_SP_LILABEL_MISMATCH", "{} with no matching label: {}"),
+        1309: ("42000", "ER_SP_LABEL_REDEFINE", "Redefining label {}"),
+        1313: ("42000", "ER_SP_BADRETURN", "RETURN is only allowed in a FUNCTION"),
+        1314: ("0A000", "ER_SP_BADSTATEMENT", "{} is not allowed in stored procedures"),
+        1319: ("42000", "ER_SP_COND_MISMATCH", "Undefined CONDITION: {}"),
+        1320: ("42000", "ER_SP_NORETURN", "No RETURN found in FUNCTION {}"),
+        1324: ("42000", "ER_SP_CURSOR_MISMATCH", "Undefined CURSOR: {}"),
+        1327: ("42000", "ER_SP_UNDECLARED_VAR", "Undeclared variable: {}"),
+        1330: ("42000", "ER_SP_DUP_PARAM", "Duplicate parameter: {}"),
+        1331: ("42000", "ER_SP_DUP_VAR", "Duplicate variable: {}"),
+        1332: ("42000", "ER_SP_DUP_COND", "Duplicate condition: {}"),
+        1333: ("42000", "ER_SP_DUP_CURS", "Duplicate cursor: {}"),
         1353: (
             *("HY000", "ER_VIEW_WRONG_LIST"),
             (
@@ -292,6 +305,17 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
                 "column names list have different column counts"
             ),
             "View's SELECT and view's field list have different column counts",
+        ),
+        1362: (
+            *("HY000", "ER_TRG_CANT_CHANGE_ROW"),
+            "Updating of {} row is not allowed in {}trigger",
+        ),
+        1363: ("HY000", "ER_TRG_NO_SUCH_ROW_IN_TRG", "There is no {} row in on {} trigger"),
+        1415: ("0A000", "ER_SP_NO_RETSET", "Not allowed to return a result set from a {}"),
+        1422: (
+            *("HY000", "ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG"),
+            "Explicit or implicit commit is not allowed in stored function or trigger.",
+            "Explicit or implicit commit is not allowed in stored function or trigger",
         ),
         3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
     }

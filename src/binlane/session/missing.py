@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.misdeclared import misdeclared
 from binlane.policy.misdefined import misdefined
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
@@ -33,6 +34,12 @@ _TOLERANT: Final = frozenset(
     )
 )
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
+_PROGRAMS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
+        *(StatementKind.CREATE_EVENT, StatementKind.COMPOUND),
+    )
+)
 _MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
@@ -53,6 +60,15 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     finders.append(_DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
+
+
+def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The error that the server's parser finds in the body of a program; None if it has none."""
+    if statement.facts.effects.kind not in _PROGRAMS or not statement.succeeds:
+        return None
+    return misdeclared(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
 
 
 def no_database(statement: SessionStatement) -> Refusal | None:
