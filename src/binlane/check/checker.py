@@ -151,7 +151,7 @@ class Checker:
 
 def _check_engine(name: str, server: Server) -> None:
     try:
-        engine_traits(name.upper(), server)
+        engine_traits(name.upper(), server.flavor)
     except NotLoggableError as error:
         raise ConfigError(f"{error}", key="--assume-engine", hint=error.hint) from error
 

@@ -129,6 +129,7 @@ class Recurring:
             or state.locked_tables is not None
             or state.unknown_programs
             or state.temporary.names
+            or state.empty_tables
             or variables.is_on("sql_auto_is_null", default=False)
             or any(binlog.statement_cache.events for binlog in self._binlogs)
         ):

@@ -102,6 +102,56 @@ class StatementKind(Enum):
         return self in DDL_KINDS
 
 
+_DEFINING: Final = ("CREATE", "ALTER", "DROP")
+_NO_VERBS: Final = frozenset(
+    (
+        StatementKind.TABLESPACE,
+        StatementKind.SESSION,
+        StatementKind.EMPTY,
+        StatementKind.UNKNOWN,
+    )
+)
+"""Whose value is one word that no statement of the kind begins with."""
+_KINDS: Final = {
+    **{kind.value.upper(): kind for kind in StatementKind if kind not in _NO_VERBS},
+    **{
+        f"{verb} {word}": StatementKind[f"{verb}_ROUTINE"]
+        for verb in _DEFINING
+        for word in ("PROCEDURE", "FUNCTION")
+    },
+    **{
+        f"{verb} {word}": kind
+        for verb in _DEFINING
+        for kind, words in (
+            (StatementKind.ACCOUNT, ("USER", "ROLE")),
+            (StatementKind.SERVER, ("SERVER",)),
+            (StatementKind.TABLESPACE, ("TABLESPACE", "UNDO", "LOGFILE")),
+        )
+        for word in words
+    },
+    **dict.fromkeys(("GRANT", "REVOKE"), StatementKind.ACCOUNT),
+    **dict.fromkeys(("TABLE", "VALUES", "WITH"), StatementKind.SELECT),
+    **dict.fromkeys(("RESIGNAL", "GET"), StatementKind.SIGNAL),
+    "LOAD": StatementKind.LOAD_DATA,
+    "START": StatementKind.BEGIN,
+    "ROLLBACK TO": StatementKind.ROLLBACK_TO,
+    "RELEASE": StatementKind.RELEASE_SAVEPOINT,
+    "UNLOCK": StatementKind.LOCK,
+    "RENAME": StatementKind.RENAME_TABLE,
+    "TRUNCATE": StatementKind.TRUNCATE_TABLE,
+}
+"""By the words that a statement begins with."""
+
+
+def kind_of(verb: str) -> StatementKind:
+    """The kind of a statement, by as many of its first words as tell it."""
+    words = verb.split(" ", 2)
+    for known in (verb, " ".join(words[:2]), words[0]):
+        if known in _KINDS:
+            return _KINDS[known]
+    return StatementKind.UNKNOWN
+
+
 DDL_KINDS = frozenset(
     kind
     for kind in StatementKind
@@ -281,7 +331,6 @@ class UserVariableUse:
 
     name: str
     is_assigned: bool
-    is_read: bool
     offset: int
     length: int
 
@@ -306,16 +355,12 @@ class Assignment:
         scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
         node: The value; None for DEFAULT and words.
         value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
-        offset: Where the assignment begins.
-        length: Of the assignment.
     """
 
     name: str
     scope: VariableScope
     value: str
     node: Expression | None = field(default=None, compare=False, repr=False)
-    offset: int
-    length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +412,6 @@ class StatementFacts:
         assignments: Of SET.
         statement_assignments: Of SET STATEMENT … FOR before this statement.
         name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
-        xid: Of XA, as it stands.
         options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
             `READ ONLY`, `ONE PHASE`, `CASCADE` …
         engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
@@ -412,7 +456,6 @@ class StatementFacts:
     assignments: tuple[Assignment, ...] = ()
     statement_assignments: tuple[Assignment, ...] = ()
     name: str = ""
-    xid: str = ""
     options: frozenset[str] = frozenset()
     engine: str | None = None
     query_offset: int | None = None

@@ -19,11 +19,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.sql.fact_finder import Untold, facts_of
-from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind
+from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind, kind_of
 from binlane.sql.parser import NotAnalysed, cursor_over, parse, parse_expression
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.programs import is_at_compound
@@ -39,62 +39,17 @@ from binlane.sql.tokens import (
 )
 from binlane.sql.tree.expressions import Literal, children
 
-_KINDS: Final = {
-    "INSERT": StatementKind.INSERT,
-    "REPLACE": StatementKind.REPLACE,
-    "UPDATE": StatementKind.UPDATE,
-    "DELETE": StatementKind.DELETE,
-    "SELECT": StatementKind.SELECT,
-    "TABLE": StatementKind.SELECT,
-    "VALUES": StatementKind.SELECT,
-    "LOAD": StatementKind.LOAD_DATA,
-    "DO": StatementKind.DO,
-    "CALL": StatementKind.CALL,
-    "SET": StatementKind.SET,
-    "BEGIN": StatementKind.BEGIN,
-    "START": StatementKind.BEGIN,
-    "COMMIT": StatementKind.COMMIT,
-    "ROLLBACK": StatementKind.ROLLBACK,
-    "SAVEPOINT": StatementKind.SAVEPOINT,
-    "RELEASE": StatementKind.RELEASE_SAVEPOINT,
-    "XA": StatementKind.XA,
-    "LOCK": StatementKind.LOCK,
-    "UNLOCK": StatementKind.LOCK,
-    "FLUSH": StatementKind.FLUSH,
-    "HANDLER": StatementKind.HANDLER,
-    "PREPARE": StatementKind.PREPARE,
-    "EXECUTE": StatementKind.EXECUTE,
-    "DEALLOCATE": StatementKind.DEALLOCATE,
-    "BINLOG": StatementKind.BINLOG,
-    "SIGNAL": StatementKind.SIGNAL,
-    "RESIGNAL": StatementKind.SIGNAL,
-    "GET": StatementKind.SIGNAL,
-    "GRANT": StatementKind.ACCOUNT,
-    "REVOKE": StatementKind.ACCOUNT,
-    "RENAME": StatementKind.RENAME_TABLE,
-    "TRUNCATE": StatementKind.TRUNCATE_TABLE,
-}
-"""By first word."""
 _DEFINITIONS: Final = ("CREATE", "ALTER", "DROP")
-_OBJECTS: Final = {
-    "TABLE": "TABLE",
-    "TABLES": "TABLE",
-    "SEQUENCE": "SEQUENCE",
-    "INDEX": "INDEX",
-    "VIEW": "VIEW",
-    "DATABASE": "DATABASE",
-    "SCHEMA": "DATABASE",
-    "TRIGGER": "TRIGGER",
-    "PROCEDURE": "ROUTINE",
-    "FUNCTION": "ROUTINE",
-    "EVENT": "EVENT",
-    "PACKAGE": "PACKAGE",
-    "LIBRARY": "LIBRARY",
-    "USER": "",
-    "ROLE": "",
-    "SERVER": "",
-    "TABLESPACE": "",
-}
+_OBJECTS: Final = frozenset(
+    (
+        *("TABLE", "TABLES", "SEQUENCE", "INDEX", "VIEW", "DATABASE", "SCHEMA", "TRIGGER", "EVENT"),
+        *("PROCEDURE", "FUNCTION", "PACKAGE", "LIBRARY"),
+        *("USER", "ROLE", "SERVER", "TABLESPACE"),
+    )
+)
+_SYNONYMS: Final = {"TABLES": "TABLE", "SCHEMA": "DATABASE"}
+_NAMELESS: Final = ("USER", "ROLE", "SERVER", "TABLESPACE")
+"""Objects that belong to no database."""
 _TABLE_KINDS: Final = ("TABLE", "SEQUENCE")
 _WORDS_MAX: Final = 24
 """Tokens in which the word for a kind of object stands, behind options such as DEFINER."""
@@ -117,12 +72,9 @@ def head(
             return _definition(cursor, stopped_at, database)
     except Stopped:
         return "", StatementEffects(kind=StatementKind.UNKNOWN, stopped_at=stopped_at)
-    kind = _KINDS.get(first, StatementKind.UNKNOWN)
-    return first if first in _KINDS else "", StatementEffects(kind=kind, stopped_at=stopped_at)
-
-
-def _with(effects: StatementEffects, **found: Any) -> StatementEffects:
-    return replace(effects, **found)
+    kind = kind_of(first)
+    verb = "" if kind is StatementKind.UNKNOWN else first
+    return verb, StatementEffects(kind=kind, stopped_at=stopped_at)
 
 
 def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, StatementEffects]:
@@ -133,21 +85,16 @@ def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, 
         if cursor.word in _OBJECTS or cursor.is_at_end:
             break
         is_temporary |= cursor.advance().word == "TEMPORARY"
-    word = cursor.word
-    verb = f"{first} {'DATABASE' if word == 'SCHEMA' else word}"
-    name = _OBJECTS.get(word)
-    if not name:
-        kind = StatementKind.ACCOUNT if name == "" else StatementKind.UNKNOWN
-        if word in ("SERVER", "TABLESPACE"):
-            kind = StatementKind[word]
-        databases = () if kind is not StatementKind.ACCOUNT else (ACCOUNT_DATABASE,)
+    name = _SYNONYMS.get(cursor.word, cursor.word)
+    verb = f"{first} {name}"
+    kind = kind_of(verb)
+    if name not in _OBJECTS or name in _NAMELESS:
+        databases = (ACCOUNT_DATABASE,) if kind is StatementKind.ACCOUNT else ()
         return verb, StatementEffects(kind=kind, databases=databases, stopped_at=stopped_at)
     cursor.advance()
-    if word == "PACKAGE" and cursor.accept("BODY"):
+    if name == "PACKAGE" and cursor.accept("BODY"):
         verb += " BODY"
     if_exists = cursor.accept("IF", "EXISTS") or cursor.accept("IF", "NOT", "EXISTS")
-    # No server has ALTER TRIGGER.
-    kind = StatementKind.__members__.get(f"{first}_{name}", StatementKind.UNKNOWN)
     found = StatementEffects(
         kind=kind, is_temporary=is_temporary, if_exists=if_exists, stopped_at=stopped_at
     )
@@ -155,15 +102,15 @@ def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, 
         return verb, found
     given = read_object_name(cursor)
     if name == "DATABASE":
-        return verb, _with(found, databases=(given.name,))
+        return verb, replace(found, databases=(given.name,))
     table = TableName(given.database if given.database is not None else database, given.name)
     if name == "TRIGGER" and first == "CREATE":
         own = _trigger_table(cursor, table.database)
-        return verb, _with(found, objects=(table,), writes=own, databases=(table.database,))
+        return verb, replace(found, objects=(table,), writes=own, databases=(table.database,))
     if name in _TABLE_KINDS:
         drops = (table,) if first == "DROP" else ()
-        return verb, _with(found, writes=(table,), drops=drops)
-    return verb, _with(found, objects=(table,), databases=(table.database,))
+        return verb, replace(found, writes=(table,), drops=drops)
+    return verb, replace(found, objects=(table,), databases=(table.database,))
 
 
 def _trigger_table(cursor: Cursor, database: str) -> tuple[TableName, ...]:
