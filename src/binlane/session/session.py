@@ -41,7 +41,14 @@ from binlane.session.ways import follow
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
-from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    WRITING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, Fact, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
@@ -50,25 +57,14 @@ from binlane.sql.tree.definitions import AlterTable
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
 _NO_OUTCOME: Final = Outcome()
-_DEFINITIONS: Final = frozenset(
-    (
-        StatementKind.CREATE_VIEW,
-        StatementKind.ALTER_VIEW,
-        StatementKind.CREATE_TRIGGER,
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.CREATE_EVENT,
-        StatementKind.CREATE_PACKAGE,
-    )
-)
-"""What the server keeps, and logs, without executable comments."""
 _CREATES_PROGRAMS: Final = frozenset(
-    (
-        StatementKind.CREATE_TRIGGER,
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.CREATE_EVENT,
+    {
+        *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
         StatementKind.CREATE_PACKAGE,
-    )
+    }
 )
+_DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
+"""What the server keeps, and logs, without executable comments."""
 _CHANGES_ROUTINES: Final = frozenset(
     (
         StatementKind.CREATE_ROUTINE,
@@ -532,15 +528,6 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
 
 
 _KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
-_ROWS: Final = (
-    StatementKind.INSERT,
-    StatementKind.REPLACE,
-    StatementKind.UPDATE,
-    StatementKind.DELETE,
-    StatementKind.LOAD_DATA,
-    StatementKind.SELECT,
-    StatementKind.DO,
-)
 
 
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
@@ -633,11 +620,11 @@ def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
 
 _HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
     {
-        **dict.fromkeys(_ROWS, execute_rows),
-        **dict.fromkeys(ddl.KINDS, ddl.execute_ddl),
+        **dict.fromkeys(WRITING_KINDS | READING_KINDS, execute_rows),
+        **dict.fromkeys(DDL_KINDS, ddl.execute_ddl),
         **dict.fromkeys(creates.KINDS, creates.execute_create),
         StatementKind.CREATE_TABLE_SELECT: execute_create_select,
-        **dict.fromkeys(drops.KINDS, drops.execute_drop),
+        **dict.fromkeys(TABLE_DROPPING_KINDS, drops.execute_drop),
         StatementKind.SET: execute_set,
         StatementKind.BEGIN: transactions.begin,
         StatementKind.COMMIT: transactions.commit,
