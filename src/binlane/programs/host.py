@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from binlane.names import TableName, quote
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError, Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.programs.ways import NoWays, Ways
@@ -56,54 +56,14 @@ class SessionValues(NamedTuple):
 
 NO_VALUES: Final = SessionValues()
 
-_SYMBOLS: Final = {
-    1326: "ER_SP_CURSOR_NOT_OPEN",
-    1329: "ER_SP_FETCH_NO_DATA",
-    1339: "ER_SP_CASE_NOT_FOUND",
-    1424: "ER_SP_NO_RECURSION",
-    1456: "ER_SP_RECURSION_LIMIT",
-}
+NO_DATA: Final = Refusal(
+    *(1329, "02000", "ER_SP_FETCH_NO_DATA"),
+    "No data - zero rows fetched, selected, or processed",
+    is_own=True,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """A condition that a statement raised.
-
-    Attributes:
-        errno: The server's number.
-        sqlstate: Five characters.
-        message: The server's text.
-        refusal: Of the session that refused the statement; None if the program raised it itself.
-    """
-
-    errno: int
-    sqlstate: str
-    message: str
-    refusal: Refusal | None = None
-
-    @classmethod
-    def by(cls, refusal: Refusal) -> Raised:
-        """The condition that a refused statement raises."""
-        return cls(refusal.errno, refusal.sqlstate, refusal.message, refusal)
-
-    @property
-    def as_refusal(self) -> Refusal:
-        """What the client gets if no handler is for it."""
-        if self.refusal is not None:
-            return self.refusal
-        return Refusal(
-            errno=self.errno,
-            sqlstate=self.sqlstate,
-            symbol=_SYMBOLS.get(self.errno, "ER_SIGNAL_EXCEPTION"),
-            message=self.message,
-            is_own=True,
-        )
-
-
-NO_DATA: Final = Raised(1329, "02000", "No data - zero rows fetched, selected, or processed")
-
-
-def handles(condition: str, raised: Raised) -> int:
+def handles(condition: str, raised: Refusal) -> int:
     """How exactly a handler's condition names what was raised; 0 if it does not.
 
     Args:
@@ -124,32 +84,13 @@ def handles(condition: str, raised: Raised) -> int:
     return 1 if words[0] == "SQLEXCEPTION" and is_exception else 0
 
 
-def raised_by(error: LoggingError) -> Raised:
-    """What a statement raises that is refused."""
-    return Raised.by(
-        Refusal(
-            errno=error.errno,
-            sqlstate=error.sqlstate,
-            symbol=error.symbol,
-            message=error.message,
-        )
-    )
-
-
-def table_in_use(name: TableName, *, is_mariadb: bool) -> Raised:
+def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
     """1442."""
     message = (
         f"Can't update table '{name.table}' in stored function/trigger because it is already used "
-        "by statement which invoked this stored function/trigger"
+        f"by statement which invoked this stored function/trigger{'' if is_mariadb else '.'}"
     )
-    return Raised.by(
-        Refusal(
-            errno=1442,
-            sqlstate="HY000",
-            symbol="ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG",
-            message=message if is_mariadb else f"{message}.",
-        )
-    )
+    return Refusal(1442, "HY000", "ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG", message)
 
 
 STEPS_MAX: Final = 40_000
@@ -350,7 +291,7 @@ class Host(Protocol):
     ) -> SessionValues:
         """What of the session a statement's text depends on, triggers and functions left out."""
 
-    def refusal_in_body(self, facts: StatementFacts) -> LoggingError | None:
+    def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Why a SET is refused in a function or trigger; None if it is not."""
 
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:

@@ -20,7 +20,7 @@ from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
 from binlane.programs.interpreter import is_straight
@@ -78,7 +78,7 @@ class Plan:
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
-        self.misnamed: LoggingError | None = None
+        self.misnamed: Refusal | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
@@ -227,12 +227,12 @@ def decide(
         state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
         return None
     if resolved.errors:
-        state.refuse(resolved.errors[0])
+        state.fail(resolved.errors[0])
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     misnamed = plan.misnamed if statement.environment is None else None
     if misnamed is not None and not state.server.is_mariadb:
-        state.refuse(misnamed)
+        state.fail(misnamed)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
@@ -244,7 +244,7 @@ def decide(
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
     if decided is not None and misnamed is not None:
-        state.refuse(misnamed)
+        state.fail(misnamed)
         return None
     if decided is not None:
         _remember(statement, decided)
@@ -274,13 +274,14 @@ def _decide_resolved(
         state.execution.unsafe.setdefault(name, []).extend(
             reasons.symbol(found.reason) for found in verdict.unsafe
         )
-    refusing: dict[int, tuple[LoggingError, list[str]]] = {}
+    refusing: dict[int, Refusal] = {}
     for name, verdict in verdicts.items():
         for error in verdict.errors[:1]:
-            refusing.setdefault(error.errno, (error, []))[1].append(name)
+            known_error = refusing.get(error.errno, error)
+            refusing[error.errno] = replace(known_error, binlogs=(*known_error.binlogs, name))
     if refusing:
-        (error, names), *others = refusing.values()
-        state.refuse(error, tuple(names), others=[(one, tuple(more)) for one, more in others])
+        first, *others = refusing.values()
+        state.fail(replace(first, others=tuple(others)))
         return None
     decided = Decided(
         resolved=known.resolved,
@@ -482,14 +483,8 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             or state.objects.is_unknown(name)
         )
         if not is_known and state.objects.has_database(name.database):
-            state.fail(
-                Refusal(
-                    errno=_NOT_LOCKED,
-                    sqlstate="HY000",
-                    symbol="ER_TABLE_NOT_LOCKED",
-                    message=f"Table '{name.table}' was not locked with LOCK TABLES",
-                )
-            )
+            message = f"Table '{name.table}' was not locked with LOCK TABLES"
+            state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
             return True
     return False
 

@@ -15,7 +15,7 @@ from typing import Final
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.reasons import Reason, symbol
-from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Server
 from binlane.programs import runner
@@ -281,7 +281,7 @@ class Session:
         assert isinstance(environment, SessionEnvironment)
         return session_values(facts, resolved, environment)
 
-    def refusal_in_body(self, facts: StatementFacts) -> LoggingError | None:
+    def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Why a SET is refused in a function or trigger; None if it is not."""
         return refusal_in_function(facts.assignments)
 
@@ -369,15 +369,8 @@ class Session:
             if not is_definition:
                 return False
         except StatementError as error:
-            state.fail(
-                Refusal(
-                    errno=error.errno,
-                    sqlstate=error.sqlstate,
-                    symbol="BINLANE_DEFINITION",
-                    message=str(error),
-                    why=(Why(hint=error.hint),),
-                )
-            )
+            told = (error.errno, error.sqlstate, "BINLANE_DEFINITION", str(error))
+            state.fail(Refusal(*told, why=(Why(hint=error.hint),)))
             return True
         definitions = safety.definitions
         state.binlogs = {
@@ -471,10 +464,7 @@ def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
     assert error is not None, "the caller has looked"
     assert token is not None, "it says where"
     return Refusal(
-        errno=outcome.error or error.errno,
-        sqlstate=error.sqlstate,
-        symbol="ER_PARSE_ERROR",
-        message=str(error),
+        *(outcome.error or error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error)),
         is_stated=outcome.error is not None,
         why=(Why(offset=token.offset, length=max(1, len(token.text))),),
     )

@@ -119,7 +119,7 @@ def checked(
         if error is None and statement.environment is None:
             error = misspelt(assignment.name)
         if error is not None:
-            state.refuse(error)
+            state.fail(error)
             return None
         if state.transaction.xa_phase is not None and _turns_autocommit_on(state, assignment):
             refuse_in_xa(state)

@@ -5,7 +5,7 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState
@@ -416,23 +416,6 @@ class SessionState:
             self.transaction.changes.uses(name, has_two_phases=use.has_two_phases)
         self.transaction.changes.merge_flags(engine_changes)
 
-    def refuse(
-        self,
-        error: LoggingError,
-        binlogs: tuple[str, ...] = (),
-        *,
-        others: Sequence[tuple[LoggingError, tuple[str, ...]]] = (),
-    ) -> None:
-        """Refuse the current statement; the first refusal counts.
-
-        Args:
-            error: Why.
-            binlogs: Names of those that refuse it; empty for all.
-            others: More reasons, of these binlogs.
-        """
-        more = tuple(_refusal(one, names) for one, names in others)
-        self.fail(replace(_refusal(error, binlogs), others=more))
-
     def fail(self, refusal: Refusal) -> None:
         """End the current statement with an error; the first one counts."""
         if self.execution.error is None:
@@ -445,15 +428,8 @@ class SessionState:
             return
         errno = statement.outcome.error
         assert errno is not None
-        self.fail(
-            Refusal(
-                errno=errno,
-                sqlstate="HY000",
-                symbol="",
-                message=f"the script states that the server fails with error {errno}",
-                is_stated=True,
-            )
-        )
+        message = f"the script states that the server fails with error {errno}"
+        self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
 
     def each_logging(self) -> Mapping[str, Binlog]:
         """The binlogs that are written now."""
@@ -480,17 +456,3 @@ def write_directly(
         if names is None or name in names:
             binlog.write_directly(events)
             state.execution.log(name, LoggingFormat.STATEMENT)
-
-
-def _refusal(error: LoggingError, binlogs: tuple[str, ...]) -> Refusal:
-    cause = error.cause
-    return Refusal(
-        errno=error.errno,
-        sqlstate=error.sqlstate,
-        symbol=error.symbol,
-        message=error.message,
-        binlogs=binlogs,
-        why=()
-        if cause is None
-        else (Why(what=cause.what, offset=cause.offset, length=cause.length),),
-    )

@@ -7,7 +7,7 @@ what stands beside it is what the servers look at when they decide between state
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -480,10 +480,13 @@ class StatementFacts:
 
         def __getattr__(self, name: str) -> object:
             """A fact that is made when it is asked for: of another statement of a known shape."""
-            if name not in _PLACES:
+            if name in _SHIFTS:
+                self.__dict__["shift"], self.__dict__["literals"] = self.shape.shifts(self.text)
+            elif name in _PLACES:
+                self.__dict__[name] = _made(self, name)
+            else:
                 raise AttributeError(name)
-            value = self.__dict__[name] = _made(self, name)
-            return value
+            return self.__dict__[name]
 
 
 class Shift:
@@ -515,35 +518,43 @@ class Shape:
         ends: Where its literals end.
     """
 
-    __slots__ = ("_last", "_moved", "_same", "ends", "facts")
+    __slots__ = ("_common", "_ends_of", "_last", "ends", "facts")
 
-    def __init__(self, facts: StatementFacts, ends: Sequence[int]) -> None:
-        """Take facts of no shape yet, and where the literals of their statement end."""
+    def __init__(
+        self, facts: StatementFacts, ends: Sequence[int], ends_of: Callable[[str], Sequence[int]]
+    ) -> None:
+        """Take what is known.
+
+        Args:
+            facts: Of no shape yet.
+            ends: Where the literals of their statement end.
+            ends_of: Tells the same of another statement of the shape.
+        """
         self.facts = replace(facts, shape=self)
         self.ends = ends
-        known = vars(self.facts)
-        self._same = dict(known)
-        self._moved = {
-            name: value for name, value in self._same.items() if name not in _PLACES or not value
+        self._ends_of = ends_of
+        self._common = {
+            name: value
+            for name, value in vars(self.facts).items()
+            if name not in _SHIFTS and (name not in _PLACES or not value)
         }
         self._last = _last_place(facts)
 
-    def facts_of(self, text: str, ends: Sequence[int]) -> StatementFacts:
-        """The facts of another statement of this shape, whose literals end at `ends`."""
-        if ends == self.ends:
-            found = self._same.copy()
-        else:
-            shift = Shift(self.ends, ends)
-            if shift.leaves(self._last):
-                found = self._same.copy()
-            else:
-                found = self._moved.copy()
-                found["shift"] = shift
-            found["literals"] = shift
+    def facts_of(self, text: str) -> StatementFacts:
+        """The facts of another statement of this shape; where it has what is found when asked."""
+        found = self._common.copy()
         found["text"] = text
         facts = object.__new__(StatementFacts)
         object.__setattr__(facts, "__dict__", found)
         return facts
+
+    def shifts(self, text: str) -> tuple[Shift | None, Shift | None]:
+        """The `shift` and the `literals` of such facts."""
+        ends = self._ends_of(text)
+        if ends == self.ends:
+            return None, None
+        shift = Shift(self.ends, ends)
+        return None if shift.leaves(self._last) else shift, shift
 
 
 _USES: Final = ("tables", "functions", "system_variables", "user_variables", "limits")
@@ -555,9 +566,10 @@ _OFFSETS: Final = (
     "body_offset",
 )
 _PLACES: Final = frozenset((*_USES, *_OFFSETS))
+_SHIFTS: Final = ("shift", "literals")
 
 
-for _name in _PLACES:
+for _name in (*_PLACES, *_SHIFTS):
     delattr(StatementFacts, _name)  # the default, which would hide that it is still to be made
 
 
@@ -578,6 +590,8 @@ def _made(facts: StatementFacts, name: str) -> object:
     """A fact of a statement out of that of the first statement of its shape."""
     assert facts.shape is not None  # or it has all of them
     known = getattr(facts.shape.facts, name)
+    if facts.shift is None:
+        return known
     if name in _OFFSETS:
         return facts.place(known)
     return tuple([_moved(use, facts) for use in known])
