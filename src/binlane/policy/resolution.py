@@ -25,7 +25,8 @@ from binlane.policy.unsafe_text import (
 )
 from binlane.policy.used_objects import updated_uses
 from binlane.sql.facts import RowChange, Shift, StatementFacts, StatementKind, TableUse
-from binlane.sql.schema import Key, Objects, Table
+from binlane.sql.object_store import Objects
+from binlane.sql.schema import Key, Table
 from binlane.sql.table_definitions import TableDefinition
 
 

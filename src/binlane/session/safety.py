@@ -52,7 +52,8 @@ from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alte
 from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
 from binlane.sql.facts import RowChange, StatementFacts, StatementKind
-from binlane.sql.schema import Objects, Table
+from binlane.sql.object_store import Objects
+from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
 _BY_ROWS: Final = frozenset(
