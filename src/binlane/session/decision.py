@@ -11,7 +11,7 @@ Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -237,9 +237,10 @@ def decide(
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
         return None
-    if statement.remembered or (resolved.is_delayed and statement.is_in_body):
+    remembered = _still_remembered(state, statement, resolved)
+    if remembered or (resolved.is_delayed and statement.is_in_body):
         is_delayed = resolved.is_delayed and not statement.is_in_body
-        reasons_ = (*resolved.reasons, *statement.remembered)
+        reasons_ = (*resolved.reasons, *remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
@@ -247,15 +248,34 @@ def decide(
         state.fail(misnamed)
         return None
     if decided is not None:
-        _remember(statement, decided)
+        _remember(state, statement, decided)
     return decided
 
 
-def _remember(statement: SessionStatement, decided: Decided) -> None:
-    known = {found.reason for found in statement.remembered}
+def _still_remembered(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> Sequence[ReasonFound]:
+    """The reasons of earlier executions, unless the statement is prepared anew by now."""
+    remembered = statement.remembered
+    is_watched = not remembered.is_of_routine or state.server.has(Fact.PREPARES_BODIES_ANEW)
+    if remembered.reasons and is_watched and remembered.tables != _table_changes(state, resolved):
+        remembered.reasons.clear()
+    return remembered.reasons
+
+
+def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
+    """How often the tables of a statement were changed."""
+    return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
+    remembered = statement.remembered
+    known = {found.reason for found in remembered.reasons}
     for verdict in decided.verdicts.values():
-        statement.remembered.extend(one for one in verdict.unsafe if one.reason not in known)
+        remembered.reasons.extend(one for one in verdict.unsafe if one.reason not in known)
         known.update(one.reason for one in verdict.unsafe)
+    if remembered.reasons:
+        remembered.tables = _table_changes(state, decided.resolved)
 
 
 def _decide_resolved(
