@@ -56,7 +56,7 @@ from binlane.programs.trace import (
     steps_of,
 )
 from binlane.sql.evaluation.evaluator import evaluate
-from binlane.sql.evaluation.statements import user_variables_read
+from binlane.sql.evaluation.statements import RowsTried, user_variables_read
 from binlane.sql.evaluation.values import UNKNOWN, Value, constant
 from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read_expression
@@ -118,11 +118,19 @@ class Tracer:
         ways.repeats -= number >= _ROWS_EXPLORED
         self._at.pop()
 
-    def record_variables(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
+    def record_variables(
+        self, facts: StatementFacts, environment: SessionEnvironment, outcome: Outcome
+    ) -> None:
         """Note the user variables that a statement reads."""
+        if not facts.user_variables:
+            return
         known = self._host.programs.user_variables
         set_first = assigned_first(facts.tree)
-        for name in user_variables_read(facts.tree, facts):
+        tried = None
+        if not environment.is_mariadb:
+            tried = RowsTried(changed_rows(outcome), outcome.error is not None)
+        tree = facts.tree if tried is None else own_statement(facts)
+        for name in user_variables_read(tree, facts, tried):
             key = name.lower()
             if key in set_first and (key not in known or not environment.is_mariadb):
                 continue
@@ -369,7 +377,7 @@ class Tracer:
         if facts.effects.kind is StatementKind.SET:
             self.assignments.of_set(facts, environment)
             return
-        self.record_variables(facts, environment)
+        self.record_variables(facts, environment, Outcome())
         for call in stored_functions(facts, environment):
             self.call(call, self.arguments(call, environment), environment)
         if facts.has_into:
@@ -383,7 +391,7 @@ class Tracer:
         resolved = self._resolved(facts, environment)
         logged = logged_text(statement, facts, environment, trims=False)
         traced = Traced(facts=facts, resolved=resolved, sql=sql, logged=logged)
-        self.record_variables(facts, environment)
+        self.record_variables(facts, environment, Outcome())
         self.recorder.depends_on(self._host.depends_on(facts, resolved, environment))
         for change in plain_changes(facts, resolved, Outcome()):
             self._host.programs.ways.passes(change)
@@ -500,7 +508,7 @@ def _follow(tracer: Tracer, statement: Traced, environment: SessionEnvironment) 
     if facts.effects.kind in READING:
         _read(tracer, statement, environment)
     else:
-        tracer.record_variables(facts, environment)
+        tracer.record_variables(facts, environment, statement.outcome)
         tracer.change(statement, environment)
     _assign(tracer, statement, environment)
     tracer.recorder.raised = tracer.raised

@@ -210,9 +210,12 @@ class Session:
             outcome: What happened, where the text does not tell it.
         """
         state = self._state
+        text = statement.strip().rstrip(";").rstrip()
+        known = self._recurring.again(text, is_stated=outcome != _NO_OUTCOME)
+        if isinstance(known, StatementResult):
+            return known
         state.execution = Execution()
         state.programs.effort.reset()
-        text = statement.strip().rstrip(";").rstrip()
         had = self._as_had(text)
         facts = self._read(had.read, state.database)
         is_understood = facts.error is None and facts.effects.stopped_at is None
@@ -232,20 +235,17 @@ class Session:
         return self._run(
             SessionStatement(
                 sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
-            )
+            ),
+            known,
         )
 
-    def _run(self, command: SessionStatement) -> StatementResult:
-        """Carry out a statement, or do again what is known of it; nothing is left half done."""
+    def _run(self, command: SessionStatement, attempt: Attempt | None) -> StatementResult:
+        """Carry out a statement; nothing is left half done."""
         state, facts = self._state, command.facts
         before = None
         try:
-            attempt: Attempt | None = None
-            if command.outcome == _NO_OUTCOME:
-                known = self._recurring.again(facts, command.text)
-                if isinstance(known, StatementResult):
-                    return known
-                attempt = known
+            if attempt is not None and not attempt.begins(state, facts, command.text):
+                attempt = None
             is_followed = self._may_branch(facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
                 before = state.snapshot()
@@ -260,7 +260,7 @@ class Session:
             state.abandon(facts, before, repr(error))
             raise
         if attempt is not None:
-            attempt.was(result)
+            attempt.was(state, result)
         if result.unanalysed is not None:
             state.abandon(facts, before, result.unanalysed.reason)
         elif unknown and any(one.logged_as or one.bodies for one in result.binlogs.values()):
@@ -362,14 +362,17 @@ class Session:
 
     def snapshot(self) -> SessionState:
         """The session as it is now: for `restore`, as often as it is wanted."""
+        self._recurring.leave()
         return self._state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
         """Be again as `snapshot` was taken."""
+        self._recurring.leave()
         self._state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
         """End the session: roll back what is open, drop its temporary tables."""
+        self._recurring.leave()
         state = self._state
         state.execution = Execution()
         state.transaction.xid = state.transaction.xa_phase = None
