@@ -17,7 +17,8 @@ from binlane.names import TableName
 from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
-from binlane.sql.schema import Objects, Table
+from binlane.sql.object_store import Objects
+from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import (
     Call,
     Default,
