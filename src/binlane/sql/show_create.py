@@ -15,7 +15,7 @@ from binlane.names import quote
 from binlane.sql.collations import bytes_per_character, charset_of_collation, default_collation
 from binlane.sql.dialect import Dialect
 from binlane.sql.parser import Stopped, cursor_over
-from binlane.sql.parser.tables import partitioning
+from binlane.sql.parser.forms import read_rule
 from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.table_changes import printed_engine
 from binlane.sql.table_definitions import TableColumn
@@ -386,7 +386,7 @@ def without_json_checks(column: TableColumn) -> TableColumn:
 def _partition_text(text: str, flavor: Flavor, engine: str) -> str:
     """PARTITION BY with the line break before it; as it was written where it is beyond this."""
     try:
-        node = partitioning(cursor_over(text, Dialect(flavor=flavor.value)))
+        node = read_rule(cursor_over(text, Dialect(flavor=flavor.value)), "partitioning")
     except (Stopped, SqlSyntaxError):
         return f"\n {text}"
     printed = _partitioning(node, text, flavor, engine)
