@@ -235,7 +235,7 @@ def maker(kind: Any) -> Maker:  # a class of nodes, not hashable to the type che
     lists = {each.name: () for each in fields(kind) if _is_needed_list(each)}
 
     def make(cursor: Cursor, at: int, found: Fields) -> Node:
-        values = {name: forms[name](given) for name, given in found.items() if name != _MADE}
+        values = {name: forms[name](given) for name, given in found.items()}
         node: Node = kind(at, cursor.end, **(lists | values))
         return node
 
@@ -311,22 +311,25 @@ def _split(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
                 yield name.strip(), body
 
 
-@dataclass(slots=True)
 class Rule:
-    """A rule of a server.
+    """A rule of a server, or a way of a choice; it is translated when it is first read.
 
     Attributes:
-        name: Its own.
         read: Reads it as a part of another one.
-        makes: It gives a node.
     """
 
-    name: str
-    read: _Read
-    makes: bool
+    __slots__ = ("_translate", "read")
+
+    def __init__(self, translate: Callable[[], _Read]) -> None:
+        self._translate = translate
+        self.read: _Read = self._read_first
+
+    def _read_first(self, cursor: Cursor, found: Fields) -> None:
+        self.read = self._translate()
+        self.read(cursor, found)
 
     def inside(self, cursor: Cursor, found: Fields) -> None:
-        """Read it as a part of another one: at first use `read` is another than later."""
+        """Read it as it is then: `read` becomes another one."""
         self.read(cursor, found)
 
     def node(self, cursor: Cursor) -> Any:
@@ -338,53 +341,73 @@ class Rule:
         found: Fields = {}
         at = cursor.start
         self.read(cursor, found)
-        make: Maker = found[_MADE][-1]
+        make: Maker = found.pop(_MADE)[-1]
         return make(cursor, at, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A way of a choice.
+
+    Attributes:
+        items: What stands there.
+        words: With which it may begin.
+        differs: It may do without any of these.
+        rule: Reads it.
+    """
+
+    items: tuple[_Item, ...]
+    words: frozenset[str]
+    differs: bool
+    rule: Rule
 
 
 class _Rules:
     """Translates the rules of one server, each when it is first read."""
 
-    def __init__(self, grammar: Notation, dialect: Dialect) -> None:
-        self._grammar = grammar
+    def __init__(self, notation: Notation, dialect: Dialect) -> None:
+        self._notation = notation
+        self._readers = notation.readers
         self._dialect = dialect
         self._rules: dict[str, Rule] = {}
+        self._ways_known: dict[int, tuple[_Way, ...]] = {}
+        self._firsts_known: dict[int, tuple[frozenset[str], bool, bool]] = {}
 
     def rule(self, name: str) -> Rule:
         """The rule of a name."""
-        found = self._rules.get(name)
-        if found is None:
-            found = self._rules[name] = Rule(name, self._at_first_use(name), self._makes(name))
-        return found
+        if name not in self._rules:
+            self._rules[name] = Rule(lambda: self._choice(self._notation.parsed(name), name))
+        return self._rules[name]
 
-    def _at_first_use(self, name: str) -> _Read:
-        def read(cursor: Cursor, found: Fields) -> None:
-            rule = self._rules[name]
-            rule.read = self._choice(self._grammar.parsed(name), name)
-            rule.read(cursor, found)
-
-        return read
-
-    def _makes(self, name: str) -> bool:
-        return self._has_made(self._grammar.parsed(name), {name})
-
-    def _has_made(self, choice: _Choice, known: set[str]) -> bool:
-        """Whether a choice, or a rule that stands in it for its text, says what it becomes."""
-        for item in (item for way in choice.ways for item in way.items):
-            inner = item
-            if isinstance(item, _Call) and item.name not in {*known, *self._grammar.readers}:
-                known.add(item.name)
-                inner = self._grammar.parsed(item.name)
-            if isinstance(inner, _Made) or (
-                isinstance(inner, _Choice) and self._has_made(inner, known)
-            ):
-                return True
-        return False
+    def _has_made(self, item: _Item) -> bool:
+        """Whether an item, or a rule that stands in it for its text, says what it becomes."""
+        if isinstance(item, _Call) and item.name not in self._readers:
+            return self._has_made(self._notation.parsed(item.name))
+        if isinstance(item, _Choice):
+            return any(self._has_made(one) for way in item.ways for one in way.items[::-1])
+        return isinstance(item, _Made)
 
     # Conditions ---------------------------------------------------------------------------------
 
-    def _ways(self, choice: _Choice) -> list[_Way]:
-        return [way for way in choice.ways if all(map(self._holds, way.conditions))]
+    def _ways(self, choice: _Choice) -> tuple[_Way, ...]:
+        """The ways that the server has; those of a rule that is one of them alone stand for it."""
+        known = self._ways_known.get(id(choice))
+        if known is None:
+            found: list[_Way] = []
+            for way in choice.ways:
+                if all(map(self._holds, way.conditions)):
+                    inner = self._inner(way)
+                    found += (way,) if inner is None else self._ways(inner)
+            known = self._ways_known[id(choice)] = tuple(found)
+        return known
+
+    def _inner(self, way: _Way) -> _Choice | None:
+        match way.items:
+            case (_Choice(may_be_none=False, expected="") as inner,):
+                return inner
+            case (_Call(name=name),) if name not in self._readers:
+                return self._notation.parsed(name)
+        return None
 
     def _holds(self, condition: str) -> bool:
         return any(self._holds_one(one) for one in condition.split("|"))
@@ -409,104 +432,130 @@ class _Rules:
     def _firsts(self, items: Sequence[_Item]) -> tuple[frozenset[str], bool]:
         """Words with which items may begin, and whether they may do without any of these."""
         words: frozenset[str] = frozenset()
+        differs = False
         for item in items:
             found, may_differ, may_be_empty = self._firsts_of(item)
             words |= found
+            differs |= may_differ
             if not may_be_empty:
-                return words, may_differ
-            if may_differ:
-                return words, True
+                return words, differs
         return words, True
 
     def _firsts_of(self, item: _Item) -> tuple[frozenset[str], bool, bool]:
+        """Likewise of one item, and whether it may be empty."""
         match item:
             case _Words():
                 return frozenset(item.words[:1]), False, False
             case _Look(is_not=False):
                 return item.words, False, False
-            case _Call() if item.name in self._grammar.readers:
+            case _Call() if item.name in self._readers:
                 return frozenset(), True, False
             case _Call():
-                return self._firsts_of(self._grammar.parsed(item.name))
+                return self._firsts_of(self._notation.parsed(item.name))
             case _Value(item=inner) if inner is not None:
                 return self._firsts_of(inner)
             case _More():
                 return self._firsts_of(item.item)
             case _Choice():
-                each = [self._firsts(way.items) for way in self._ways(item)]
-                words = frozenset().union(*(found for found, _ in each))
-                may_be_empty = item.may_be_none or any(
-                    all(self._firsts_of(one)[2] for one in way.items) for way in self._ways(item)
-                )
-                return words, any(may_differ for _, may_differ in each), may_be_empty
+                known = self._firsts_known.get(id(item))
+                if known is None:
+                    known = self._firsts_known[id(item)] = self._firsts_of_choice(item)
+                return known
         return frozenset(), False, True
 
-    def _test(self, items: Sequence[_Item], *, is_whole: bool) -> _Test | None:
-        """Whether items come next, by their first word or all that begin them; None: always."""
+    def _firsts_of_choice(self, choice: _Choice) -> tuple[frozenset[str], bool, bool]:
+        ways = self._ways(choice)
+        each = [self._firsts(way.items) for way in ways]
+        may_be_empty = choice.may_be_none or any(
+            all(self._firsts_of(item)[2] for item in way.items) for way in ways
+        )
+        words = frozenset().union(*(found for found, _ in each))
+        return words, any(differs for _, differs in each), may_be_empty
+
+    def _test(self, items: Sequence[_Item], word: str | None, *, is_whole: bool) -> _Test | bool:
+        """Whether items come next.
+
+        Args:
+            items: In a row.
+            word: The word that comes next, if it is known; empty for one with which none begins.
+            is_whole: By all words that begin them, not by the first alone.
+        """
         checks: list[_Check] = []
         offset = 0
-        for item in items:
+        for number, item in enumerate(items):
             inner = item.item if isinstance(item, _Value) else item
             if inner is None or isinstance(inner, _Made):
                 continue
-            if isinstance(inner, _Words):
-                if offset and not is_whole:
-                    break
-                for word in inner.words:
-                    checks.append((offset, frozenset((word,)), False))
-                    offset += 1
-            elif isinstance(inner, _Look):
+            if isinstance(inner, _Look):
                 checks.append((offset, inner.words, inner.is_not))
-            elif words := self._single_words(inner):
-                if offset and not is_whole:
-                    break
-                checks.append((offset, words, False))
-                offset += 1
-            elif not offset:
-                rest = items[items.index(item) + 1 :]
-                return self._test_of(inner, rest, checks, is_whole=is_whole)
-            else:
+                continue
+            words = self._single_words(inner)
+            if not words and not offset:
+                rest = items[number + 1 :]
+                begins = self._test_of(inner, rest, word, is_whole=is_whole)
+                return _all_of((_checked(checks, word), begins))
+            if not words or (offset and not is_whole):
                 break
-        return _checked(checks)
+            for one in words:
+                checks.append((offset, one, False))
+                offset += 1
+        return _checked(checks, word)
 
-    def _single_words(self, item: _Item) -> frozenset[str]:
+    def _single_words(self, item: _Item) -> tuple[frozenset[str], ...]:
+        """The words that an item is, one after the other, if it is no more than these."""
+        if isinstance(item, _Words):
+            return tuple(frozenset((word,)) for word in item.words)
         if not isinstance(item, _Choice) or item.may_be_none:
-            return frozenset()
+            return ()
         found: set[str] = set()
         for way in self._ways(item):
             match way.items:
                 case (_Words(words=(word,)),):
                     found.add(word)
                 case _:
-                    return frozenset()
-        return frozenset(found)
+                    return ()
+        return (frozenset(found),)
 
     def _test_of(
-        self, item: _Item, rest: Sequence[_Item], checks: Sequence[_Check], *, is_whole: bool
-    ) -> _Test | None:
+        self, item: _Item, rest: Sequence[_Item], word: str | None, *, is_whole: bool
+    ) -> _Test | bool:
         """The test of what begins with a choice, a rule or a reader."""
-        looked = _checked(checks) if checks else None
-        if isinstance(item, _Call) and item.name in self._grammar.readers:
-            begins = self._grammar.readers[item.name].begins
-        elif isinstance(item, _More):
-            return self._test((item.item, *rest), is_whole=is_whole)
-        else:
-            choice = self._grammar.parsed(item.name) if isinstance(item, _Call) else item
-            assert isinstance(choice, _Choice)
-            tests = [self._test(way.items, is_whole=is_whole) for way in self._ways(choice)]
-            if choice.may_be_none:
-                tests.append(self._test(rest, is_whole=is_whole))
-            begins = _any_of(tests)
-        if looked is None or begins is None:
-            return begins or looked
-        return lambda cursor: looked(cursor) and begins(cursor)
+        if isinstance(item, _Call) and item.name in self._readers:
+            return self._readers[item.name].begins or True
+        if isinstance(item, _More):
+            return self._test((item.item, *rest), word, is_whole=is_whole)
+        choice = self._notation.parsed(item.name) if isinstance(item, _Call) else item
+        assert isinstance(choice, _Choice)
+        tests = [self._test(way.items, word, is_whole=is_whole) for way in self._ways(choice)]
+        if choice.may_be_none:
+            tests.append(self._test(rest, word, is_whole=is_whole))
+        return _any_of(tests)
 
     # Readers of items -----------------------------------------------------------------------------
 
     def _way(self, items: Sequence[_Item], name: str) -> _Read:
-        reads = [self._item(item, name) for item in items]
+        reads: list[_Read] = []
+        words: tuple[str, ...] = ()
+        for item in items:
+            if isinstance(item, _Words):
+                words += item.words
+                continue
+            if words:
+                reads.append(_reads_words(words))
+                words = ()
+            reads.append(self._item(item, name))
+        if words:
+            reads.append(_reads_words(words))
         if len(reads) == 1:
             return reads[0]
+        if len(reads) == 2:
+            first, second = reads
+
+            def read_two(cursor: Cursor, found: Fields) -> None:
+                first(cursor, found)
+                second(cursor, found)
+
+            return read_two
 
         def read(cursor: Cursor, found: Fields) -> None:
             for one in reads:
@@ -520,16 +569,15 @@ class _Rules:
                 return _reads_words(item.words)
             case _Look():
                 return _looks(item)
-            case _Call() if item.name in self._grammar.readers:
-                reader = self._grammar.readers[item.name].read
+            case _Call() if item.name in self._readers:
+                reader = self._readers[item.name].read
                 return lambda cursor, _: reader(cursor)
             case _Call():
-                rule = self.rule(item.name)
-                return rule.inside
+                return self.rule(item.name).inside
             case _Value():
                 return self._value(item, name)
             case _Made():
-                made = self._grammar.makers[item.name]
+                made = self._notation.makers[item.name]
                 make = maker(made) if isinstance(made, type) else made
                 return _makes_node(make, item.verb)
             case _More():
@@ -567,10 +615,9 @@ class _Rules:
         """What gives a value of its own."""
         if not isinstance(item, _Call):
             return None
-        if item.name in self._grammar.readers:
-            return self._grammar.readers[item.name].read
-        rule = self.rule(item.name)
-        return rule.node if rule.makes else None
+        if item.name in self._readers:
+            return self._readers[item.name].read
+        return self.rule(item.name).node if self._has_made(item) else None
 
     def _more(self, item: _More, name: str) -> _Read:
         read = self._item(item.item, name)
@@ -583,8 +630,8 @@ class _Rules:
                     read(cursor, found)
 
             return read_list
-        begins = self._test((item.item,), is_whole=False)
-        assert begins is not None, f"{name}: nothing ends what is repeated"
+        begins = self._test((item.item,), None, is_whole=False)
+        assert not isinstance(begins, bool), f"{name}: nothing ends what is repeated"
 
         def read_all(cursor: Cursor, found: Fields) -> None:
             read(cursor, found)
@@ -597,45 +644,49 @@ class _Rules:
         ways = self._ways(choice)
         if len(ways) == 1 and not choice.may_be_none and not choice.expected:
             return self._way(ways[0].items, name)
-        firsts = [self._firsts(way.items) for way in ways]
-        reads = [self._way(way.items, name) for way in ways]
-        words = frozenset().union(*(found for found, _ in firsts))
-        table = {word: self._candidates(ways, firsts, reads, word) for word in words}
-        others = self._candidates(ways, firsts, reads, "")
-        likely = {word: reads[n] for n in reversed(range(len(ways))) for word in firsts[n][0]}
-        may_be_none = choice.may_be_none
-        stops = _stops(choice.expected or self._told(ways, words, name))
+        branches = [
+            _Branch(way.items, *self._firsts(way.items), Rule(self._translated(way, name)))
+            for way in ways
+        ]
+        words = frozenset[str]().union(*(each.words for each in branches))
+        table: dict[str, Sequence[tuple[_Test | None, Rule]]] = {}
+
+        def candidates_for(word: str) -> Sequence[tuple[_Test | None, Rule]]:
+            word = word if word in words else ""
+            if word not in table:
+                table[word] = _candidates(self._test, branches, word)
+            return table[word]
+
+        def stop(cursor: Cursor, found: Fields) -> None:
+            # The way that its first word says tells better what is wrong.
+            word = cursor.words[cursor.index]
+            likely = next((each.rule for each in branches if word in each.words), None)
+            if likely is None:
+                raise cursor.stop(choice.expected or self._told(ways, words, name))
+            likely.read(cursor, found)
 
         def read(cursor: Cursor, found: Fields) -> None:
-            for begins, one in table.get(cursor.words[cursor.index], others):
+            word = cursor.words[cursor.index]
+            candidates = table.get(word)
+            for begins, rule in candidates_for(word) if candidates is None else candidates:
                 if begins is None or begins(cursor):
-                    one(cursor, found)
+                    rule.read(cursor, found)
                     return
-            if not may_be_none:
-                # The way that its first word says tells better what is wrong.
-                likely.get(cursor.words[cursor.index], stops)(cursor, found)
+            if not choice.may_be_none:
+                stop(cursor, found)
 
         return read
 
-    def _candidates(
-        self,
-        ways: Sequence[_Way],
-        firsts: Sequence[tuple[frozenset[str], bool]],
-        reads: Sequence[_Read],
-        word: str,
-    ) -> tuple[tuple[_Test | None, _Read], ...]:
-        """The ways that may begin with a word, or with none that is told, and how to be sure."""
-        numbers = [n for n, (words, differs) in enumerate(firsts) if word in words or differs]
-        is_whole = len(numbers) > 1
-        return tuple((self._test(ways[n].items, is_whole=is_whole), reads[n]) for n in numbers)
+    def _translated(self, way: _Way, name: str) -> Callable[[], _Read]:
+        return lambda: self._way(way.items, name)
 
     def _told(self, ways: Sequence[_Way], words: frozenset[str], name: str) -> str:
         told = []
         for way in ways:
             for item in way.items:
                 inner = item.item if isinstance(item, _Value) else item
-                if isinstance(inner, _Call) and inner.name in self._grammar.readers:
-                    told.append(self._grammar.readers[inner.name].name)
+                if isinstance(inner, _Call) and inner.name in self._readers:
+                    told.append(self._readers[inner.name].name)
                 if inner is not None and not isinstance(inner, _Look | _Made):
                     break
         told = [*sorted(words), *told]
@@ -644,30 +695,63 @@ class _Rules:
         return " or ".join(told)
 
 
-def _checked(checks: Sequence[_Check]) -> _Test | None:
-    if not checks:
-        return None
-    if len(checks) == 1:
-        ((offset, words, is_not),) = checks
+def _candidates(
+    test: Callable[..., _Test | bool], branches: Sequence[_Branch], word: str
+) -> list[tuple[_Test | None, Rule]]:
+    """The ways that may begin with a word, and how to be sure; all words tell where one does not."""
+    may_be = [each for each in branches if word in each.words or each.differs]
+    found: list[tuple[_Test | None, Rule]] = []
+    for is_whole in (False, True):
+        tests = [(test(each.items, word, is_whole=is_whole), each.rule) for each in may_be]
+        found = [
+            (None if begins is True else begins, rule)
+            for begins, rule in tests
+            if begins is not False
+        ]
+        if len(found) < 2:
+            break
+    return found
+
+
+def _checked(checks: Sequence[_Check], word: str | None) -> _Test | bool:
+    """What checks words; what a known first word tells is told now."""
+    left = []
+    for offset, words, is_not in checks:
+        if offset or word is None or (not word and is_not):
+            left.append((offset, words, is_not))
+        elif (word in words) is is_not:
+            return False
+    if not left:
+        return True
+    if len(left) == 1:
+        ((offset, words, is_not),) = left
         return lambda cursor: (cursor.words[cursor.index + offset] in words) is not is_not
-    return lambda cursor: all(
-        (cursor.words[cursor.index + offset] in words) is not is_not
-        for offset, words, is_not in checks
-    )
+
+    def begins(cursor: Cursor) -> bool:
+        for offset, words, is_not in left:
+            if (cursor.words[cursor.index + offset] in words) is is_not:
+                return False
+        return True
+
+    return begins
 
 
-def _any_of(tests: Sequence[_Test | None]) -> _Test | None:
-    known = [test for test in tests if test is not None]
-    if len(known) < len(tests):
-        return None
-    return lambda cursor: any(test(cursor) for test in known)
+def _all_of(tests: Sequence[_Test | bool]) -> _Test | bool:
+    left = [test for test in tests if not isinstance(test, bool)]
+    if False in tests or not left:
+        return False not in tests
+    if len(left) == 1:
+        return left[0]
+    return lambda cursor: all(test(cursor) for test in left)
 
 
-def _stops(expected: str) -> _Read:
-    def read(cursor: Cursor, _: Fields) -> None:
-        raise cursor.stop(expected)
-
-    return read
+def _any_of(tests: Sequence[_Test | bool]) -> _Test | bool:
+    left = [test for test in tests if not isinstance(test, bool)]
+    if True in tests or not left:
+        return True in tests
+    if len(left) == 1:
+        return left[0]
+    return lambda cursor: any(test(cursor) for test in left)
 
 
 def _reads_words(words: tuple[str, ...]) -> _Read:
@@ -677,8 +761,10 @@ def _reads_words(words: tuple[str, ...]) -> _Read:
         if cursor.words[cursor.index] != first:
             raise cursor.stop(first)
         cursor.index += 1
-        if rest:
-            cursor.expect(*rest)
+        for word in rest:
+            if cursor.words[cursor.index] != word:
+                raise cursor.stop(word)
+            cursor.index += 1
 
     return read
 
