@@ -16,7 +16,6 @@ from binlane.sql.parser.expressions import UNITS, read_expression
 from binlane.sql.parser.literals import read_column
 from binlane.sql.parser.notation import Fields, Maker, Notation, Reader, maker
 from binlane.sql.parser.queries import read_object_name, read_query
-from binlane.sql.parser.reserved import words_of
 from binlane.sql.parser.types import (
     charset_name,
     collation_name,
@@ -24,6 +23,7 @@ from binlane.sql.parser.types import (
     read_column_type,
     read_type,
 )
+from binlane.sql.parser.words import words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 from binlane.sql.tree.definitions import (
     AlterAction,
@@ -58,10 +58,10 @@ from binlane.sql.tree.expressions import (
     Literal,
     LiteralKind,
     Name,
+    Node,
     ObjectName,
     Operation,
 )
-from binlane.sql.tree.node import Node
 from binlane.sql.tree.statements import Prepare
 
 _Made = TypeVar("_Made", bound=Node)

@@ -34,9 +34,9 @@ from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from typing import Any, Final
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser.cursor import Cursor
-from binlane.sql.tree.node import Node
+from binlane.sql.servers import Dialect
+from binlane.sql.tree.expressions import Node
 
 Fields = dict[str, list[Any]]
 """What was read for a node, by the field it goes into."""
