@@ -15,24 +15,16 @@ from binlane.policy.misdefined import misdefined
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.table_changes import engine_name
 from binlane.sql.tree.definitions import Account, AccountStatement, CreateTable
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
-_TOLERANT: Final = frozenset(
-    (
-        StatementKind.DROP_TABLE,
-        StatementKind.DROP_SEQUENCE,
-        StatementKind.DROP_VIEW,
-        StatementKind.DROP_ROUTINE,
-        StatementKind.DROP_TRIGGER,
-        StatementKind.DROP_DATABASE,
-        StatementKind.RENAME_TABLE,
-        StatementKind.ALTER_TABLE,
-    )
-)
+_TOLERANT: Final = TABLE_DROPPING_KINDS | {
+    *(StatementKind.DROP_VIEW, StatementKind.DROP_ROUTINE, StatementKind.DROP_TRIGGER),
+    *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
+}
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
 _PROGRAMS: Final = frozenset(
     (

@@ -392,7 +392,7 @@ def union_of(option: TableOption, name: TableName) -> tuple[TableName, ...]:
 
 
 def _partitioned(table: Table, node: Partitioning, facts: StatementFacts) -> Table:
-    return replace(table, is_partitioned=True, partitioning=facts.text_of(node))
+    return replace(table, partitioning=facts.text_of(node))
 
 
 # ALTER TABLE ----------------------------------------------------------------------------------
@@ -495,7 +495,7 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
         case "PARTITION BY" if action.partitioning is not None:
             found.table = _partitioned(found.table, action.partitioning, found.facts)
         case "REMOVE PARTITIONING":
-            found.table = replace(found.table, is_partitioned=False, partitioning="")
+            found.table = replace(found.table, partitioning="")
 
 
 def _add_key(found: _Altered, node: KeyDefinition) -> None:
