@@ -214,7 +214,12 @@ def no_such_database(database: str) -> Refusal:
 
 def no_such_routine(kind: str, name: TableName) -> Refusal:
     """1305: no such PROCEDURE or FUNCTION."""
-    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {name.plain} does not exist")
+    shown = name.plain if name.database else name.table
+    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {shown} does not exist")
+
+
+NO_DATABASE: Final = Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+"""A name needs the default database, and there is none."""
 
 
 def written_while_created(written: TableName, created: TableName) -> Refusal:
@@ -278,12 +283,24 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Can't DROP '{1}'; check that column/key exists",
             "Can't DROP {0} `{1}`; check that it exists",
         ),
+        1099: (
+            *("HY000", "ER_TABLE_NOT_LOCKED_FOR_WRITE"),
+            "Table '{}' was locked with a READ lock and can't be updated",
+        ),
+        1100: ("HY000", "ER_TABLE_NOT_LOCKED", "Table '{}' was not locked with LOCK TABLES"),
         1110: ("42000", "ER_FIELD_SPECIFIED_TWICE", "Column '{}' specified twice"),
         1136: (
             *("21S01", "ER_WRONG_VALUE_COUNT_ON_ROW"),
             "Column count doesn't match value count at row {}",
         ),
         1176: ("42000", "ER_KEY_DOES_NOT_EXITS", "Key '{}' doesn't exist in table '{}'"),
+        1192: (
+            *("HY000", "ER_LOCK_OR_ACTIVE_TRANSACTION"),
+            (
+                "Can't execute the given command because you have active locked tables or an "
+                "active transaction"
+            ),
+        ),
         1193: ("HY000", "ER_UNKNOWN_SYSTEM_VARIABLE", "Unknown system variable '{}'"),
         1280: ("42000", "ER_WRONG_NAME_FOR_INDEX", "Incorrect index name '{}'"),
         1308: ("42000", "ER_SP_LILABEL_MISMATCH", "{} with no matching label: {}"),
