@@ -261,6 +261,13 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
 
 _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
     {
+        1005: (
+            *("HY000", "ER_CANT_CREATE_TABLE"),
+            (
+                "Can't create table `{}`.`{}` "
+                '(errno: 150 "Foreign key constraint is incorrectly formed")'
+            ),
+        ),
         1051: ("42S02", "ER_BAD_TABLE_ERROR", "Unknown table '{}'"),
         1054: ("42S22", "ER_BAD_FIELD_ERROR", "Unknown column '{}' in '{}'"),
         1060: ("42S21", "ER_DUP_FIELDNAME", "Duplicate column name '{}'"),
@@ -302,6 +309,14 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             ),
         ),
         1193: ("HY000", "ER_UNKNOWN_SYSTEM_VARIABLE", "Unknown system variable '{}'"),
+        1215: ("HY000", "ER_CANNOT_ADD_FOREIGN", "Cannot add foreign key constraint"),
+        1239: (
+            *("42000", "ER_WRONG_FK_DEF"),
+            (
+                "Incorrect foreign key definition for '{}': Key reference and table reference don't "
+                "match"
+            ),
+        ),
         1280: ("42000", "ER_WRONG_NAME_FOR_INDEX", "Incorrect index name '{}'"),
         1308: ("42000", "ER_SP_LILABEL_MISMATCH", "{} with no matching label: {}"),
         1309: ("42000", "ER_SP_LABEL_REDEFINE", "Redefining label {}"),
@@ -334,7 +349,40 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Explicit or implicit commit is not allowed in stored function or trigger.",
             "Explicit or implicit commit is not allowed in stored function or trigger",
         ),
+        1822: (
+            *("HY000", "ER_FK_NO_INDEX_PARENT"),
+            (
+                "Failed to add the foreign key constraint. Missing index for constraint '{}' in the "
+                "referenced table '{}'"
+            ),
+        ),
+        1824: ("HY000", "ER_FK_CANNOT_OPEN_PARENT", "Failed to open the referenced table '{}'"),
+        1830: (
+            *("HY000", "ER_FK_COLUMN_NOT_NULL"),
+            "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
+        ),
+        3734: (
+            *("HY000", "ER_FK_NO_COLUMN_PARENT"),
+            (
+                "Failed to add the foreign key constraint. Missing column '{}' for constraint '{}' in "
+                "the referenced table '{}'"
+            ),
+        ),
+        3780: (
+            *("HY000", "ER_FK_INCOMPATIBLE_COLUMNS"),
+            (
+                "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' "
+                "are incompatible."
+            ),
+        ),
         3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
+        6125: (
+            *("HY000", "ER_FK_NO_UNIQUE_INDEX_PARENT"),
+            (
+                "Failed to add the foreign key constraint. Missing unique key for constraint '{}' in "
+                "the referenced table '{}'"
+            ),
+        ),
     }
 )
 """By number: SQLSTATE, symbol, text, and MariaDB's where that is another."""

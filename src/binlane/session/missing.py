@@ -11,7 +11,7 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.misdeclared import misdeclared
-from binlane.policy.misdefined import misdefined
+from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.refusals import (
     NO_DATABASE,
@@ -21,6 +21,7 @@ from binlane.policy.refusals import (
     no_such_table,
     refusal,
 )
+from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
@@ -494,9 +495,43 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             tree.query, facts, state.objects, server=state.server, database=statement.database
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
-    return misdefined(
+    error = misdefined(
         facts, table, server=state.server, engine=engine_name(engine), selected=selected
     )
+    return error or _misreferenced(state, statement, table)
+
+
+def _misreferenced(
+    state: SessionState, statement: SessionStatement, before: Table | None
+) -> Refusal | None:
+    """Foreign keys."""
+    facts = statement.facts
+    is_new = isinstance(facts.tree, CreateTable)
+    is_select = facts.effects.kind is StatementKind.CREATE_TABLE_SELECT
+    if "REFERENCES" not in facts.text.upper() or (before is None and not is_new):
+        return None
+    if is_select and not state.server.is_mariadb:
+        return None  # which MySQL refuses for another reason
+    child = preview(state, statement, facts.effects.writes[0])
+    if child is None:
+        return None
+
+    def parent(name: TableName) -> Table | None:
+        found, visible = state.objects.base_table(name), state.objects.table(name)
+        is_hidden = visible is not None and visible.is_temporary
+        if found is None and not is_hidden and (_has_table(state, name) or not name.database):
+            raise LookupError(name)
+        if found is not None and not found.is_complete:
+            raise LookupError(name)
+        return found
+
+    variables = state.variables
+    must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
+    checks = variables.checks_foreign_keys
+    parents = Parents(
+        server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
+    )
+    return misreferenced(facts, before, child, parents)
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
