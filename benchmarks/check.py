@@ -32,8 +32,8 @@ from binlane.codec.types import Flavor
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 
 _ACCEPTED: Final = Path(__file__).parents[1] / "tests/vectors/accepted.tsv.gz"
 SCHEMA = """

@@ -17,7 +17,7 @@ from binlane.positions import Gtid, GtidPosition
 from binlane.routing.routed_group import RoutedGroup
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
 from binlane.store.reading import read_groups
 from binlane.store.store import Store

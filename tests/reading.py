@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from binlane.sql import reading
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import StatementEffects
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementEffects, StatementFacts
+from binlane.sql.servers import Dialect
 
 
 def read(text: str, *, database: str, **dialect: Any) -> StatementFacts:

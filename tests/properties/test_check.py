@@ -13,12 +13,13 @@ from binlane.check.checker import Checker
 from binlane.codec.types import Flavor
 from binlane.errors import DefinitionError
 from binlane.names import TableName
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope
 from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
-from binlane.session.report import Refusal, StatementResult
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.tokens import tokenise

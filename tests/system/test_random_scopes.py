@@ -28,8 +28,8 @@ from binlane.service.private_server import (
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.sql.dialect import ANY
 from binlane.sql.remarks import without_comments
+from binlane.sql.servers import ANY
 from tests.final_tables import Client
 from tests.routed_files import definitions, outputs, routed
 from tests.scope_workload import DATABASES, TABLES, USERS, Workload, outside_words

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.session.report import Outcome
+from binlane.policy.refusals import Outcome
 from tests.yardsticks.records import Record
 
 _NOTHING: Final = Outcome(rows=0)

@@ -12,7 +12,7 @@ from binlane.policy.server import Server
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 from tests.logged_events import Event, comparable, is_rows
 from tests.yardsticks.outcomes import outcome
 from tests.yardsticks.records import Record, objects_script

@@ -15,15 +15,16 @@ from binlane.check.script import ScriptStatement, read_script
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError, DefinitionError, NotLoggableError, StatementError
 from binlane.policy.engines import engine_traits
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
-from binlane.session.report import Refusal, StatementResult, Unanalysed
+from binlane.session.report import StatementResult, Unanalysed
 from binlane.session.safety import refuse_views
 from binlane.session.session import Session
 from binlane.sql.catalog import CatalogProblem, SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
 from binlane.sql.script import Script, ScriptReader
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import TokenKind
 
 _IN_PROGRAM: Final = "expected ;"
@@ -120,20 +121,21 @@ class Checker:
                 session.follow(before)
             if not statement.sql:
                 if waiting is not None and ended is not None:
-                    waiting = replace(
-                        waiting, result=_joined(waiting.result, ended, waiting.result)
-                    )
+                    whole = _joined(waiting.result, ended, waiting.result)
+                    waiting = waiting._replace(result=whole)
                 break
             if waiting is not None:
                 yield waiting
             if statement.follows and failed is not None:
                 result = _not_run(failed)
             else:
-                result = _explained(_result(session, statement), statement, session)
+                result = _result(session, statement)
+                if result.error is not None or result.unanalysed is not None:
+                    result = _explained(result, statement, session)
                 failed = result.error
             if ended is not None:
                 result = _joined(ended, result, result)
-            waiting = CheckedStatement(statement=statement, result=result)
+            waiting = CheckedStatement(statement, result)
         if waiting is not None:
             yield waiting
 
@@ -149,7 +151,7 @@ class Checker:
 
 def _check_engine(name: str, server: Server) -> None:
     try:
-        engine_traits(name.upper(), server)
+        engine_traits(name.upper(), server.flavor)
     except NotLoggableError as error:
         raise ConfigError(f"{error}", key="--assume-engine", hint=error.hint) from error
 

@@ -76,7 +76,7 @@ def _define(
 
 
 def _verb(statement: str) -> str | None:
-    from binlane.sql.dialect import Dialect  # noqa: PLC0415  # definitions need no analysis
     from binlane.sql.reading import read  # noqa: PLC0415  # as above
+    from binlane.sql.servers import Dialect  # noqa: PLC0415  # definitions need no analysis
 
     return read(statement, database="", dialect=Dialect()).verb

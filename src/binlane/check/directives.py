@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 
-from binlane.session.report import Outcome, Unanalysed
+from binlane.policy.refusals import Outcome
+from binlane.session.report import Unanalysed
 
 _DIRECTIVE: Final = re.compile(r"(?:#|--)\s*(@[A-Za-z].*?)\s*\Z", re.DOTALL)
 _PART: Final = re.compile(r"@(\w+)((?:\s+[^@\s]\S*)*)(?:\s+|\Z)")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.check.hints import HINTS
 from binlane.check.script import ScriptStatement
-from binlane.session.report import Note, Refusal, StatementResult, Unanalysed, Why
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import Note, StatementResult, Unanalysed
 
 UNKNOWN_OBJECTS: Final = frozenset(
     (1008, 1049, 1051, 1146, 1305, 1356, 1360, 1539, 3503, 4091, 4092)
@@ -44,8 +45,7 @@ class Kind(IntEnum):
         return 2 if self is Kind.UNANALYSED else 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedStatement:
+class CheckedStatement(NamedTuple):
     """A statement of a script and what it does."""
 
     statement: ScriptStatement

@@ -23,8 +23,9 @@ from binlane.check.findings import (
 from binlane.check.reasons import short_name
 from binlane.check.report import Judged, Report, Tally
 from binlane.check.script import ScriptStatement
-from binlane.session.report import BinlogResult, LoggedEvent, Refusal, Why
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import BinlogResult, LoggedEvent
+from binlane.sql.servers import LoggingFormat
 
 WIDTH_MIN: Final = 40
 _CODES: Final = {"bad": "31;1", "warn": "33;1", "good": "32", "dim": "2", "bold": "1"}

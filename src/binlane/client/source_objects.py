@@ -13,11 +13,10 @@ from typing import Final, Protocol
 from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
 from binlane.names import TableName, quote
-from binlane.policy.bodies import body_use
 from binlane.policy.server import Server
+from binlane.policy.used_objects import body_use
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.schema import Routine, Trigger
 
 TIMEOUT_S: Final = 10.0

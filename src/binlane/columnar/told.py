@@ -17,7 +17,7 @@ from binlane.columnar.builder import RowsSource
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
-from binlane.sql.first_words import is_beside_tables
+from binlane.sql.logged_statements import is_beside_tables
 
 
 class ToldKind(Enum):

@@ -13,7 +13,7 @@ from typing import Any, Self
 from binlane.names import TableName
 from binlane.ranges.statements import Statement
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 from binlane.sql.table_links import acting

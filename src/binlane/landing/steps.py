@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from binlane.landing.column_conversions import Conversion
 from binlane.names import TableName
-from binlane.sql.column_changes import AddColumn, ModifyColumn
+from binlane.sql.logged_columns import AddColumn, ModifyColumn
 
 
 @dataclass(frozen=True, slots=True)

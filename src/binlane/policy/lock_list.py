@@ -17,29 +17,30 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.bodies import body_use, in_server_order
-from binlane.policy.defaults import default_facts, used_columns
-from binlane.policy.foreign_keys import (
+from binlane.policy.reasons import ReasonFound, Via
+from binlane.policy.unsafe_text import OWN_TEXT, Place, default_facts, parsed_reasons, used_columns
+from binlane.policy.used_objects import (
     NO_CHANGES,
     ROW_DELETES,
     ROW_UPDATES,
+    body_use,
     cascaded,
+    columns_behind,
     identifier,
+    in_server_order,
+    is_merged,
     roles,
+    updated_uses,
 )
-from binlane.policy.reasons import ReasonFound, Via
-from binlane.policy.unsafe_text import OWN_TEXT, Place, parsed_reasons
-from binlane.policy.views import columns_behind, is_merged, updated_uses
-from binlane.sql.built_in_functions import is_built_in
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.table_definitions import TableDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from binlane.policy.refusals import LoggingError
+    from binlane.policy.refusals import Refusal
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
@@ -136,12 +137,12 @@ class LockList:
     reasons: list[ReasonFound] = field(default_factory=list)
     functions: list[TableName] = field(default_factory=list)
     unknown: list[tuple[TableName, int]] = field(default_factory=list)
-    errors: list[LoggingError] = field(default_factory=list)
+    errors: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _is_joined_update: bool = False
     _says_default: bool = False
     _facts: StatementFacts | None = None
-    _unknown_functions: list[LoggingError] = field(default_factory=list)
+    _unknown_functions: list[Refusal] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
 
@@ -175,9 +176,10 @@ class LockList:
         if not (entry.is_locked_for_write or entry.fires):
             return
         self._add_triggers(entry)
-        self._add_children(entry)
+        before = self.tables[: index + 1]
+        self._add_children(entry, before)
         if self.server.has_server_foreign_keys:
-            self._add_parents(entry, entry.table)
+            self._add_parents(entry, entry.table, before)
         if not entry.is_foreign_key:
             self._add_default_sequences(entry)
 
@@ -265,8 +267,13 @@ class LockList:
             place = _next(entry, Via(kind="trigger", name=trigger.name))
             self._add_body(trigger, trigger.table.database, place)
 
-    def _add_children(self, entry: Opened) -> None:
-        """The tables that refer to one whose rows go or change."""
+    def _add_children(self, entry: Opened, before: Iterable[Opened]) -> None:
+        """The tables that refer to one whose rows go or change.
+
+        Args:
+            entry: The parent.
+            before: The list up to it.
+        """
         if self.server.is_mariadb:
             self._add_mariadb_children(entry)
             return
@@ -275,7 +282,7 @@ class LockList:
         for key in self.objects.children(entry.name):
             for changes in roles(key, entry.changes | entry.fires):
                 if changes or self.server.has_server_foreign_keys:
-                    self._add_foreign_table(entry, key.table, changes)
+                    self._add_foreign_table(entry, key.table, changes, before)
 
     def _add_mariadb_children(self, entry: Opened) -> None:
         """What happens to the first parent decides the locks of all below it, and their triggers.
@@ -288,33 +295,35 @@ class LockList:
         for key in sorted(self.objects.children(entry.name), key=identifier):
             changes = cascaded(key, happens)
             if changes:
-                self._add_foreign_table(entry, key.table, changes, happens)
+                self._add_foreign_table(entry, key.table, changes, self.tables, happens)
 
-    def _add_parents(self, entry: Opened, table: Table) -> None:
+    def _add_parents(self, entry: Opened, table: Table, before: Iterable[Opened]) -> None:
         """The tables that a new or changed row refers to are read."""
         events = _events(entry.changes | entry.fires)
         if self.checks_foreign_keys and events & {"INSERT", "UPDATE"}:
             for key in table.foreign_keys:
-                self._add_foreign_table(entry, key.parent, NO_CHANGES)
+                self._add_foreign_table(entry, key.parent, NO_CHANGES, before)
 
     def _add_foreign_table(
         self,
         entry: Opened,
         name: TableName,
         changes: frozenset[RowChange],
+        before: Iterable[Opened],
         fires: frozenset[RowChange] = NO_CHANGES,
     ) -> None:
+        """Open a table that a foreign key leads to, unless one has led there before."""
         if self.server.is_mariadb:
             is_known = any(
                 each.is_foreign_key
                 and each.name == name
                 and each.is_locked_for_write >= bool(changes)
-                for each in self.tables
+                for each in before
             )
         else:
             is_known = name == entry.name or any(
                 each.is_foreign_key and each.name == name and each.changes == changes
-                for each in self.tables
+                for each in before
             )
         if not is_known and self.objects.table(name) is not None:
             self.tables.append(
@@ -371,7 +380,7 @@ class LockList:
     def _fail_function(self, name: TableName, place: Place) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
         if not place.via:
-            self._unknown_functions.append(refusals.no_such_function(name))
+            self._unknown_functions.append(refusals.no_such_routine("FUNCTION", name))
         elif place.via[-1].kind == "view":
             views = [via.name for via in place.via if via.kind == "view"]
             if len(views) == len(place.via):

@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from binlane.sql.versions import Fact
+from binlane.sql.servers import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

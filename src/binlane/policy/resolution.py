@@ -5,38 +5,145 @@ From a statement's facts and the server's objects; how it is logged is decided i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from operator import is_
+from typing import Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.access import ResolvedStatement, TableAccess
-from binlane.policy.defaults import has_varying_default, used_defaults
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
-from binlane.policy.reasons import Reason, ReasonFound
-from binlane.policy.unsafe_text import OWN_TEXT, command_reasons, parsed_reasons
-from binlane.policy.views import updated_uses
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
-from binlane.sql.schema import Table
+from binlane.policy.reasons import Reason, ReasonFound, Via
+from binlane.policy.refusals import Refusal
+from binlane.policy.server import Server
+from binlane.policy.unsafe_text import (
+    OWN_TEXT,
+    command_reasons,
+    has_varying_default,
+    parsed_reasons,
+    used_defaults,
+)
+from binlane.policy.used_objects import updated_uses
+from binlane.sql.facts import (
+    CREATE_TABLE_KINDS,
+    READING_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    Shift,
+    StatementFacts,
+    StatementKind,
+    TableUse,
+)
+from binlane.sql.schema import Key, Objects, Table
 from binlane.sql.table_definitions import TableDefinition
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-    from binlane.policy.refusals import LoggingError
-    from binlane.policy.server import Server
-    from binlane.sql.facts import StatementFacts, TableUse
-    from binlane.sql.schema import Key, Objects
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableAccess:
+    """One table of a statement's lock list.
 
-ROW_KINDS: Final = frozenset(
-    {
-        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE),
-        *(StatementKind.DELETE, StatementKind.LOAD_DATA),
-        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT),
-        *(StatementKind.SELECT, StatementKind.DO, StatementKind.SET, StatementKind.CALL),
-        StatementKind.COMPOUND,
-    }
+    Attributes:
+        table: What is known of it.
+        changes: What happens to its rows, with what its own trigger or cascade would do left to
+            their own entries; empty if it is only read.
+        is_locked_for_write: Its lock is for writing (also a target whose rows do not change):
+            it counts as written in the decision.
+        is_prelocked: It comes from a function, trigger or foreign key.
+        is_foreign_key: It comes from a foreign key.
+        has_unsafe_default: A column's DEFAULT may give another value on a replica.
+        is_acl: It is one of MySQL's tables of accounts and privileges.
+        has_several_unique_keys: ON DUPLICATE KEY UPDATE may meet more than one of its keys.
+        set_columns: Columns to which an UPDATE or ON DUPLICATE KEY UPDATE gives values, in small
+            letters; empty if that is not known.
+        via: From the statement's text to the table; empty if the text names it.
+        offset: Where the text names it, or what leads to it, in characters.
+        length: Of that.
+    """
+
+    table: Table
+    changes: frozenset[RowChange] = frozenset()
+    is_locked_for_write: bool = False
+    is_prelocked: bool = False
+    is_foreign_key: bool = False
+    has_unsafe_default: bool = False
+    is_acl: bool = False
+    has_several_unique_keys: bool = False
+    set_columns: frozenset[str] = frozenset()
+    via: tuple[Via, ...] = ()
+    offset: int = 0
+    length: int = 0
+
+    def moved(self, shift: Shift) -> TableAccess:
+        """The same in a statement that differs only in its literals."""
+        offset = shift(self.offset)
+        length = shift(self.offset + self.length) - offset
+        if offset == self.offset and length == self.length:
+            return self
+        return replace(self, offset=offset, length=length)
+
+    @property
+    def name(self) -> TableName:
+        """The table's name."""
+        return self.table.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedStatement:
+    """A statement's tables, through everything that it uses.
+
+    Attributes:
+        kind: What it is.
+        accesses: In the order of the servers' lock list: what the text names, views merged in
+            their place, then what functions, triggers and foreign keys add.
+        reasons: Unsafe reasons that the text, views, routines, triggers and defaults raise,
+            before the decision (those that the decision itself raises are left to it).
+        functions: Stored functions that are called, directly or not, in the servers' order.
+        unknown_tables: Named tables that do not exist, with their offsets.
+        errors: What the server says of tables and views that it cannot open, in its order.
+        has_row_statement: The command can generate row events.
+        is_temporary: It creates, drops or truncates a temporary table.
+        is_on_duplicate: INSERT of VALUES … ON DUPLICATE KEY UPDATE.
+        is_delayed: MariaDB's INSERT or REPLACE DELAYED, and nothing in it forbids the delay.
+        notes: Why the answer is not known, such as a body that is not understood; empty if it is.
+    """
+
+    kind: StatementKind = StatementKind.UNKNOWN
+    accesses: tuple[TableAccess, ...] = ()
+    reasons: tuple[ReasonFound, ...] = ()
+    functions: tuple[TableName, ...] = ()
+    unknown_tables: tuple[tuple[TableName, int], ...] = ()
+    errors: tuple[Refusal, ...] = ()
+    has_row_statement: bool = True
+    is_temporary: bool = False
+    is_on_duplicate: bool = False
+    is_delayed: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def touches_temporary(self) -> bool:
+        """Whether any of its tables is temporary, or the one that it is about."""
+        return self.is_temporary or any(each.table.is_temporary for each in self.accesses)
+
+    def moved(self, shift: Shift) -> ResolvedStatement:
+        """The same for a statement that differs only in its literals."""
+        accesses = tuple([access.moved(shift) for access in self.accesses])
+        if not self.reasons and not self.unknown_tables and not self.errors:
+            stays = all(map(is_, accesses, self.accesses))
+            return self if stays else replace(self, accesses=accesses)
+        return replace(
+            self,
+            accesses=accesses,
+            reasons=tuple(found.moved(shift) for found in self.reasons),
+            unknown_tables=tuple((name, shift(offset)) for name, offset in self.unknown_tables),
+            errors=tuple(error.moved(shift) for error in self.errors),
+        )
+
+
+ROW_KINDS: Final = (
+    WRITING_KINDS
+    | READING_KINDS
+    | CREATE_TABLE_KINDS
+    | {StatementKind.CALL, StatementKind.COMPOUND}
 )
 """Commands that can generate row events."""
 _OPENING_KINDS: Final = ROW_KINDS - {StatementKind.CREATE_TABLE, StatementKind.COMPOUND}
@@ -180,7 +287,7 @@ def _created(
     return Opened(name=name, changes=changes, is_locked_for_write=True, table=created)
 
 
-def _written_while_created(list_: LockList) -> Iterator[LoggingError]:
+def _written_while_created(list_: LockList) -> Iterator[Refusal]:
     """What MySQL says of a query that locks for writing: by FOR UPDATE, or in a function."""
     for entry in list_.tables[1:]:
         if entry.is_locked_for_write:

@@ -9,9 +9,17 @@ from typing import NamedTuple, Self
 
 from binlane.codec.types import Flavor
 from binlane.errors import ConfigError
-from binlane.sql import collations
-from binlane.sql.logging_mode import LoggingMode
-from binlane.sql.versions import ASSUMED, NEWEST, SERIES, Fact, Version, default, has
+from binlane.sql.servers import (
+    ASSUMED,
+    NEWEST,
+    SERIES,
+    Fact,
+    LoggingMode,
+    Version,
+    default,
+    default_collation,
+    has,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class Server:
 
     def default_collation(self, charset: str) -> str:
         """The collation of a character set where none is named."""
-        return collations.default_collation(charset, Flavor(self.flavor), self.version)
+        return default_collation(charset, Flavor(self.flavor), self.version)
 
     @classmethod
     def of(cls, flavor: str, version: str) -> Self:

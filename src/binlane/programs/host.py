@@ -1,28 +1,122 @@
-"""What a session gives to the programs that run in it, and what they give back."""
+"""What a session gives to the programs that run in it, and what they give back.
+
+Also the errors and other conditions of a program, and which handlers are for them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
 
-from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.outcome import Outcome, Refusal
+from binlane.names import TableName, quote
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
-from binlane.programs.trace import SessionValues
 from binlane.programs.ways import NoWays, Ways
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.evaluation.values import Value
+from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
+from binlane.sql.servers import Dialect
+
+
+class UserVariable(NamedTuple):
+    """Stands for the USER_VAR event of a variable that a statement reads.
+
+    Attributes:
+        name: Without `@`.
+        value: Before that statement.
+    """
+
+    name: str
+    value: Value
+
+
+class SessionValues(NamedTuple):
+    """Values of the session that a logged text depends on, and that are logged before it.
+
+    Attributes:
+        last_insert_id: LAST_INSERT_ID() is read.
+        insert_id: The server chose AUTO_INCREMENT values.
+        random: RAND() is called.
+    """
+
+    last_insert_id: bool = False
+    insert_id: bool = False
+    random: bool = False
+
+    def with_those(self, other: SessionValues) -> SessionValues:
+        """Those of both."""
+        if other is NO_VALUES:
+            return self
+        return SessionValues(*(one or two for one, two in zip(self, other, strict=True)))
+
+
+NO_VALUES: Final = SessionValues()
+
+NO_DATA: Final = Refusal(
+    *(1329, "02000", "ER_SP_FETCH_NO_DATA"),
+    "No data - zero rows fetched, selected, or processed",
+    is_own=True,
+)
+
+
+def handles(condition: str, raised: Refusal) -> int:
+    """How exactly a handler's condition names what was raised; 0 if it does not.
+
+    Args:
+        condition: `NOT FOUND`, `SQLEXCEPTION`, `SQLWARNING`, `SQLSTATE 23000` or a number.
+        raised: What was raised.
+    """
+    words = condition.upper().replace("'", " ").replace('"', " ").split()
+    if not words:
+        return 0
+    if words[0].isdigit():
+        return 3 if int(words[0]) == raised.errno else 0
+    if words[0] == "SQLSTATE":
+        return 2 if words[-1] == raised.sqlstate else 0
+    named = {"SQLWARNING": "01", "NOT": "02"}.get(words[0])
+    if named is not None:
+        return 1 if raised.sqlstate.startswith(named) else 0
+    is_exception = raised.sqlstate[:2] not in {"00", "01", "02"}
+    return 1 if words[0] == "SQLEXCEPTION" and is_exception else 0
+
+
+def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
+    """1442."""
+    message = (
+        f"Can't update table '{name.table}' in stored function/trigger because it is already used "
+        f"by statement which invoked this stored function/trigger{'' if is_mariadb else '.'}"
+    )
+    return Refusal(1442, "HY000", "ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG", message)
+
 
 STEPS_MAX: Final = 40_000
 """After so many statements and rounds a program is not followed any longer."""
 STEPS_OF_ALL_MAX: Final = 100_000
 """After so many on all ways together no further way is followed."""
+
+
+@dataclass(slots=True)
+class Remembered:
+    """Unsafe reasons of earlier executions of a statement, which servers keep with it.
+
+    Attributes:
+        reasons: Those that were found.
+        is_of_routine: It stands in a procedure.
+        tables: How often each of its tables had been changed then.
+    """
+
+    reasons: list[ReasonFound] = field(default_factory=list)
+    is_of_routine: bool = False
+    tables: tuple[int, ...] = ()
+
+    def copy(self) -> Remembered:
+        """As they are now."""
+        return Remembered(self.reasons.copy(), self.is_of_routine, self.tables)
 
 
 @dataclass(slots=True)
@@ -32,11 +126,11 @@ class Prepared:
     Attributes:
         statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
             None stands for none prepared. Empty if it cannot be known.
-        remembered: Unsafe reasons of earlier executions: both servers keep them.
+        remembered: Of earlier executions.
     """
 
     statements: tuple[str | None, ...]
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
 
 
 class Expected(NamedTuple):
@@ -100,8 +194,10 @@ class ProgramState:
         user_variables: By name in lower case.
         prepared: By name in lower case.
         remembered: Unsafe reasons that statements of procedures showed when they ran, by the
-            procedure's name and the statement's place in its body. Both servers keep them until a
-            routine is created, altered or dropped: `forget_routines`.
+            procedure's name and the statement's place in its body. Both servers keep them until
+            they read their routines anew: `forget_routines`.
+        tables: How often tables were changed in a way for which statements are prepared anew; None
+            stands for all.
         effort: Of the current statement of the client.
         ways: Of the current statement of the client.
         expected: How the program goes that an outcome is stated of, once that was found out.
@@ -110,7 +206,8 @@ class ProgramState:
 
     user_variables: dict[str, Value] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
-    remembered: dict[tuple[TableName, int], list[ReasonFound]] = field(default_factory=dict)
+    remembered: dict[tuple[TableName, int], Remembered] = field(default_factory=dict)
+    tables: dict[TableName | None, int] = field(default_factory=dict)
     effort: Effort = field(default_factory=Effort)
     ways: Ways | NoWays = field(default_factory=NoWays)
     expected: Expected | None = None
@@ -125,18 +222,30 @@ class ProgramState:
                 for name, one in self.prepared.items()
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
+            tables=self.tables.copy(),
             effort=replace(self.effort),
             ways=self.ways,
             expected=self.expected,
             possible=self.possible.copy(),
         )
 
-    def remembered_of(self, routine: TableName | None, offset: int) -> list[ReasonFound]:
+    def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
         """Where the reasons of a procedure's statement are kept; outside of one they are not."""
-        return [] if routine is None else self.remembered.setdefault((routine, offset), [])
+        if routine is None:
+            return Remembered()
+        return self.remembered.setdefault((routine, offset), Remembered(is_of_routine=True))
+
+    def change_tables(self, *names: TableName | None) -> None:
+        """Tables changed, all of them for None: statements that use them are prepared anew."""
+        for name in names:
+            self.tables[name] = self.tables.get(name, 0) + 1
+
+    def changes_of(self, names: Iterable[TableName]) -> tuple[int, ...]:
+        """How often tables changed, the count of all first."""
+        return (self.tables.get(None, 0), *(self.tables.get(name, 0) for name in names))
 
     def forget_routines(self) -> None:
-        """Routines changed: the servers read all of them anew."""
+        """The servers read all routines anew."""
         self.remembered.clear()
 
 
@@ -161,7 +270,7 @@ class InnerStatement:
     logged: str
     database: str
     environment: Environment
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
     outcome: Outcome = field(default_factory=Outcome)
     is_condition: bool = False
     is_procedure: bool = True
@@ -217,7 +326,7 @@ class Host(Protocol):
     ) -> SessionValues:
         """What of the session a statement's text depends on, triggers and functions left out."""
 
-    def refusal_in_body(self, facts: StatementFacts) -> LoggingError | None:
+    def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Why a SET is refused in a function or trigger; None if it is not."""
 
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:
@@ -225,3 +334,23 @@ class Host(Protocol):
 
         What it logs becomes part of what the outermost statement logs.
         """
+
+
+def printed_variable(variable: UserVariable, server: Server) -> str:
+    """What SHOW BINLOG EVENTS of a server prints of a `User var` event."""
+    name, value = variable
+    if value is None:
+        shown = "NULL"
+    elif value is UNKNOWN:
+        shown = UNKNOWN_TEXT
+    elif isinstance(value, int | float | Decimal):
+        shown = number_text(value)
+    elif isinstance(value, Temporal):
+        shown = f"'{value.text}'"
+    else:
+        digits = value.encoded.hex().upper()
+        bytes_text = f"X'{digits}'" if server.is_mariadb else f"0x{digits}"
+        if not digits:
+            bytes_text = '""'
+        shown = f"_{value.charset} {bytes_text} COLLATE {value.collation}"
+    return f"@{quote(name)}={shown}"

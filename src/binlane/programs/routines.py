@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
-from binlane.policy.outcome import Refusal
-from binlane.programs.assignments import Assignments, call_of
-from binlane.programs.conditions import Raised
-from binlane.programs.environment import RoutineEnvironment, Scope, SessionEnvironment
-from binlane.programs.host import Host
+from binlane.policy.refusals import Refusal, no_such_routine
+from binlane.programs.environment import (
+    RoutineEnvironment,
+    Scope,
+    SessionEnvironment,
+    assign_by_select,
+    assign_by_set,
+    call_of,
+)
+from binlane.programs.host import NO_VALUES, Host, SessionValues
 from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body
-from binlane.programs.trace import NO_VALUES, SessionValues
 from binlane.programs.ways import NoWays, Undecided
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import StatementKind
 from binlane.sql.evaluation.statements import with_constants
 from binlane.sql.evaluation.values import UNKNOWN, Value
-from binlane.sql.facts import FunctionUse, StatementFacts
+from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Call, DataType, Expression
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import Call, DataType, Expression, Node, children
 
 _CACHE_SIZE: Final = 4096
-NO_PROCEDURE: Final = 1305
 
 
 def run_routine(
     routine: Routine,
-    arguments: Mapping[str, Value],
+    arguments: Sequence[Value],
     environment: RoutineEnvironment,
     actions: Actions,
-) -> Raised | Value:
+) -> Refusal | Value:
     """Run a routine's body in an environment that is made for it.
 
     Args:
         routine: Which.
-        arguments: Values of its parameters, by their names in lower case.
+        arguments: Values of its parameters; those that are not there are NULL.
         environment: Fresh; its first scope gets the parameters.
         actions: What statements do.
 
@@ -60,7 +61,7 @@ def run_routine(
         return UNKNOWN
     environment.text = body
     jump = Interpreter(actions).run_body(body.tree, environment)
-    if isinstance(jump, Raised):
+    if isinstance(jump, Refusal):
         return jump
     if not isinstance(jump, Returned):
         return UNKNOWN
@@ -73,7 +74,7 @@ def not_understood(kind: str, name: TableName) -> str:
     return f"the body of {kind} {name.plain} is not understood"
 
 
-def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Raised | None:
+def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Refusal | None:
     """Why a procedure cannot be called; None if it can.
 
     Args:
@@ -82,41 +83,39 @@ def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) 
         facts: Of the CALL.
     """
     if routine is None:
-        message = f"PROCEDURE {name.plain} does not exist"
-        errno, symbol = NO_PROCEDURE, "ER_SP_DOES_NOT_EXIST"
-    elif len(routine.parameters) != len(call_of(facts).arguments):
-        message = (
-            f"Incorrect number of arguments for PROCEDURE {routine.name.plain}; expected "
-            f"{len(routine.parameters)}, got {len(call_of(facts).arguments)}"
-        )
-        errno, symbol = 1318, "ER_SP_WRONG_NO_OF_ARGS"
-    else:
+        return no_such_routine("PROCEDURE", name)
+    wanted, given = len(routine.parameters), len(call_of(facts).arguments)
+    if wanted == given:
         return None
-    return Raised.by(Refusal(errno=errno, sqlstate="42000", symbol=symbol, message=message))
+    message = (
+        f"Incorrect number of arguments for PROCEDURE {routine.name.plain}; expected {wanted}, "
+        f"got {given}"
+    )
+    return Refusal(1318, "42000", "ER_SP_WRONG_NO_OF_ARGS", message)
 
 
 def declare_parameters(
-    routine: Routine, arguments: Mapping[str, Value], environment: RoutineEnvironment
+    routine: Routine, arguments: Sequence[Value], environment: RoutineEnvironment
 ) -> None:
     """Give a fresh environment the parameters of a routine, their values in their types."""
     environment.scopes = [Scope()]
-    for parameter in routine.parameters:
-        value = arguments.get(parameter.name.lower())
+    for index, parameter in enumerate(routine.parameters):
+        value = arguments[index] if index < len(arguments) else None
         data_type = type_of(parameter.type_text, environment.host.dialect)
         environment.declare(parameter.name, data_type, value)
 
 
-def recursion(routine: Routine, *, is_mariadb: bool) -> Raised:
+def recursion(routine: Routine, *, is_mariadb: bool) -> Refusal:
     """The error of a routine that comes to itself again."""
     if routine.is_function:
         end = "" if is_mariadb else "."
         message = f"Recursive stored functions and triggers are not allowed{end}"
-        return Raised(1424, "HY000", message)
+        return Refusal(1424, "HY000", "ER_SP_NO_RECURSION", message, is_own=True)
     message = (
         "Recursive limit 0 (as set by the max_sp_recursion_depth variable) was exceeded for "
         f"routine {routine.name.table}"
     )
-    return Raised(1456, "HY000", message)
+    return Refusal(1456, "HY000", "ER_SP_RECURSION_LIMIT", message, is_own=True)
 
 
 @lru_cache(_CACHE_SIZE)
@@ -170,10 +169,9 @@ def trimmed(statement: str) -> str:
     return statement.strip(" \t\r\n\v\f\0").rstrip("; \t\r\n\v\f\0")
 
 
-def procedure_name(facts: StatementFacts, database: str) -> TableName:
-    """The procedure that CALL names."""
-    use = facts.functions[0]
-    return TableName(use.database or database, use.name)
+def routine_name(use: FunctionUse, environment: SessionEnvironment) -> TableName:
+    """The whole name of a stored function, or of the procedure that CALL names."""
+    return TableName(use.database or environment.database, use.name)
 
 
 # Functions that are called ----------------------------------------------------------------------
@@ -192,7 +190,7 @@ def stored_functions(facts: StatementFacts, environment: SessionEnvironment) -> 
     uses = [
         StoredCall(use, facts)
         for use in facts.functions
-        if objects.function(function_name(use, environment)) is not None
+        if objects.function(routine_name(use, environment)) is not None
     ]
     uses.sort(key=lambda call: call.use.offset + call.use.length)
     return [*uses, *_in_views(facts, (), objects)]
@@ -224,11 +222,6 @@ def values_of(expression: Node) -> SessionValues:
     return found
 
 
-def function_name(use: FunctionUse, environment: SessionEnvironment) -> TableName:
-    """The whole name of a stored function."""
-    return TableName(use.database or environment.database, use.name)
-
-
 def random_values(facts: StatementFacts) -> SessionValues:
     """What an expression of a function or trigger depends on."""
     names = [use.upper_name for use in facts.functions if not use.arguments]
@@ -241,16 +234,13 @@ def random_values(facts: StatementFacts) -> SessionValues:
 class _Silent:
     """Statements of a function that only set variables."""
 
-    def __init__(self, host: Host) -> None:
-        self._assignments = Assignments(host)
-
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Do what a statement does to variables."""
         facts = facts_of(statement, environment)
         if facts.effects.kind is StatementKind.SET:
-            self._assignments.of_set(facts, environment)
+            assign_by_set(facts, environment)
         elif facts.has_into:
-            self._assignments.of_select(facts, environment)
+            assign_by_select(facts, environment)
         return None
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
@@ -277,16 +267,14 @@ class _SilentFunctions:
         programs.ways = NoWays()
         self._running.append(routine.name)
         environment = RoutineEnvironment(host, routine.name.database, call_stored=self)
-        names = [parameter.name.lower() for parameter in routine.parameters]
-        given = dict(zip(names, arguments, strict=False))
         try:
-            value = run_routine(routine, given, environment, _Silent(host))
+            value = run_routine(routine, arguments, environment, _Silent())
         except Undecided:
             value = UNKNOWN
         self._running.pop()
         self._left = programs.user_variables, programs.possible
         programs.user_variables, programs.possible, programs.ways = before
-        return UNKNOWN if isinstance(value, Raised) else value
+        return UNKNOWN if isinstance(value, Refusal) else value
 
 
 @contextmanager

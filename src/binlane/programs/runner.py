@@ -6,46 +6,50 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.outcome import Outcome, Refusal
-from binlane.policy.reasons import ReasonFound
-from binlane.programs.assignments import Assignments, give, has_no_row, own_statement
-from binlane.programs.conditions import NO_DATA, Raised
-from binlane.programs.environment import RoutineEnvironment, SessionEnvironment
-from binlane.programs.host import Expected, Host, InnerStatement, Prepared
+from binlane.policy.refusals import Outcome, Refusal
+from binlane.programs.environment import (
+    RoutineEnvironment,
+    SessionEnvironment,
+    assign,
+    assigned_value,
+    give,
+    has_no_row,
+    is_variable,
+    own_statement,
+)
+from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
 from binlane.programs.interpreter import Interpreter
 from binlane.programs.routines import (
     call_error,
     calls_stored,
     facts_of,
     logged_text,
-    procedure_name,
     recursion,
+    routine_name,
     run_routine,
     silent,
     trimmed,
 )
 from binlane.programs.ways import Condition
-from binlane.sql.comments import server_text
-from binlane.sql.effects import StatementKind
-from binlane.sql.evaluation.evaluator import StatementText, evaluate
-from binlane.sql.evaluation.possible_values import possible_values
+from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_values
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
-from binlane.sql.tree.expressions import Call, Expression, Parameter, Subquery, SystemVariable
-from binlane.sql.tree.node import Node, children
-from binlane.sql.tree.programs import PROGRAMS
-from binlane.sql.tree.statements import CallProcedure, Prepare
+from binlane.sql.tokens import server_text
+from binlane.sql.tree.expressions import (
+    Call,
+    Expression,
+    Node,
+    Parameter,
+    Subquery,
+    SystemVariable,
+    children,
+)
+from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
 _PROGRAMS: Final = (CallProcedure, Prepare, *PROGRAMS)
-_STATED: Final = "the script states that the server fails with error {}"
-_WRONG_ARGUMENTS: Final = Raised.by(
-    Refusal(
-        errno=1210,
-        sqlstate="HY000",
-        symbol="ER_WRONG_ARGUMENTS",
-        message="Incorrect arguments to EXECUTE",
-    )
+_WRONG_ARGUMENTS: Final = Refusal(
+    *(1210, "HY000", "ER_WRONG_ARGUMENTS"), "Incorrect arguments to EXECUTE"
 )
 
 
@@ -72,8 +76,9 @@ def run(
     if outcome != Outcome() and host.programs.expected is None:
         host.programs.expected = Expected(outcomes.given, fails=raised is not None)
     if raised is None and outcome.error is not None:
-        raised = Raised(outcome.error, "HY000", _STATED.format(outcome.error))
-    return None if raised is None else raised.as_refusal
+        message = f"the script states that the server fails with error {outcome.error}"
+        raised = Refusal(outcome.error, "HY000", "ER_SIGNAL_EXCEPTION", message, is_own=True)
+    return raised
 
 
 class _Outcomes:
@@ -103,15 +108,14 @@ class _Outcomes:
 
 
 class _Runner:
-    """Runs the programs of one outermost statement."""
+    """Runs the programs of one outermost statement, and what stands in procedures."""
 
     def __init__(self, host: Host, outcomes: _Outcomes) -> None:
         self._host = host
         self._outcomes = outcomes
         self._running: list[TableName] = []
-        self._assignments = Assignments(host)
 
-    def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
+    def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """Run a statement that is a program: also a compound one outside of routines."""
         tree = own_statement(facts)
         if isinstance(tree, CallProcedure):
@@ -120,15 +124,15 @@ class _Runner:
             return self._prepared_statement(facts, tree, environment)
         inside = RoutineEnvironment(self._host, self._host.database)
         inside.text = facts
-        jump = Interpreter(_InProcedure(self, None)).run_body(tree, inside)
-        return jump if isinstance(jump, Raised) else None
+        jump = Interpreter(self).run_body(tree, inside)
+        return jump if isinstance(jump, Refusal) else None
 
     # CALL ----------------------------------------------------------------------------------------
 
     def _call(
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
-    ) -> Raised | None:
-        name = procedure_name(facts, environment.database)
+    ) -> Refusal | None:
+        name = routine_name(facts.functions[0], environment)
         routine = self._host.objects.procedure(name)
         error = call_error(routine, name, facts)
         if routine is None or error is not None:
@@ -141,10 +145,10 @@ class _Runner:
         self._functions_of(facts, call, environment)
         with silent(environment):
             values = [evaluate(node, facts, environment) for node in call.arguments]
-        given = {
-            parameter.name.lower(): None if parameter.direction == "OUT" else value
+        given = [
+            None if parameter.direction == "OUT" else value
             for parameter, value in zip(routine.parameters, values, strict=False)
-        }
+        ]
         inside = RoutineEnvironment(
             self._host,
             routine.name.database,
@@ -152,10 +156,9 @@ class _Runner:
             program=f"procedure {routine.name.plain}",
         )
         self._running.append(routine.name)
-        actions = _InProcedure(self, routine.name)
-        result = run_routine(routine, given, inside, actions)
+        result = run_routine(routine, given, inside, self)
         self._running.pop()
-        if isinstance(result, Raised):
+        if isinstance(result, Refusal):
             return result
         for one, node in zip(routine.parameters, call.arguments, strict=False):
             if one.direction != "IN":
@@ -173,13 +176,13 @@ class _Runner:
         ]
         if called:
             text = f"DO {', '.join(called)}"
-            self._inner(text, text, environment, [])
+            self._inner(text, text, environment, Remembered())
 
     # Prepared statements -------------------------------------------------------------------------
 
     def _prepared_statement(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
@@ -191,13 +194,13 @@ class _Runner:
         if tree.verb == "DEALLOCATE":
             found = self._prepared(tree.name, "DEALLOCATE PREPARE")
             self._host.programs.prepared.pop(tree.name.lower(), None)
-            return found if isinstance(found, Raised) else None
+            return found if isinstance(found, Refusal) else None
         text = self._text(facts, tree, environment)
         return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         name, programs = tree.name.lower(), self._host.programs
         programs.prepared.pop(name, None)
         if self._outcomes.whole.error is not None:
@@ -235,7 +238,7 @@ class _Runner:
     def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
         return read(text, database=environment.database, dialect=self._host.dialect)
 
-    def _prepared(self, name: str, verb: str) -> Prepared | Raised | None:
+    def _prepared(self, name: str, verb: str) -> Prepared | Refusal | None:
         """A prepared statement on this way; None if its text cannot be known."""
         programs = self._host.programs
         found = programs.prepared.get(name.lower())
@@ -261,7 +264,7 @@ class _Runner:
         facts: StatementFacts,
         tree: Prepare,
         environment: SessionEnvironment,
-    ) -> Raised | None:
+    ) -> Refusal | None:
         values = [evaluate(node, facts, environment) for node in tree.using]
         text = prepared.statements[0]
         assert text is not None
@@ -289,49 +292,49 @@ class _Runner:
 
     # Statements ----------------------------------------------------------------------------------
 
-    def statement(
-        self, statement: Node, routine: TableName | None, environment: RoutineEnvironment
-    ) -> Raised | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run a statement of a procedure."""
         facts = facts_of(statement, environment)
         if is_program(facts):
             return self.run(facts, environment)
-        if facts.effects.kind is StatementKind.SET and self._sets_variables(facts, environment):
+        if facts.effects.kind is StatementKind.SET and all(
+            is_variable(one, environment) for one in facts.assignments
+        ):
             return self._set(facts, environment)
         if facts.has_into and has_no_row(statement, environment):
             return NO_DATA
         logged = logged_text(statement, facts, environment)
-        remembered = self._host.programs.remembered_of(routine, statement.at)
+        remembered = self._host.programs.remembered_of(environment.routine, statement.at)
         return self._inner(facts.text, logged, environment, remembered)
 
-    def _sets_variables(self, facts: StatementFacts, environment: RoutineEnvironment) -> bool:
-        return all(
-            self._assignments.is_variable(assignment, environment)
-            for assignment in facts.assignments
-        )
-
-    def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Raised | None:
+    def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """SET of local and user variables."""
         with silent(environment):
-            values = [self._assignments.value(one, facts, environment) for one in facts.assignments]
+            values = [assigned_value(one, facts, environment) for one in facts.assignments]
         for assignment in facts.assignments:
-            if assignment.node is None:
-                continue
-            raised = self.functions_in(assignment.node, facts, environment)
-            if raised is not None:
-                return raised
+            if assignment.node is not None:
+                raised = self._functions_in(assignment.node, facts, environment)
+                if raised is not None:
+                    return raised
         for assignment, value in zip(facts.assignments, values, strict=True):
-            self._assignments.store(assignment, value, facts, environment)
+            assign(assignment, value, facts, environment)
         return None
 
-    def functions_in(
+    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
+        """The value of an expression of a procedure; what its functions do is logged."""
+        with silent(environment):
+            value = environment.value(expression)
+        self._functions_in(expression, environment.text, environment, is_condition=True)
+        return value
+
+    def _functions_in(
         self,
         expression: Expression,
         text: StatementText,
         environment: RoutineEnvironment,
         *,
         is_condition: bool = False,
-    ) -> Raised | None:
+    ) -> Refusal | None:
         """Run the stored functions of an expression, whose changes are logged by themselves."""
         if not _does_anything(expression):
             return None
@@ -339,23 +342,22 @@ class _Runner:
         facts = self._read(sql, environment)
         self._host.evaluates(facts, environment.database)
         if not any(
-            self._host.objects.function(TableName(use.database or environment.database, use.name))
-            for use in facts.functions
+            self._host.objects.function(routine_name(use, environment)) for use in facts.functions
         ):
             return None
-        return self._inner(sql, sql, environment, [], is_condition=is_condition)
+        return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
 
     def _inner(
         self,
         sql: str,
         logged: str,
         environment: SessionEnvironment,
-        remembered: list[ReasonFound],
+        remembered: Remembered,
         *,
         is_condition: bool = False,
-    ) -> Raised | None:
+    ) -> Refusal | None:
         self._host.programs.ways.passes(logged)
-        refusal = self._host.execute_inner(
+        return self._host.execute_inner(
             InnerStatement(
                 sql=sql,
                 logged=logged,
@@ -367,26 +369,6 @@ class _Runner:
                 is_procedure=bool(self._running),
             )
         )
-        return None if refusal is None else Raised.by(refusal)
-
-
-class _InProcedure:
-    """What the statements of a procedure do."""
-
-    def __init__(self, runner: _Runner, routine: TableName | None) -> None:
-        self._runner = runner
-        self._routine = routine
-
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
-        """Run an SQL statement."""
-        return self._runner.statement(statement, self._routine, environment)
-
-    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression; what its functions do is logged."""
-        with silent(environment):
-            value = environment.value(expression)
-        self._runner.functions_in(expression, environment.text, environment, is_condition=True)
-        return value
 
 
 def _does_anything(node: Node) -> bool:
@@ -415,8 +397,6 @@ def _with_values(
     return "".join([*parts, statement[end:]])
 
 
-def _no_statement(name: str, verb: str) -> Raised:
+def _no_statement(name: str, verb: str) -> Refusal:
     message = f"Unknown prepared statement handler ({name}) given to {verb}"
-    return Raised.by(
-        Refusal(errno=1243, sqlstate="HY000", symbol="ER_UNKNOWN_STMT_HANDLER", message=message)
-    )
+    return Refusal(1243, "HY000", "ER_UNKNOWN_STMT_HANDLER", message)

@@ -1,84 +1,27 @@
-"""What a statement does while it is followed: rows, function calls, values that are logged with it."""
+"""What a statement does while it is followed: rows, function calls, values that are logged with it.
+
+What happens to rows, one after the other: their changes and triggers, in the order of the servers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
+from enum import Enum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from binlane.names import TableName, quote
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.outcome import Outcome, Refusal
-from binlane.policy.server import Server
-from binlane.programs.conditions import Raised
-from binlane.sql.evaluation.values import (
-    UNKNOWN,
-    UNKNOWN_TEXT,
-    Temporal,
-    Value,
-    number_text,
-)
-from binlane.sql.facts import StatementFacts
+from binlane.names import TableName
+from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement, TableAccess
+from binlane.programs.host import NO_VALUES, SessionValues, UserVariable
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.evaluation.values import Value
+from binlane.sql.facts import RowChange, StatementFacts
 from binlane.sql.schema import ForeignKey
 from binlane.sql.tree.expressions import TableUse
 from binlane.sql.tree.statements import Delete, Update
-
-
-class UserVariable(NamedTuple):
-    """Stands for the USER_VAR event of a variable that a statement reads.
-
-    Attributes:
-        name: Without `@`.
-        value: Before that statement.
-    """
-
-    name: str
-    value: Value
-
-
-def printed_variable(variable: UserVariable, server: Server) -> str:
-    """What SHOW BINLOG EVENTS of a server prints of a `User var` event."""
-    name, value = variable
-    if value is None:
-        shown = "NULL"
-    elif value is UNKNOWN:
-        shown = UNKNOWN_TEXT
-    elif isinstance(value, int | float | Decimal):
-        shown = number_text(value)
-    elif isinstance(value, Temporal):
-        shown = f"'{value.text}'"
-    else:
-        digits = value.encoded.hex().upper()
-        bytes_text = f"X'{digits}'" if server.is_mariadb else f"0x{digits}"
-        if not digits:
-            bytes_text = '""'
-        shown = f"_{value.charset} {bytes_text} COLLATE {value.collation}"
-    return f"@{quote(name)}={shown}"
-
-
-class SessionValues(NamedTuple):
-    """Values of the session that a logged text depends on, and that are logged before it.
-
-    Attributes:
-        last_insert_id: LAST_INSERT_ID() is read.
-        insert_id: The server chose AUTO_INCREMENT values.
-        random: RAND() is called.
-    """
-
-    last_insert_id: bool = False
-    insert_id: bool = False
-    random: bool = False
-
-    def with_those(self, other: SessionValues) -> SessionValues:
-        """Those of both."""
-        if other is NO_VALUES:
-            return self
-        return SessionValues(*(one or two for one, two in zip(self, other, strict=True)))
-
-
-NO_VALUES: Final = SessionValues()
 
 
 class RowRun(NamedTuple):
@@ -95,21 +38,23 @@ class RowRun(NamedTuple):
     is_cascade: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class FunctionCall:
-    """A call of a stored function by SELECT, DO or SET that is logged in statement format.
+    """A call of a stored function by SELECT, DO or SET.
 
     Attributes:
-        text: ``SELECT `db`.`f`(args)``.
+        values: What is logged before it, beside user variables.
+        text: As it is logged in statement format: ``SELECT `db`.`f`(args)``.
+        is_logged: A statement in it would be logged by itself.
         writes: The tables that its statements write.
-        user_variables: Those that are logged before it.
-        values: What else is logged before it.
+        user_variables: Those that they read.
     """
 
-    text: str
-    writes: frozenset[TableName]
-    user_variables: tuple[UserVariable, ...] = ()
-    values: SessionValues = NO_VALUES
+    values: SessionValues
+    text: str = ""
+    is_logged: bool = False
+    writes: set[TableName] = field(default_factory=set)
+    user_variables: list[UserVariable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +86,12 @@ class Traced:
     Attributes:
         facts: What it says.
         resolved: Its tables.
-        sql: Its text.
         logged: Its text with local variables replaced.
         outcome: What happened.
     """
 
     facts: StatementFacts
     resolved: ResolvedStatement
-    sql: str
     logged: str
     outcome: Outcome = field(default_factory=Outcome)
 
@@ -189,23 +132,6 @@ class Traced:
 _SECOND: Final = 2
 
 
-@dataclass(slots=True)
-class CallRecord:
-    """A function call of SELECT, DO or SET while it runs.
-
-    Attributes:
-        is_logged: A statement in it would be logged by itself.
-        writes: Tables that its statements change.
-        user_variables: Those that they read.
-        values: What else they depend on.
-    """
-
-    is_logged: bool = False
-    writes: set[TableName] = field(default_factory=set)
-    user_variables: list[UserVariable] = field(default_factory=list)
-    values: SessionValues = NO_VALUES
-
-
 class Recorder:
     """What happened so far.
 
@@ -217,7 +143,7 @@ class Recorder:
     def __init__(self, *, is_mariadb: bool) -> None:
         """Start with nothing."""
         self.calls: list[FunctionCall] = []
-        self.raised: Raised | None = None
+        self.raised: Refusal | None = None
         self._is_mariadb = is_mariadb
         self._runs: list[RowRun] = []
         self._annotation: str | None = None
@@ -226,7 +152,7 @@ class Recorder:
         self._is_random = False
         self._read: set[str] = set()
         self._started = 0
-        self._call: CallRecord | None = None
+        self._call: FunctionCall | None = None
 
     def state(self) -> object:
         """What has a bearing on what comes: which rows changed, and how a call is logged."""
@@ -246,14 +172,14 @@ class Recorder:
             calls=tuple(self.calls),
             user_variables=tuple(self._user_variables),
             values=self._values,
-            error=None if self.raised is None else self.raised.as_refusal,
+            error=self.raised,
         )
 
     @contextmanager
-    def call(self) -> Iterator[CallRecord]:
+    def call(self) -> Iterator[FunctionCall]:
         """A function call of SELECT, DO or SET."""
         # The servers forget that RAND() was called only at the end of the whole statement.
-        self._call = CallRecord(values=SessionValues(random=self._is_random))
+        self._call = FunctionCall(SessionValues(random=self._is_random))
         self._read.clear()
         self._started = 0
         yield self._call
@@ -305,3 +231,151 @@ class Recorder:
         """
         if is_new or not self._is_mariadb:
             self._read.add(name)
+
+
+_KINDS: Final = MappingProxyType(
+    {
+        RowChange.INSERT: "insert",
+        RowChange.LOAD: "insert",
+        RowChange.SEQUENCE: "insert",
+        RowChange.UPDATE: "update",
+        RowChange.DELETE: "delete",
+    }
+)
+
+
+def plain_changes(
+    facts: StatementFacts, resolved: ResolvedStatement, outcome: Outcome
+) -> tuple[RowRun, ...]:
+    """What a statement changes by itself, in the order in which it does it."""
+    if changed_rows(outcome) == 0:
+        return ()
+    own = [access for access in resolved.accesses if access.changes and not access.is_prelocked]
+    return tuple(_changes_of(own, facts, outcome))
+
+
+def changed_rows(outcome: Outcome) -> int | None:
+    """How many rows changed in each table; None if only that some did."""
+    if outcome.is_proven_empty:
+        return 0
+    if outcome.rows is None and outcome.error is not None:
+        return 0
+    return outcome.rows
+
+
+def _changes_of(
+    accesses: Iterable[TableAccess], facts: StatementFacts, outcome: Outcome
+) -> Iterator[RowRun]:
+    for access in accesses:
+        for change in sorted(access.changes, key=lambda change: change.name):
+            kind = _KINDS.get(change)
+            kinds = (kind,) if kind else _replacing(change, access, facts, outcome)
+            yield from (RowRun(access.name, one) for one in kinds)
+
+
+def _replacing(
+    change: RowChange, access: TableAccess, facts: StatementFacts, outcome: Outcome
+) -> tuple[str, ...]:
+    """REPLACE and ON DUPLICATE KEY UPDATE: what the number of affected rows tells.
+
+    A row that is inserted counts as one, one that is changed as two.
+    """
+    rows = changed_rows(outcome)
+    if rows is None or rows == 1:
+        return ("insert",)
+    replaced = (
+        ("update",)
+        if change is RowChange.UPSERT or len(access.table.unique_keys) == 1
+        else ("delete", "insert")
+    )
+    given = facts.row_count or 1
+    inserted = max(0, 2 * given - rows) if rows <= 2 * given else 0
+    return (*replaced, "insert") if inserted and replaced[-1] != "insert" else replaced
+
+
+ROWS_MAX: Final = 1000
+"""More rows of one statement are not followed one by one."""
+EVENTS: Final = frozenset(("insert", "update", "delete"))
+"""What may happen to a row itself."""
+
+
+class Step(Enum):
+    """What happens for one row: triggers by their time and event, and changes of the row."""
+
+    INSERT = ("BEFORE INSERT", "insert", "AFTER INSERT")
+    UPDATE = ("BEFORE UPDATE", "update", "AFTER UPDATE")
+    DELETE = ("BEFORE DELETE", "delete", "AFTER DELETE")
+    UPSERT = ("BEFORE INSERT", "BEFORE UPDATE", "update", "AFTER UPDATE")
+    REPLACE = (
+        "BEFORE INSERT",
+        "BEFORE DELETE",
+        "delete",
+        "AFTER DELETE",
+        "insert",
+        "AFTER INSERT",
+    )
+    REPLACE_BY_UPDATE = ("BEFORE INSERT", "update", "AFTER INSERT")
+    UPDATE_KEEPING = ("BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
+    """What was is kept: as history, or outside of a portion of time."""
+    DELETE_INTO_HISTORY = ("BEFORE DELETE", "update", "AFTER DELETE")
+    DELETE_PORTION = ("BEFORE DELETE", "update", "insert", "AFTER DELETE")
+    """Of a row's time a part in the middle."""
+
+
+_REPLACING: Final = frozenset((RowChange.REPLACE, RowChange.UPSERT))
+_PLAIN: Final = MappingProxyType(
+    {
+        RowChange.INSERT: Step.INSERT,
+        RowChange.LOAD: Step.INSERT,
+        RowChange.SEQUENCE: Step.INSERT,
+        RowChange.UPDATE: Step.UPDATE,
+        RowChange.DELETE: Step.DELETE,
+    }
+)
+
+
+def steps_of(
+    access: TableAccess, statement: Traced, objects: SchemaCatalog
+) -> Iterator[tuple[TableName, tuple[Step, ...]]]:
+    """What happens to a table row by row, for each way in which a statement changes it."""
+    given, count = statement.facts.row_count or 1, changed_rows(statement.outcome)
+    # Clauses of one INSERT: what it does to a row that is there says it all.
+    changes = access.changes & _REPLACING or access.changes
+    for change in sorted(changes, key=lambda change: change.name):
+        if change in _REPLACING:
+            yield access.name, _steps_of_replacing(change, access, given, count, objects)
+        elif change in _PLAIN:
+            rows = given if count is None else count
+            step = _PLAIN[change]
+            if not statement.is_of_history:
+                step = _kept(step, access, has_portion=statement.has_portion)
+            yield access.name, (step,) * min(rows, ROWS_MAX)
+
+
+def _kept(step: Step, access: TableAccess, *, has_portion: bool) -> Step:
+    """What becomes of an update or deletion where MariaDB keeps some of what was."""
+    is_versioned = access.table.definition.is_versioned
+    if step is Step.UPDATE and (is_versioned or has_portion):
+        return Step.UPDATE_KEEPING
+    if step is Step.DELETE and has_portion:
+        return Step.DELETE_PORTION
+    return Step.DELETE_INTO_HISTORY if step is Step.DELETE and is_versioned else step
+
+
+def _steps_of_replacing(
+    change: RowChange, access: TableAccess, given: int, count: int | None, objects: SchemaCatalog
+) -> tuple[Step, ...]:
+    """REPLACE and ON DUPLICATE KEY UPDATE: a row that was there counts as two."""
+    replaced = Step.UPSERT
+    if change is RowChange.REPLACE:
+        triggers = objects.triggers(access.name)
+        keeps_row = (
+            len(access.table.unique_keys) == 1
+            and not any("DELETE" in trigger.events for trigger in triggers)
+            and not objects.children(access.name)
+        )
+        replaced = Step.REPLACE_BY_UPDATE if keeps_row else Step.REPLACE
+    if count is None:
+        return (Step.INSERT,) * given
+    old = max(0, count - given) if count <= 2 * given else count // 2
+    return ((replaced,) * old + (Step.INSERT,) * (count - 2 * old))[:ROWS_MAX]

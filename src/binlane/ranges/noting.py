@@ -19,7 +19,7 @@ from binlane.ranges.facts import (
     XaPlace,
     no_gtids,
 )
-from binlane.sql.first_words import is_about_rows_only
+from binlane.sql.logged_statements import is_about_rows_only
 
 
 @dataclass(slots=True, kw_only=True)

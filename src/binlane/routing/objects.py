@@ -18,8 +18,7 @@ from binlane.routing.memory import Memory, ObjectKind, StoredObject
 from binlane.routing.routed_group import Omission, OmissionKind
 from binlane.routing.statements import Drop, Keep, LeaveOut, Rewrite, Verdict
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 
 _OMISSION_KINDS: Final[Mapping[ObjectKind, OmissionKind]] = MappingProxyType(
     {ObjectKind.VIEW: OmissionKind.VIEW, ObjectKind.TRIGGER: OmissionKind.TRIGGER}

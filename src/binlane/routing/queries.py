@@ -16,7 +16,7 @@ from binlane.codec.status_vars import (
 from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
-    from binlane.sql.effects import StatementEffects
+    from binlane.sql.facts import StatementEffects
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""

@@ -53,7 +53,7 @@ from binlane.routing.statements import (
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 LOST_EVENTS: Final = 1

@@ -119,10 +119,10 @@ def names_in_shape(shape: bytes) -> TextNames:
 
 
 def _reading(shape: bytes, *, ansi_quotes: bool, no_backslash_escapes: bool) -> TextNames:
-    from binlane.sql.built_in_functions import is_built_in  # noqa: PLC0415  # as above
-    from binlane.sql.dialect import Dialect  # noqa: PLC0415  # as above
-    from binlane.sql.effects import StatementKind  # noqa: PLC0415  # as above
+    from binlane.sql.evaluation.functions import is_built_in  # noqa: PLC0415  # as above
+    from binlane.sql.facts import StatementKind  # noqa: PLC0415  # as above
     from binlane.sql.reading import read  # noqa: PLC0415  # where all is logged, no text is read
+    from binlane.sql.servers import Dialect  # noqa: PLC0415  # as above
 
     facts = read(
         shape.decode("utf-8", "surrogateescape"),

@@ -12,7 +12,7 @@ from typing import Final
 
 from binlane.names import TableName, quote
 from binlane.scope.scope import Scope, ScopeObject
-from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 
 SCHEMAS_OF_EVERY_SERVER: Final = frozenset(("information_schema", "performance_schema"))
 """Whoever replays a binlog has these too, so that reading them is no dependency."""

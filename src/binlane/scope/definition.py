@@ -12,7 +12,7 @@ from typing import Final
 
 from binlane.errors import DefinitionError
 from binlane.scope.scope import Scope
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 NAME_LENGTH_MAX: Final = 64
 LOG_ID_MAX: Final = 2**63 - 1

@@ -28,10 +28,9 @@ from binlane.scope.statements import (
     StartBinlog,
     StopBinlog,
 )
-from binlane.sql.dialect import Dialect
-from binlane.sql.logging_mode import LoggingMode
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.cursor import Cursor
+from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import SqlSyntaxError, TokenKind
 
 CREATE_GRAMMAR: Final = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from binlane.scope.definition import Definition
 from binlane.scope.directives import Directive, altered_scope, created_scope
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 
 @dataclass(frozen=True, slots=True)

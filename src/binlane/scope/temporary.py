@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from binlane.names import TableName
 from binlane.scope.definition import Definition
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 _NONE: frozenset[TableName] = frozenset()
 

@@ -29,8 +29,8 @@ from binlane.scope.definition import Definition
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 
 COLUMNS: Final = (

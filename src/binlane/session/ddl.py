@@ -17,12 +17,12 @@ from binlane.programs.environment import SessionEnvironment
 from binlane.session.account_texts import account_text, alters_no_account
 from binlane.session.context_events import random_seeds
 from binlane.session.decision import recorders_of
-from binlane.session.definition_texts import definition_text
 from binlane.session.log_events import Body
+from binlane.session.logged_texts import definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
+from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.definitions import (
     AccountStatement,
@@ -30,8 +30,6 @@ from binlane.sql.tree.definitions import (
     AlterTable,
     ObjectStatement,
 )
-
-KINDS: Final = DDL_KINDS
 
 _DATABASE_KINDS: Final = frozenset(
     (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
@@ -45,9 +43,6 @@ _TABLE_KINDS: Final = frozenset(
         StatementKind.DROP_INDEX,
         StatementKind.ALTER_SEQUENCE,
     )
-)
-_ROUTINE_KINDS: Final = frozenset(
-    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
 )
 _OPENING_KINDS: Final = (_TABLE_KINDS - {StatementKind.RENAME_TABLE}) | {StatementKind.MAINTENANCE}
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
@@ -88,8 +83,6 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     apply(state, statement)
     opened = (*opened, *_opened(state, statement))
     _leave_dropped(state, statement)
-    if statement.facts.effects.kind in _ROUTINE_KINDS:
-        state.programs.forget_routines()
     if temporary is not None:
         _follow_rename(state, statement, temporary)
     if text is None:
@@ -336,16 +329,6 @@ _ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement],
 # Changes of the objects ---------------------------------------------------------------------------
 
 
-_CREATING = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.CREATE_SEQUENCE,
-    )
-)
-
-
 def apply(state: SessionState, statement: SessionStatement) -> None:
     """Do to the objects what a statement does."""
     known = len(state.objects.problems)
@@ -360,7 +343,7 @@ def preview(state: SessionState, statement: SessionStatement, name: TableName) -
     objects = state.objects.copy()
     _apply(objects, state, statement)
     effects = statement.facts.effects
-    if effects.kind in _CREATING and not effects.is_temporary:
+    if effects.kind in TABLE_MAKING_KINDS and not effects.is_temporary:
         # A temporary table of that name does not hide it from the statement that makes it.
         return objects.base_table(name)
     return objects.table(name)

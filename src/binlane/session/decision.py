@@ -2,32 +2,165 @@
 
 Errors that a statement meets when its tables are opened come first.
 
+Which tables a statement opens depends on its text, the objects and the server; how it is logged,
+on that and on the session. Both are found once, and kept for all statements of its shape as long as
+none of it changes.
+
 Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.names import TableName
 from binlane.policy import reasons
-from binlane.policy.access import ResolvedStatement
-from binlane.policy.procedure import Circumstances, Verdict
+from binlane.policy.misnamed import misnamed
+from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
-from binlane.policy.resolution import Opening
+from binlane.policy.refusals import Outcome, Refusal, Why
+from binlane.policy.resolution import Opening, ResolvedStatement, resolve
+from binlane.policy.server import Circumstances, Server
+from binlane.programs.interpreter import is_straight
+from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
-from binlane.session.plans import Plan, plan_of
-from binlane.session.report import Note, Refusal, Why
+from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import Shift
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import Shift, StatementFacts, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.versions import Fact
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
+
+PLANS_MAX: Final = 4_096
+"""Plans that are kept."""
+VERDICTS_MAX: Final = 64
+"""Verdicts that a plan keeps."""
+
+_USUAL: Final = Opening()
+
+
+class Plan:
+    """A statement with its tables; places are those of the facts of the shape.
+
+    Attributes:
+        facts: What it says.
+        resolved: Its tables.
+        is_alone: No trigger, stored function or user variable takes part in it.
+        traces: What it did to rows, by what happened; kept only where it is alone, when the values
+            in it cannot matter.
+        changes: What it changes and needs, by whether it stands in a procedure.
+        may_branch: Its triggers and functions may go on in more than one way.
+        can_depend: Values of the session may have to be logged before its text; None: not found
+            out yet.
+        may_recur: Statements of its shape do the same in the same state; None: not found out yet.
+        misnamed: The error of columns that it names and that are not there.
+    """
+
+    __slots__ = (
+        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
+        *("misnamed", "resolved", "traces"),
+    )
+
+    def __init__(
+        self, facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog
+    ) -> None:
+        self.facts = facts
+        self.resolved = resolved
+        self.is_alone = _is_alone(facts, resolved, objects)
+        self.may_branch = bool(resolved.functions) or any(
+            not is_straight(trigger.body, trigger.dialect)
+            for access in resolved.accesses
+            if access.changes
+            for trigger in objects.triggers(access.name)
+        )
+        self.traces: dict[Outcome, Trace] = {}
+        self.changes: dict[bool, Changes] = {}
+        self.can_depend: bool | None = None
+        self.may_recur: bool | None = None
+        self.misnamed: Refusal | None = None
+        self._verdicts: dict[Circumstances, Verdict] = {}
+
+    def verdict(self, circumstances: Circumstances) -> Verdict:
+        """How the statement is logged."""
+        found = self._verdicts.get(circumstances)
+        if found is None:
+            if len(self._verdicts) >= VERDICTS_MAX:
+                self._verdicts.clear()
+            found = decide_statement(self.resolved, circumstances)
+            self._verdicts[circumstances] = found
+        return found
+
+
+def plan_of(
+    facts: StatementFacts,
+    objects: SchemaCatalog,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening = _USUAL,
+) -> Plan:
+    """The plan of a statement: see `resolve`."""
+    shape = facts.shape
+    if shape is None or opening.created is not None:
+        return _plan(facts, objects, server=server, database=database, opening=opening)
+    key = (
+        shape,
+        objects.version,
+        *(server.flavor, server.version, database),
+        *(opening.assume_engine, opening.checks_foreign_keys),
+    )
+    found = _plans.get(key)
+    if found is None:
+        if len(_plans) >= PLANS_MAX:
+            _plans.clear()
+        found = _plans[key] = _plan(
+            shape.facts, objects, server=server, database=database, opening=opening
+        )
+    return found
+
+
+def _plan(
+    facts: StatementFacts,
+    objects: SchemaCatalog,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening,
+) -> Plan:
+    resolved = resolve(facts, objects, server=server, database=database, opening=opening)
+    plan = Plan(facts, resolved, objects)
+    if not resolved.errors and opening.assume_engine is None:
+        plan.misnamed = misnamed(facts, objects, server=server, database=database)
+    return plan
+
+
+def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: SchemaCatalog) -> bool:
+    return not (
+        facts.user_variables
+        or facts.has_into
+        or resolved.functions
+        or any(access.changes and objects.triggers(access.name) for access in resolved.accesses)
+    )
+
+
+def resolved_of(
+    facts: StatementFacts,
+    objects: SchemaCatalog,
+    *,
+    server: Server,
+    database: str,
+    opening: Opening = _USUAL,
+) -> ResolvedStatement:
+    """The tables of a statement, its own places with them."""
+    plan = plan_of(facts, objects, server=server, database=database, opening=opening)
+    resolved = plan.resolved
+    return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+
+_plans: Final[dict[tuple[object, ...], Plan]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,35 +229,55 @@ def decide(
         state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
         return None
     if resolved.errors:
-        state.refuse(resolved.errors[0])
+        state.fail(resolved.errors[0])
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     misnamed = plan.misnamed if statement.environment is None else None
     if misnamed is not None and not state.server.is_mariadb:
-        state.refuse(misnamed)
+        state.fail(misnamed)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
         return None
-    if statement.remembered or (resolved.is_delayed and statement.is_in_body):
+    remembered = _still_remembered(state, statement, resolved)
+    if remembered or (resolved.is_delayed and statement.is_in_body):
         is_delayed = resolved.is_delayed and not statement.is_in_body
-        reasons_ = (*resolved.reasons, *statement.remembered)
+        reasons_ = (*resolved.reasons, *remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
     if decided is not None and misnamed is not None:
-        state.refuse(misnamed)
+        state.fail(misnamed)
         return None
     if decided is not None:
-        _remember(statement, decided)
+        _remember(state, statement, decided)
     return decided
 
 
-def _remember(statement: SessionStatement, decided: Decided) -> None:
-    known = {found.reason for found in statement.remembered}
+def _still_remembered(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> Sequence[ReasonFound]:
+    """The reasons of earlier executions, unless the statement is prepared anew by now."""
+    remembered = statement.remembered
+    is_watched = not remembered.is_of_routine or state.server.has(Fact.PREPARES_BODIES_ANEW)
+    if remembered.reasons and is_watched and remembered.tables != _table_changes(state, resolved):
+        remembered.reasons.clear()
+    return remembered.reasons
+
+
+def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
+    """How often the tables of a statement were changed."""
+    return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
+    remembered = statement.remembered
+    known = {found.reason for found in remembered.reasons}
     for verdict in decided.verdicts.values():
-        statement.remembered.extend(one for one in verdict.unsafe if one.reason not in known)
+        remembered.reasons.extend(one for one in verdict.unsafe if one.reason not in known)
         known.update(one.reason for one in verdict.unsafe)
+    if remembered.reasons:
+        remembered.tables = _table_changes(state, decided.resolved)
 
 
 def _decide_resolved(
@@ -143,13 +296,14 @@ def _decide_resolved(
         state.execution.unsafe.setdefault(name, []).extend(
             reasons.symbol(found.reason) for found in verdict.unsafe
         )
-    refusing: dict[int, tuple[LoggingError, list[str]]] = {}
+    refusing: dict[int, Refusal] = {}
     for name, verdict in verdicts.items():
         for error in verdict.errors[:1]:
-            refusing.setdefault(error.errno, (error, []))[1].append(name)
+            known_error = refusing.get(error.errno, error)
+            refusing[error.errno] = replace(known_error, binlogs=(*known_error.binlogs, name))
     if refusing:
-        (error, names), *others = refusing.values()
-        state.refuse(error, tuple(names), others=[(one, tuple(more)) for one, more in others])
+        first, *others = refusing.values()
+        state.fail(replace(first, others=tuple(others)))
         return None
     decided = Decided(
         resolved=known.resolved,
@@ -351,14 +505,8 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             or state.objects.is_unknown(name)
         )
         if not is_known and state.objects.has_database(name.database):
-            state.fail(
-                Refusal(
-                    errno=_NOT_LOCKED,
-                    sqlstate="HY000",
-                    symbol="ER_TABLE_NOT_LOCKED",
-                    message=f"Table '{name.table}' was not locked with LOCK TABLES",
-                )
-            )
+            message = f"Table '{name.table}' was not locked with LOCK TABLES"
+            state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
             return True
     return False
 

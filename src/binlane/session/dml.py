@@ -7,38 +7,63 @@ other tables take part, it is an ordinary INSERT.
 Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc,
 sql/handler.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7 sql/binlog.cc and
 sql/handler.cc.
+
+
+UPDATE and DELETE of tables that hold no rows, BLACKHOLE's: measured on MariaDB 10.11.19, whose
+optimizer asks the engine how many rows a key has, and on MySQL 9.7.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import traits
-from binlane.policy.key_lookups import finds_no_rows, looks_up_nothing
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement, TableAccess
+from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
-from binlane.session.binlog import Binlog, WriteContext
 from binlane.session.context_events import context_events, value_events
 from binlane.session.decision import Decided, decide, fails_at_once, give_notes, is_not_locked
-from binlane.session.load_data import load_event
 from binlane.session.log_events import Body
-from binlane.session.report import Outcome
-from binlane.session.row_events import LoggedRows, is_row_logged, logged_rows
+from binlane.session.logged_texts import load_event
+from binlane.session.rows import (
+    LoggedRows,
+    holds_for_all,
+    is_proven_empty,
+    is_row_logged,
+    logged_rows,
+    trace_of,
+    with_null_ids,
+)
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.traces import holds_for_all, is_proven_empty, trace_of, with_null_ids
-from binlane.session.transaction import EngineChanges, engine_changes_of, note_tries
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
-from binlane.sql.schema import TriggerTime
-from binlane.sql.tree.statements import Delete, Insert
+from binlane.session.transaction import (
+    Binlog,
+    EngineChanges,
+    WriteContext,
+    engine_changes_of,
+    note_tries,
+)
+from binlane.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
+from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.sql.tree.expressions import (
+    Expression,
+    Literal,
+    Name,
+    Node,
+    Operation,
+    Select,
+    Subquery,
+)
+from binlane.sql.tree.statements import Delete, Insert, Update
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
-_READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+_WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
@@ -59,13 +84,15 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
     if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
         # Functions of SELECT, DO and SET are logged, and noted, one by one.
-        times = len(trace.calls) if statement.facts.effects.kind in _READING else 1
+        times = len(trace.calls) if statement.facts.effects.kind in READING_KINDS else 1
         for _ in range(times):
             give_notes(state, decided, logged)
     if not statement.succeeds:
         state.fail_as_stated(statement)
     if statement.succeeds or engine_changes.changed_nontransactional:
         _remember_writes(state, decided)
+        if state.empty_tables:
+            _fill(state, decided.resolved)
     state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
     if not state.is_in_transaction:
         state.reset_isolation()
@@ -79,6 +106,8 @@ def _with_rows_known(
         return statement
     facts, resolved = statement.facts, decided.resolved
     if is_proven_empty(state, statement) or looks_up_nothing(facts, resolved, state.server):
+        return replace(statement, outcome=_PROVEN_EMPTY)
+    if state.empty_tables and _is_of_empty_table(state, statement, decided):
         return replace(statement, outcome=_PROVEN_EMPTY)
     if finds_no_rows(facts, resolved):
         return replace(statement, outcome=replace(statement.outcome, rows=0))
@@ -210,10 +239,11 @@ class _StatementLog:
             return False
         if statement.outcome.is_proven_empty:
             return False
-        if statement.facts.effects.kind in _READING:
+        if statement.facts.effects.kind in READING_KINDS:
             return self._write_calls(binlog, context, is_mixed_unsafe=verdict.is_mixed_unsafe)
         is_transactional = verdict.is_mixed_unsafe or (
-            self._is_transactional and not _updates_nothing(state, statement)
+            self._is_transactional
+            and not _updates_nothing(state, statement, self._decided.resolved)
         )
         _note_temporary(state, binlog, self._decided.resolved, context, is_transactional)
         if statement.facts.effects.kind is StatementKind.LOAD_DATA:
@@ -295,17 +325,64 @@ def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
     return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
 
 
-def _updates_nothing(state: SessionState, statement: SessionStatement) -> bool:
+def _updates_nothing(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether it is an UPDATE of several tables to which MariaDB found no row to change.
 
-    Only with the first row that it changes does it learn whether its tables are transactional.
+    Only with the first row that it changes does it learn whether its tables are transactional. One
+    whose subquery reads its table is of several tables, too.
     """
     facts = statement.facts
     return (
         state.server.is_mariadb
         and facts.effects.kind is StatementKind.UPDATE
-        and facts.is_multi_table
         and statement.outcome.rows == 0
+        and (
+            facts.is_multi_table
+            or (state.server.has(Fact.UPDATES_AS_QUERIES) and _becomes_join(facts.tree))
+            or _reads_what_it_updates(resolved)
+        )
+    )
+
+
+def _reads_what_it_updates(resolved: ResolvedStatement) -> bool:
+    named = [access.name for access in resolved.accesses if not access.is_prelocked]
+    return any(named.count(access.name) > 1 for access in _own_targets(resolved))
+
+
+def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
+    """Whether UPDATE or DELETE is of one table that is known to be empty, and asks for its rows."""
+    facts = statement.facts
+    if not isinstance(facts.tree, Update | Delete) or facts.is_multi_table:
+        return False
+    if _becomes_join(facts.tree) or _empties_table(state, statement, decided):
+        return False
+    return all(access.name in state.empty_tables for access in _own_targets(decided.resolved))
+
+
+def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
+    """Tables that get rows are empty no more."""
+    for access in resolved.accesses:
+        if access.changes - _WITHOUT_NEW_ROWS:
+            state.empty_tables.discard(access.name)
+
+
+def _becomes_join(tree: Node) -> bool:
+    """Whether WHERE of an UPDATE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    if not isinstance(tree, Update) or tree.where is None:
+        return False
+    where = tree.where
+    is_all = isinstance(where, Operation) and where.operator == "AND"
+    conditions = where.operands if isinstance(where, Operation) and is_all else (where,)
+    return any(
+        isinstance(one, Operation)
+        and one.operator in ("IN", "= ANY")
+        and not one.is_negated
+        and isinstance(one.operands[-1], Subquery)
+        and isinstance(one.operands[-1].query.body, Select)
+        and bool(one.operands[-1].query.body.tables)
+        for one in conditions
     )
 
 
@@ -365,3 +442,59 @@ def text_without_delay(state: SessionState, statement: SessionStatement) -> str:
         return statement.text
     at = facts.place(facts.tree.delayed_at)
     return statement.text[:at] + statement.text[at + len(_WORD) :]
+
+
+def looks_up_nothing(facts: StatementFacts, resolved: ResolvedStatement, server: Server) -> bool:
+    """Whether UPDATE or DELETE of one BLACKHOLE table names a value for all of a unique key.
+
+    Such a statement is known to change nothing before it runs, and is logged in no format.
+    """
+    tree = facts.tree
+    table = _empty_table(facts, resolved)
+    if table is None or not isinstance(tree, (Update, Delete)) or tree.where is None:
+        return False
+    if not server.has(Fact.ASKS_EMPTY_ENGINES):
+        return False
+    columns = {column.name.lower() for column in table.definition.columns}
+    given = set(_looked_up(tree.where, columns))
+    return any(
+        given.issuperset(column.lower() for column in key.columns) for key in table.unique_keys
+    )
+
+
+def finds_no_rows(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    """Whether UPDATE or DELETE of one BLACKHOLE table has no rows to change, whatever it asks.
+
+    Its text is logged all the same, and in row format there is nothing to log.
+    """
+    return _empty_table(facts, resolved) is not None
+
+
+def _empty_table(facts: StatementFacts, resolved: ResolvedStatement) -> Table | None:
+    """The BLACKHOLE table that alone UPDATE or DELETE changes."""
+    if not isinstance(facts.tree, (Update, Delete)) or facts.is_multi_table:
+        return None
+    own = [one for one in resolved.accesses if not one.is_prelocked and one.changes]
+    if len(own) != 1 or own[0].table.engine != "BLACKHOLE":
+        return None
+    return own[0].table
+
+
+def _looked_up(condition: Expression, columns: set[str]) -> Iterator[str]:
+    """The columns, in small letters, that a condition compares with values that no row has."""
+    if not isinstance(condition, Operation) or condition.is_negated:
+        return
+    operands = condition.operands
+    if condition.operator == "AND":
+        for operand in operands:
+            yield from _looked_up(operand, columns)
+    elif condition.operator in ("=", "<=>"):
+        for name, value in (tuple(operands), tuple(reversed(operands))):
+            is_local = isinstance(value, Name) and value.parts[-1].lower() not in columns
+            if isinstance(name, Name) and (is_local or isinstance(value, (Literal, Subquery))):
+                yield name.parts[-1].lower()
+    elif condition.operator == "IN" and isinstance(operands[0], Name):
+        if all(isinstance(value, Literal) for value in operands[1:]):
+            yield operands[0].parts[-1].lower()
+    elif condition.operator == "IS NULL" and isinstance(operands[0], Name):
+        yield operands[0].parts[-1].lower()

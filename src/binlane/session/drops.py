@@ -11,17 +11,15 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.engines import traits
-from binlane.session.binlog import Binlog
 from binlane.session.creates import refuses_temporary
 from binlane.session.decision import recorders_of
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import EngineChanges
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.session.transaction import Binlog, EngineChanges
+from binlane.sql.facts import StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingFormat
 from binlane.sql.tree.definitions import DropTables
 
-KINDS: Final = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 _MISSING: Final = (1051, 4091)
 _IS_REFERRED_TO: Final = 1451
 _Named = Sequence[tuple[TableName, Table | None]]

@@ -22,8 +22,8 @@ from binlane.codec.types import EventType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
-from binlane.programs.trace import UserVariable, printed_variable
-from binlane.sql.versions import Fact
+from binlane.programs.host import UserVariable, printed_variable
+from binlane.sql.servers import Fact
 
 _FLAGS2: Final = 0
 _DDL_XID: Final = 17

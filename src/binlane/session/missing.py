@@ -10,25 +10,16 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.session.report import Refusal
+from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.tree.definitions import Account, AccountStatement
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
-_TOLERANT: Final = frozenset(
-    (
-        StatementKind.DROP_TABLE,
-        StatementKind.DROP_SEQUENCE,
-        StatementKind.DROP_VIEW,
-        StatementKind.DROP_ROUTINE,
-        StatementKind.DROP_TRIGGER,
-        StatementKind.DROP_DATABASE,
-        StatementKind.RENAME_TABLE,
-        StatementKind.ALTER_TABLE,
-    )
-)
+_TOLERANT: Final = TABLE_DROPPING_KINDS | {
+    *(StatementKind.DROP_VIEW, StatementKind.DROP_ROUTINE, StatementKind.DROP_TRIGGER),
+    *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
+}
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
 _MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
@@ -55,7 +46,7 @@ def no_database(statement: SessionStatement) -> Refusal | None:
     """1046: a name without a database where there is no default one, which the parser finds."""
     if statement.database or all(_databases_meant(statement.facts)):
         return None
-    return _refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+    return Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
 
 
 def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
@@ -73,29 +64,10 @@ def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
         yield tree.on.database
 
 
-def no_such_table(name: TableName) -> Refusal:
-    """1146."""
-    return _refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
-
-
-def no_such_routine(kind: str, name: TableName) -> Refusal:
-    """1305: of a PROCEDURE or FUNCTION."""
-    return _refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {name.plain} does not exist")
-
-
-def no_such_database(database: str) -> Refusal:
-    """1049."""
-    return _refusal(1049, "42000", "ER_BAD_DB_ERROR", f"Unknown database '{database}'")
-
-
-def _refusal(errno: int, sqlstate: str, symbol: str, message: str) -> Refusal:
-    return Refusal(errno=errno, sqlstate=sqlstate, symbol=symbol, message=message)
-
-
 def _wrong_kind(state: SessionState, name: TableName, kind: str) -> Refusal:
     is_what = "is not of type" if state.server.is_mariadb else "is not"
     shown = f"'{kind}'" if state.server.is_mariadb else kind
-    return _refusal(1347, "HY000", "ER_WRONG_OBJECT", f"'{name.plain}' {is_what} {shown}")
+    return Refusal(1347, "HY000", "ER_WRONG_OBJECT", f"'{name.plain}' {is_what} {shown}")
 
 
 def _has_table(state: SessionState, name: TableName) -> bool:
@@ -191,13 +163,13 @@ def _dropped_tables(state: SessionState, statement: SessionStatement) -> Refusal
     absent = [name for name in names if _is_absent(state, statement, name)]
     is_view = not effects.is_temporary and _has_view(state, names[0])
     if is_view and len(names) == 1 and state.server.is_mariadb and not _has_table(state, names[0]):
-        return _refusal(1965, "42S02", "ER_IT_IS_A_VIEW", f"'{names[0].plain}' is a view")
+        return Refusal(1965, "42S02", "ER_IT_IS_A_VIEW", f"'{names[0].plain}' is a view")
     if not absent:
         return None
     listed = ",".join(name.plain for name in absent)
     if effects.kind is StatementKind.DROP_SEQUENCE:
-        return _refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{listed}'")
-    return _refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
+        return Refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{listed}'")
+    return Refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
 
 
 def _is_absent(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
@@ -218,8 +190,8 @@ def _dropped_views(state: SessionState, statement: SessionStatement) -> Refusal 
         return None
     listed = ",".join(name.plain for name in absent)
     if state.server.is_mariadb:
-        return _refusal(4092, "42S02", "ER_UNKNOWN_VIEW", f"Unknown VIEW: '{listed}'")
-    return _refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
+        return Refusal(4092, "42S02", "ER_UNKNOWN_VIEW", f"Unknown VIEW: '{listed}'")
+    return Refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
 
 
 def _altered_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -246,7 +218,7 @@ def _triggers(state: SessionState, statement: SessionStatement) -> Refusal | Non
     effects = statement.facts.effects
     if effects.if_exists or all(state.objects.trigger(name) for name in effects.objects):
         return None
-    return _refusal(1360, "HY000", "ER_TRG_DOES_NOT_EXIST", "Trigger does not exist")
+    return Refusal(1360, "HY000", "ER_TRG_DOES_NOT_EXIST", "Trigger does not exist")
 
 
 def _events(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -255,7 +227,7 @@ def _events(state: SessionState, statement: SessionStatement) -> Refusal | None:
     for name in effects.objects[:1]:
         if not effects.if_exists and not state.objects.event(name):
             message = f"Unknown event '{name.table}'"
-            return _refusal(1539, "HY000", "ER_EVENT_DOES_NOT_EXIST", message)
+            return Refusal(1539, "HY000", "ER_EVENT_DOES_NOT_EXIST", message)
     return None
 
 
@@ -264,7 +236,7 @@ def _databases(state: SessionState, statement: SessionStatement) -> Refusal | No
     for name in effects.databases:
         if not effects.if_exists and not _has_database(state, name):
             message = f"Can't drop database '{name}'; database doesn't exist"
-            return _refusal(1008, "HY000", "ER_DB_DROP_EXISTS", message)
+            return Refusal(1008, "HY000", "ER_DB_DROP_EXISTS", message)
     return None
 
 
@@ -274,7 +246,7 @@ def _altered_databases(state: SessionState, statement: SessionStatement) -> Refu
             if state.server.is_mariadb:
                 return no_such_database(name)
             message = f"Database '{name}' doesn't exist"
-            return _refusal(3503, "HY000", "ER_DATABASE_NOT_FOUND", message)
+            return Refusal(3503, "HY000", "ER_DATABASE_NOT_FOUND", message)
     return None
 
 
@@ -296,7 +268,7 @@ def _opened(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 
 def _table_exists(name: TableName) -> Refusal:
-    return _refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", f"Table '{name.table}' already exists")
+    return Refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", f"Table '{name.table}' already exists")
 
 
 def _is_taken(state: SessionState, name: TableName) -> bool:
@@ -337,17 +309,17 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
     for name in facts.effects.objects:
         if facts.effects.kind is StatementKind.CREATE_TRIGGER:
             if objects.trigger(name) is not None:
-                return _refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
+                return Refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
         elif facts.effects.kind is StatementKind.CREATE_EVENT:
             if objects.event(name):
                 message = f"Event '{name.table}' already exists"
-                return _refusal(1537, "HY000", "ER_EVENT_ALREADY_EXISTS", message)
+                return Refusal(1537, "HY000", "ER_EVENT_ALREADY_EXISTS", message)
         else:
             kind = "FUNCTION" if "FUNCTION" in facts.verb else "PROCEDURE"
             known = objects.function(name) if kind == "FUNCTION" else objects.procedure(name)
             if known is not None:
                 message = f"{kind} {name.table} already exists"
-                return _refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
+                return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
     return None
 
 
@@ -357,7 +329,7 @@ def _made_database(state: SessionState, statement: SessionStatement) -> Refusal 
         is_made_anew = effects.if_exists or statement.facts.is_or_replace
         if not is_made_anew and _has_database(state, name):
             message = f"Can't create database '{name}'; database exists"
-            return _refusal(1007, "HY000", "ER_DB_CREATE_EXISTS", message)
+            return Refusal(1007, "HY000", "ER_DB_CREATE_EXISTS", message)
     return None
 
 
@@ -369,7 +341,7 @@ def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | Non
     named = [_account(account) for account in tree.accounts if not account.is_current]
     is_there = [state.objects.has_account(name) for name in named]
     operation = f"Operation {tree.verb} failed"
-    failed = _refusal(1396, "HY000", "ER_CANNOT_USER", operation)
+    failed = Refusal(1396, "HY000", "ER_CANNOT_USER", operation)
     if tree.verb in ("CREATE USER", "CREATE ROLE"):
         return failed if any(is_there) and not tree.options & _MAKES_ANEW else None
     if tree.verb == "RENAME USER" and any(is_there[1::2]):
@@ -382,10 +354,10 @@ def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | Non
         return failed
     if tree.verb == "SET PASSWORD" or (tree.verb == "GRANT" and state.server.is_mariadb):
         message = "Can't find any matching row in the user table"
-        return _refusal(1133, "28000", "ER_PASSWORD_NO_MATCH", message)
+        return Refusal(1133, "28000", "ER_PASSWORD_NO_MATCH", message)
     if tree.verb == "GRANT" and not tree.roles:
         message = "You are not allowed to create a user with GRANT"
-        return _refusal(1410, "42000", "ER_CANT_CREATE_USER_WITH_GRANT", message)
+        return Refusal(1410, "42000", "ER_CANT_CREATE_USER_WITH_GRANT", message)
     if tree.verb == "REVOKE" and tree.on is not None and not any(is_there):
         return _no_grant(state, tree)
     return None
@@ -399,12 +371,12 @@ def _no_grant(state: SessionState, tree: AccountStatement) -> Refusal | None:
     host = "%" if account.host is None else account.host
     message = f"There is no such grant defined for user '{account.user}' on host '{host}'"
     if state.server.is_mariadb or tree.on.name == "*":
-        return _refusal(1141, "42000", "ER_NONEXISTING_GRANT", message)
+        return Refusal(1141, "42000", "ER_NONEXISTING_GRANT", message)
     if tree.object_kind in ("PROCEDURE", "FUNCTION"):
         message += f" on routine '{tree.on.name}'"
-        return _refusal(1403, "42000", "ER_NONEXISTING_PROC_GRANT", message)
+        return Refusal(1403, "42000", "ER_NONEXISTING_PROC_GRANT", message)
     message += f" on table '{tree.on.name}'"
-    return _refusal(1147, "42000", "ER_NONEXISTING_TABLE_GRANT", message)
+    return Refusal(1147, "42000", "ER_NONEXISTING_TABLE_GRANT", message)
 
 
 def _account(account: Account) -> str:

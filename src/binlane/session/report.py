@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.policy.outcome import Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.server import Server
 from binlane.programs.ways import Condition
 from binlane.session.log_events import Body, LoggedEvent, printed
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 
 __all__ = [
     "BinlogResult",

@@ -5,31 +5,39 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
-from binlane.policy.procedure import Isolation
-from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError
-from binlane.policy.server import Server
+from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
-from binlane.programs.host import Host, ProgramState
-from binlane.session.binlog import Binlog, WriteContext
+from binlane.programs.host import Host, ProgramState, Remembered
 from binlane.session.log_events import Body, query
-from binlane.session.report import Note, Outcome, Refusal, Why
+from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
-from binlane.session.sequences import SequenceValues
-from binlane.session.transaction import EngineChanges, PreparedXa, Transaction
+from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Transaction, WriteContext
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.effects import DDL_KINDS, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementFacts, StatementKind
+from binlane.sql.servers import LoggingFormat, LoggingMode
+
+
+@dataclass(slots=True)
+class SequenceValues:
+    """Where a sequence stands.
+
+    Attributes:
+        next_value: What NEXTVAL gives next.
+        reserved: How many values are left of those that its row says are taken.
+    """
+
+    next_value: int
+    reserved: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +64,7 @@ class SessionStatement:
     outcome: Outcome = field(default_factory=Outcome)
     is_inner: bool = False
     is_condition: bool = False
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
     environment: Environment | None = None
     failure: Refusal | None = None
 
@@ -182,6 +190,8 @@ class SessionState:
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
+        empty_tables: Those that the session made or emptied, and did not fill since, whose engine
+            tells so to the optimizer of servers that ask it.
         null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
         unknown_programs: Routines and other programs that a statement may have made, altered or
             dropped which was not analysed.
@@ -203,6 +213,7 @@ class SessionState:
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
+    empty_tables: set[TableName] = field(default_factory=set)
     null_is_insert_id: bool = False
     unknown_programs: frozenset[TableName] = frozenset()
     knows_accounts: bool = False
@@ -221,6 +232,7 @@ class SessionState:
             sequence_values={name: replace(one) for name, one in self.sequence_values.items()},
             programs=self.programs.copy(),
             execution=self.execution.copy(),
+            empty_tables=self.empty_tables.copy(),
         )
 
     def restore(self, snapshot: SessionState) -> None:
@@ -249,7 +261,7 @@ class SessionState:
             self.programs.prepared = prepared
         effects = facts.effects
         if effects.kind in DDL_KINDS:
-            views = effects.objects if effects.kind in _VIEWS else ()
+            views = effects.objects if effects.kind in VIEW_KINDS else ()
             renamed = (new for _, new in effects.renames)
             self.objects.forget(*effects.writes, *views, *renamed)
             self.unknown_programs |= {*effects.objects}.difference(views)
@@ -407,23 +419,6 @@ class SessionState:
             self.transaction.changes.uses(name, has_two_phases=use.has_two_phases)
         self.transaction.changes.merge_flags(engine_changes)
 
-    def refuse(
-        self,
-        error: LoggingError,
-        binlogs: tuple[str, ...] = (),
-        *,
-        others: Sequence[tuple[LoggingError, tuple[str, ...]]] = (),
-    ) -> None:
-        """Refuse the current statement; the first refusal counts.
-
-        Args:
-            error: Why.
-            binlogs: Names of those that refuse it; empty for all.
-            others: More reasons, of these binlogs.
-        """
-        more = tuple(_refusal(one, names) for one, names in others)
-        self.fail(replace(_refusal(error, binlogs), others=more))
-
     def fail(self, refusal: Refusal) -> None:
         """End the current statement with an error; the first one counts."""
         if self.execution.error is None:
@@ -436,15 +431,8 @@ class SessionState:
             return
         errno = statement.outcome.error
         assert errno is not None
-        self.fail(
-            Refusal(
-                errno=errno,
-                sqlstate="HY000",
-                symbol="",
-                message=f"the script states that the server fails with error {errno}",
-                is_stated=True,
-            )
-        )
+        message = f"the script states that the server fails with error {errno}"
+        self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
 
     def each_logging(self) -> Mapping[str, Binlog]:
         """The binlogs that are written now."""
@@ -455,9 +443,6 @@ _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )
 """What leaves a transaction as it was, whatever else it does."""
-_VIEWS: Final = frozenset(
-    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
-)
 
 Handler = Callable[[SessionState, SessionStatement], None]
 """Carries out statements of one kind."""
@@ -471,17 +456,3 @@ def write_directly(
         if names is None or name in names:
             binlog.write_directly(events)
             state.execution.log(name, LoggingFormat.STATEMENT)
-
-
-def _refusal(error: LoggingError, binlogs: tuple[str, ...]) -> Refusal:
-    cause = error.cause
-    return Refusal(
-        errno=error.errno,
-        sqlstate=error.sqlstate,
-        symbol=error.symbol,
-        message=error.message,
-        binlogs=binlogs,
-        why=()
-        if cause is None
-        else (Why(what=cause.what, offset=cause.offset, length=cause.length),),
-    )

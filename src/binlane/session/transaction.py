@@ -1,7 +1,11 @@
-"""What the storage engines know of a statement and of the transaction around it.
+"""A transaction: what the storage engines know of it, and the two caches of each binlog.
 
-It is the same for all binlogs of a session: which engines took part, and what of their changes
-cannot be rolled back.
+What engines took part, and what of their changes cannot be rolled back, is the same for all binlogs.
+When what is in a binlog's caches becomes part of the log is told by both servers' rules of commit,
+rollback and savepoints (seed 004's R-rules as they are implemented). What a statement does to tables,
+and whether it succeeds, is decided by others.
+
+Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
 """
 
 from __future__ import annotations
@@ -9,15 +13,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Final, NamedTuple
 
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.transaction import TransactionXid
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.engines import traits
-from binlane.policy.procedure import Isolation
-from binlane.policy.server import Server
+from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.server import Isolation, Server
 from binlane.programs.trace import RowRun
+from binlane.session import log_events
+from binlane.session.log_events import Body, ChangedRows, MappedTable, ended
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingFormat, LoggingMode
 
 
 @dataclass(slots=True)
@@ -209,3 +217,370 @@ def note_tries(server: Server, resolved: ResolvedStatement, engine_changes: Engi
             and traits(table, server).has_rollback
         ):
             engine_changes.engines[name].is_changed = True
+
+
+_WITHOUT_CONTENT: Final = (MappedTable, AnnotateRowsEvent)
+
+
+@dataclass(slots=True)
+class Cache:
+    """Events that are not in the log yet.
+
+    Attributes:
+        counts_maps: MySQL: a table map without rows is something to log; MariaDB drops it.
+        events: In order; what opens and closes a group is added when it is written.
+        before_statement: How many stood there when the current statement first used it, in the
+            transaction cache; None outside.
+        open_rows: Where the last rows event of the current statement stands: rows of the same kind
+            and table join it. None without.
+    """
+
+    counts_maps: bool = True
+    events: list[Body] = field(default_factory=list)
+    before_statement: int | None = None
+    open_rows: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits that is to be logged."""
+        if self.counts_maps or not self.events:
+            return not self.events
+        return all(isinstance(event, _WITHOUT_CONTENT) for event in self.events)
+
+    def add_rows(self, rows: ChangedRows) -> None:
+        """Add rows; those of the same table and kind as the last ones are in one event."""
+        if self.open_rows is not None:
+            last = self.events[self.open_rows]
+            if isinstance(last, ChangedRows) and last[:2] == rows[:2]:
+                return
+        self.open_rows = len(self.events)
+        self.events.append(rows)
+
+    def end_rows(self) -> None:
+        """Mark the last rows event as the end of its statement."""
+        if self.open_rows is not None:
+            last = self.events[self.open_rows]
+            assert isinstance(last, ChangedRows)
+            self.events[self.open_rows] = ended(last)
+            self.open_rows = None
+
+    def truncate(self, size: int) -> None:
+        """Drop what was added after so many events."""
+        del self.events[size:]
+        self.open_rows = None
+
+    def copy(self) -> Cache:
+        """As it is now."""
+        return replace(self, events=self.events.copy())
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self.truncate(0)
+        self.before_statement = None
+
+
+class WriteContext(NamedTuple):
+    """In which a statement writes to a binlog.
+
+    Attributes:
+        mode: Of the binlog in this session.
+        logging_format: Of the statement.
+        is_in_transaction: In a transaction of several statements.
+        is_direct: binlog_direct_non_transactional_updates.
+        engine_changes: What the statement did.
+        transaction: What the transaction did before it.
+    """
+
+    mode: LoggingMode
+    logging_format: LoggingFormat
+    is_in_transaction: bool
+    is_direct: bool
+    engine_changes: EngineChanges
+    transaction: EngineChanges
+
+    @property
+    def changed_nontransactional(self) -> bool:
+        """Whether statement or transaction changed what cannot be rolled back."""
+        return (
+            self.transaction.changed_nontransactional
+            or self.engine_changes.changed_nontransactional
+        )
+
+
+@dataclass(slots=True)
+class Binlog:
+    """A binlog as one session writes to it.
+
+    Attributes:
+        name: Its name.
+        server: Whose rules hold.
+        written: Events that went to the log since they were last taken.
+        statement_cache: What goes to the log at the end of the statement.
+        transaction_cache: What goes to the log at the end of the transaction.
+        is_registered: It takes part in the transaction: it is told of its end and savepoints.
+        has_unsafe_content: MySQL: the transaction cache holds what a rollback would not undo.
+        keeps_transaction: MariaDB: a temporary table was created or dropped in the transaction,
+            which is therefore logged even if it is rolled back.
+        positions: Size of the transaction cache at each savepoint that it was told of.
+        held_temporary: Temporary tables whose creation it holds.
+        status_vars: Of the session, for what ends a group.
+    """
+
+    name: str
+    server: Server
+    written: list[Body] = field(default_factory=list)
+    statement_cache: Cache = field(default_factory=Cache)
+    transaction_cache: Cache = field(default_factory=Cache)
+    is_registered: bool = False
+    has_unsafe_content: bool = False
+    keeps_transaction: bool = False
+    positions: dict[str, int] = field(default_factory=dict)
+    held_temporary: set[TableName] = field(default_factory=set)
+    status_vars: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Tell the caches whose rules hold."""
+        self.statement_cache.counts_maps = not self.server.is_mariadb
+        self.transaction_cache.counts_maps = not self.server.is_mariadb
+
+    def copy(self) -> Binlog:
+        """As it is now."""
+        return replace(
+            self,
+            written=self.written.copy(),
+            statement_cache=self.statement_cache.copy(),
+            transaction_cache=self.transaction_cache.copy(),
+            positions=self.positions.copy(),
+            held_temporary=self.held_temporary.copy(),
+        )
+
+    def abandon_statement(self, *, is_in_transaction: bool) -> None:
+        """Forget what a statement did that was not carried out to its end."""
+        self.written.clear()
+        self.statement_cache.clear()
+        if not is_in_transaction:
+            self._reset_transaction()
+        elif self.transaction_cache.before_statement is not None:
+            self.transaction_cache.truncate(self.transaction_cache.before_statement)
+        self.transaction_cache.before_statement = None
+
+    def take_written(self) -> tuple[Body, ...]:
+        """The events written since the last call."""
+        events = tuple(self.written)
+        self.written.clear()
+        return events
+
+    def start(self, context: WriteContext) -> None:
+        """Take part in a statement, and in its transaction if there is one."""
+        if self.transaction_cache.before_statement is None:
+            self.transaction_cache.before_statement = len(self.transaction_cache.events)
+            self.is_registered |= context.is_in_transaction
+
+    def is_logged_in_transaction(self, context: WriteContext, *, is_transactional: bool) -> bool:
+        """Whether a statement's text goes to the transaction cache.
+
+        Args:
+            context: In which it is logged.
+            is_transactional: The statement says so, or the rule of mixed engines.
+        """
+        if is_transactional or context.engine_changes.is_transactional:
+            return True
+        if self.server.is_mariadb and context.logging_format is LoggingFormat.ROW:
+            return False
+        return not context.is_direct and not self.transaction_cache.is_empty
+
+    def write_statement(
+        self, events: Sequence[Body], context: WriteContext, *, is_transactional: bool
+    ) -> None:
+        """Add a statement's text, with the values that belong to it, to the cache it belongs to."""
+        in_transaction = self.is_logged_in_transaction(context, is_transactional=is_transactional)
+        self.start(context)
+        if not in_transaction:
+            self.statement_cache.events.extend(events)
+            return
+        self.transaction_cache.end_rows()
+        self.transaction_cache.events.extend(events)
+        self.has_unsafe_content |= context.engine_changes.is_unsafe_to_roll_back
+
+    def write_directly(self, events: Sequence[Body]) -> None:
+        """Write a statement that is a group by itself."""
+        self.written.extend(log_events.standalone(events, self.server))
+
+    def write_group(self, events: Sequence[Body], end: Body) -> None:
+        """Write a transaction that waited in no cache."""
+        self._write_group(events, end)
+
+    def cache(self, *, is_transactional: bool) -> Cache:
+        """The cache for rows of tables of one kind."""
+        return self.transaction_cache if is_transactional else self.statement_cache
+
+    def end_statement(self, context: WriteContext) -> None:
+        """Commit the statement; outside a transaction also what it put into the other cache.
+
+        Source: 004:R-flush-SC. MariaDB makes one group of both caches if it commits in two phases.
+        """
+        self._end_rows()
+        end = log_events.XID if context.engine_changes.ends_with_xid else log_events.COMMIT
+        if not context.is_in_transaction and self.server.is_mariadb and end is log_events.XID:
+            caches = (self.statement_cache, self.transaction_cache)
+            events = [event for cache in caches if not cache.is_empty for event in cache.events]
+            self._write_group(events, end)
+            self._forget_maps(is_told=self._takes_part or bool(events))
+            self._reset_transaction()
+            return
+        self._flush_statement_cache()
+        if not context.is_in_transaction:
+            self._forget_maps(is_told=self._takes_part)
+            self._write_transaction(end)
+        elif self.transaction_cache.is_empty:
+            self.transaction_cache.clear()
+        self.transaction_cache.before_statement = None
+
+    def roll_back_statement(self, context: WriteContext) -> None:
+        """End a statement that failed."""
+        self._end_rows()
+        self._flush_statement_cache()
+        if not context.is_in_transaction:
+            if self._cannot_roll_back(context):
+                self._write_transaction(log_events.ROLLBACK)
+            self._reset_transaction()
+        elif self.transaction_cache.before_statement is not None and not self._keeps_failed(
+            context
+        ):
+            self.transaction_cache.truncate(self.transaction_cache.before_statement)
+        self.transaction_cache.before_statement = None
+
+    def commit(self, transaction: EngineChanges) -> None:
+        """Commit the transaction (004:R-log-commit)."""
+        self._flush_statement_cache()
+        self._forget_maps(is_told=self.is_registered)
+        end = log_events.XID if transaction.ends_with_xid else log_events.COMMIT
+        self._write_transaction(end)
+
+    def roll_back(self, context: WriteContext) -> None:
+        """Roll back the transaction (004:R-log-rollback)."""
+        self._flush_statement_cache()
+        if self.is_registered and self._cannot_roll_back(context):
+            self._write_transaction(log_events.ROLLBACK)
+        self._reset_transaction()
+
+    def keep_unsafe(self, context: WriteContext) -> None:
+        """Log what is rolled back by XA, or to a savepoint that this binlog does not know.
+
+        MariaDB then does so in every format, if something cannot be rolled back.
+        """
+        if self.server.is_mariadb and self.is_registered and context.changed_nontransactional:
+            self._flush_statement_cache()
+            self._write_transaction(log_events.ROLLBACK)
+
+    def write_xa(self, events: Sequence[Body]) -> None:
+        """Write an XA transaction with what opens and ends it."""
+        self.written.extend(events)
+        self._forget_maps(is_told=True)
+        self._reset_transaction()
+
+    def set_savepoint(self, name: str, event: QueryEvent) -> None:
+        """Note a savepoint. Its text stays when the transaction is rolled back to it."""
+        if not self.is_registered:
+            return
+        self.transaction_cache.events.append(event)
+        self.positions[name.lower()] = len(self.transaction_cache.events)
+
+    def roll_back_to(self, name: str, event: QueryEvent, context: WriteContext) -> None:
+        """Roll back to a savepoint (004:R-log-rollback-to-savepoint).
+
+        A binlog that joined the transaction after the savepoint rolls it back as a whole.
+
+        Args:
+            name: Of the savepoint.
+            event: Of the statement.
+            context: In which it is logged.
+        """
+        if not self.is_registered:
+            return
+        position = self.positions.get(name.lower())
+        if position is None:
+            keeps_transaction = self.keeps_transaction
+            self.keep_unsafe(context)
+            self.roll_back(context)
+            self.keeps_transaction = keeps_transaction
+            return
+        keeps = (
+            context.changed_nontransactional or self.keeps_transaction
+            if self.server.is_mariadb
+            else self.has_unsafe_content
+        )
+        if keeps:
+            self.transaction_cache.events.append(event)
+            return
+        self.transaction_cache.truncate(position)
+
+    def forget_savepoint(self, name: str) -> None:
+        """A savepoint is gone."""
+        self.positions.pop(name.lower(), None)
+
+    def _cannot_roll_back(self, context: WriteContext) -> bool:
+        """Whether a transaction that is rolled back is logged nevertheless."""
+        if not self.server.is_mariadb:
+            return self.has_unsafe_content
+        changed = context.changed_nontransactional
+        temporary = context.transaction.changed_nontransactional_temporary
+        return (
+            self.keeps_transaction
+            or (changed and context.mode is LoggingMode.STATEMENT)
+            or (temporary and context.mode is LoggingMode.MIXED)
+            or (changed and not context.is_in_transaction and context.mode is LoggingMode.MIXED)
+        )
+
+    def _keeps_failed(self, context: WriteContext) -> bool:
+        """Whether a failed statement of a transaction stays in its cache."""
+        done = context.engine_changes
+        is_statement = context.mode is LoggingMode.STATEMENT
+        if not self.server.is_mariadb:
+            return done.changed_temporary_tables or (done.changed_nontransactional and is_statement)
+        is_text = context.logging_format is LoggingFormat.STATEMENT
+        return (
+            (done.changed_temporary_tables and is_text)
+            or (done.changed_nontransactional and is_statement)
+            or (done.changed_nontransactional_temporary and context.mode is LoggingMode.MIXED)
+        )
+
+    def _end_rows(self) -> None:
+        self.statement_cache.end_rows()
+        self.transaction_cache.end_rows()
+
+    def _flush_statement_cache(self) -> None:
+        """Write the statement cache, if there is something in it to be logged.
+
+        What MariaDB does not take for that stays until a commit, and stands before what comes.
+        """
+        if not self.statement_cache.is_empty:
+            self._write_group(self.statement_cache.events, log_events.COMMIT)
+            self.statement_cache.clear()
+
+    @property
+    def _takes_part(self) -> bool:
+        """Whether the current statement wrote to a cache."""
+        return self.transaction_cache.before_statement is not None
+
+    def _forget_maps(self, *, is_told: bool) -> None:
+        """Drop what stayed in the statement cache, at a commit of which the binlog is told."""
+        if is_told:
+            self.statement_cache.clear()
+
+    def _write_transaction(self, end: Body) -> None:
+        if not self.transaction_cache.is_empty:
+            self._write_group(self.transaction_cache.events, end)
+        self._reset_transaction()
+
+    def _write_group(self, events: Sequence[Body], end: Body) -> None:
+        if events:
+            end = log_events.with_status(end, self.status_vars)
+            self.written.extend(log_events.group(events, end, self.server))
+
+    def _reset_transaction(self) -> None:
+        self.transaction_cache.clear()
+        self.is_registered = False
+        self.has_unsafe_content = False
+        self.keeps_transaction = False
+        self.positions.clear()

@@ -15,7 +15,7 @@ from binlane.ranges.statements import Statement
 from binlane.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
 from binlane.spark.images import CHANGE_OPS, Changes, WholeChanges, chosen_images, taken
 from binlane.spark.options import Include, SourceOptions
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 
 _MICROSECONDS: Final = 1_000_000
 

@@ -22,16 +22,12 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, folded
-from binlane.sql.column_fit import fitted
-from binlane.sql.comments import Version, server_text
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import StatementEffects, StatementKind
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.operator_types import Scope, Untyped
 from binlane.sql.evaluation.query_types import query_columns
-from binlane.sql.facts import StatementFacts
-from binlane.sql.first_words import first_word
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.sql.logged_columns import fitted
+from binlane.sql.logged_statements import first_word, logged_statement
 from binlane.sql.object_changes import (
     LOG_HANDLERS,
     SERVER_HANDLERS,
@@ -39,18 +35,18 @@ from binlane.sql.object_changes import (
     put_table,
     table_created,
 )
-from binlane.sql.object_store import CatalogStatement
+from binlane.sql.object_store import CatalogStatement, StoredObjects
 from binlane.sql.reading import read
 from binlane.sql.schema import Table
 from binlane.sql.script import statements
-from binlane.sql.stored_objects import StoredObjects
+from binlane.sql.servers import Dialect, Version
 from binlane.sql.table_changes import (
     engine_name,
     with_invisible_primary_key,
     with_selected,
 )
 from binlane.sql.table_definitions import TableDefinition
-from binlane.sql.tokens import SqlSyntaxError, line_of
+from binlane.sql.tokens import SqlSyntaxError, line_of, server_text
 from binlane.sql.tree.definitions import CreateTable
 from binlane.sql.tree.statements import Administration
 

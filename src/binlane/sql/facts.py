@@ -1,24 +1,258 @@
 """Everything that the text of one statement tells about how it is logged.
 
 Values only: `reading.read` makes them. `StatementEffects` says which objects a statement is about;
-what stands here beside it is what the servers look at when they decide between statement and row.
+what stands beside it is what the servers look at when they decide between statement and row.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from binlane.names import TableName
-from binlane.sql.dialect import ANY, Dialect
-from binlane.sql.effects import StatementEffects
-from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Expression
-from binlane.sql.tree.node import Node
+from binlane.sql.servers import ANY, Dialect
+from binlane.sql.tokens import SqlSyntaxError, Token
+from binlane.sql.tree.expressions import Expression, Node
 from binlane.sql.tree.statements import Empty
+
+
+class StatementKind(Enum):
+    """What a statement is, as far as binlogs ask."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    CREATE_TABLE = "create table"
+    CREATE_TABLE_LIKE = "create table like"
+    CREATE_TABLE_SELECT = "create table select"
+    ALTER_TABLE = "alter table"
+    RENAME_TABLE = "rename table"
+    DROP_TABLE = "drop table"
+    TRUNCATE_TABLE = "truncate table"
+    CREATE_INDEX = "create index"
+    DROP_INDEX = "drop index"
+    CREATE_SEQUENCE = "create sequence"
+    ALTER_SEQUENCE = "alter sequence"
+    DROP_SEQUENCE = "drop sequence"
+    CREATE_VIEW = "create view"
+    ALTER_VIEW = "alter view"
+    DROP_VIEW = "drop view"
+    CREATE_TRIGGER = "create trigger"
+    DROP_TRIGGER = "drop trigger"
+    CREATE_ROUTINE = "create routine"
+    ALTER_ROUTINE = "alter routine"
+    DROP_ROUTINE = "drop routine"
+    CREATE_EVENT = "create event"
+    ALTER_EVENT = "alter event"
+    DROP_EVENT = "drop event"
+    CREATE_PACKAGE = "create package"
+    """MariaDB's, also its body: its routines are not looked at."""
+    DROP_PACKAGE = "drop package"
+    CREATE_LIBRARY = "create library"
+    ALTER_LIBRARY = "alter library"
+    DROP_LIBRARY = "drop library"
+    CREATE_REFERENCE_SYSTEM = "create spatial reference system"
+    DROP_REFERENCE_SYSTEM = "drop spatial reference system"
+    CREATE_DATABASE = "create database"
+    ALTER_DATABASE = "alter database"
+    DROP_DATABASE = "drop database"
+    ACCOUNT = "account management"
+    SERVER = "server definition"
+    TABLESPACE = "tablespace"
+    MAINTENANCE = "table maintenance"
+    FLUSH = "flush"
+    INSERT = "insert"
+    REPLACE = "replace"
+    UPDATE = "update"
+    DELETE = "delete"
+    LOAD_DATA = "load data"
+    SELECT = "select"
+    DO = "do"
+    CALL = "call"
+    COMPOUND = "compound statement"
+    SET = "set"
+    BEGIN = "begin"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    SAVEPOINT = "savepoint"
+    ROLLBACK_TO = "rollback to savepoint"
+    RELEASE_SAVEPOINT = "release savepoint"
+    XA = "xa"
+    LOCK = "lock"
+    """LOCK TABLES, UNLOCK TABLES, LOCK INSTANCE FOR BACKUP, …; the verb says which."""
+    HANDLER = "handler"
+    PREPARE = "prepare"
+    EXECUTE = "execute"
+    """What the prepared statement does stands in another text."""
+    EXECUTE_IMMEDIATE = "execute immediate"
+    DEALLOCATE = "deallocate"
+    BINLOG = "binlog"
+    """BINLOG 'base64': events as a statement, whose rows no text tells."""
+    SIGNAL = "signal"
+    SESSION = "session"
+    """What changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
+    EMPTY = "empty"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_ddl(self) -> bool:
+        """Whether it is logged as a statement in every logging mode."""
+        return self in DDL_KINDS
+
+
+_DEFINING: Final = ("CREATE", "ALTER", "DROP")
+_NO_VERBS: Final = frozenset(
+    (
+        StatementKind.TABLESPACE,
+        StatementKind.SESSION,
+        StatementKind.EMPTY,
+        StatementKind.UNKNOWN,
+    )
+)
+"""Whose value is one word that no statement of the kind begins with."""
+_KINDS: Final = {
+    **{kind.value.upper(): kind for kind in StatementKind if kind not in _NO_VERBS},
+    **{
+        f"{verb} {word}": StatementKind[f"{verb}_ROUTINE"]
+        for verb in _DEFINING
+        for word in ("PROCEDURE", "FUNCTION")
+    },
+    **{
+        f"{verb} {word}": kind
+        for verb in _DEFINING
+        for kind, words in (
+            (StatementKind.ACCOUNT, ("USER", "ROLE")),
+            (StatementKind.SERVER, ("SERVER",)),
+            (StatementKind.TABLESPACE, ("TABLESPACE", "UNDO", "LOGFILE")),
+        )
+        for word in words
+    },
+    **dict.fromkeys(("GRANT", "REVOKE"), StatementKind.ACCOUNT),
+    **dict.fromkeys(("TABLE", "VALUES", "WITH"), StatementKind.SELECT),
+    **dict.fromkeys(("RESIGNAL", "GET"), StatementKind.SIGNAL),
+    "LOAD": StatementKind.LOAD_DATA,
+    "START": StatementKind.BEGIN,
+    "ROLLBACK TO": StatementKind.ROLLBACK_TO,
+    "RELEASE": StatementKind.RELEASE_SAVEPOINT,
+    "UNLOCK": StatementKind.LOCK,
+    "RENAME": StatementKind.RENAME_TABLE,
+    "TRUNCATE": StatementKind.TRUNCATE_TABLE,
+}
+"""By the words that a statement begins with."""
+
+
+def kind_of(verb: str) -> StatementKind:
+    """The kind of a statement, by as many of its first words as tell it."""
+    words = verb.split(" ", 2)
+    for known in (verb, " ".join(words[:2]), words[0]):
+        if known in _KINDS:
+            return _KINDS[known]
+    return StatementKind.UNKNOWN
+
+
+DDL_KINDS = frozenset(
+    kind
+    for kind in StatementKind
+    if kind.value.startswith(("create ", "alter ", "drop ", "rename ", "truncate "))
+    or kind
+    in (
+        StatementKind.ACCOUNT,
+        StatementKind.SERVER,
+        StatementKind.TABLESPACE,
+        StatementKind.MAINTENANCE,
+        StatementKind.FLUSH,
+    )
+)
+INSERTING_KINDS = frozenset((StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA))
+WRITING_KINDS = INSERTING_KINDS | {StatementKind.UPDATE, StatementKind.DELETE}
+READING_KINDS = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+"""What changes no rows but through functions."""
+TABLE_MAKING_KINDS = frozenset(
+    {
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
+    }
+)
+TABLE_DROPPING_KINDS = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
+CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT))
+VIEW_KINDS = frozenset(
+    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
+)
+ROUTINE_KINDS = frozenset(
+    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
+)
+OPEN_ENDED_KINDS = frozenset(
+    {
+        *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),
+        *(StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE, StatementKind.BINLOG),
+    }
+)
+"""What these do is not told by their text alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementEffects:
+    """What a statement does to named objects, by its text alone.
+
+    Tuples are in the order of the text, without repetition; of a body what it writes comes first.
+    A name without a database got the default database; the empty one where there is none.
+
+    Attributes:
+        kind: What the statement is.
+        writes: Tables and sequences changed, created or dropped. Of a RENAME: what has another
+            name or content afterwards; a name that lives only within the statement is left out.
+        reads: Other tables that it names: read, referred to by a foreign key, or used in the body
+            of a view, trigger, routine or event.
+        databases: Databases changed as such: created, altered, dropped, or getting or losing a
+            view, routine, event or account (`mysql`).
+        objects: Views, triggers, routines and events created, altered or dropped.
+        calls: Procedures called, and functions called with their database. Functions without
+            cannot be told from built-in ones by the text.
+        renames: Old and new names, one after the other as the server does them.
+        drops: Tables and sequences that are gone afterwards.
+        is_temporary: It says TEMPORARY.
+        if_exists: It says IF EXISTS or IF NOT EXISTS.
+        stopped_at: Where the analysis did not understand the text; then everything above is only
+            what was found before. None if all was understood.
+    """
+
+    kind: StatementKind
+    writes: tuple[TableName, ...] = ()
+    reads: tuple[TableName, ...] = ()
+    databases: tuple[str, ...] = ()
+    objects: tuple[TableName, ...] = ()
+    calls: tuple[TableName, ...] = ()
+    renames: tuple[tuple[TableName, TableName], ...] = ()
+    drops: tuple[TableName, ...] = ()
+    is_temporary: bool = False
+    if_exists: bool = False
+    stopped_at: Token | None = None
+
+    @property
+    def renamed_tables(self) -> tuple[TableName, ...]:
+        """The tables that a rename is about: old names that it did not itself make before.
+
+        Source: WL#40, 4.2: add t_i only if t_i != s_j for all j < i.
+        """
+        return tuple(
+            old
+            for index, (old, _) in enumerate(self.renames)
+            if old not in (new for _, new in self.renames[:index])
+        )
+
+    @property
+    def net_renames(self) -> tuple[tuple[TableName, TableName], ...]:
+        """First and last name of each table renamed, names in between left out.
+
+        `t1 TO tmp, t2 TO t1, tmp TO t2` gives t1 to t2 and t2 to t1.
+        """
+        first_names: dict[TableName, TableName] = {}
+        for old, new in self.renames:
+            first_names[new] = first_names.pop(old, old)
+        return tuple((first, last) for last, first in first_names.items() if first != last)
+
 
 _NOTHING = Empty(0, 0)
 
@@ -122,7 +356,6 @@ class UserVariableUse:
 
     name: str
     is_assigned: bool
-    is_read: bool
     offset: int
     length: int
 
@@ -147,16 +380,12 @@ class Assignment:
         scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
         node: The value; None for DEFAULT and words.
         value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
-        offset: Where the assignment begins.
-        length: Of the assignment.
     """
 
     name: str
     scope: VariableScope
     value: str
     node: Expression | None = field(default=None, compare=False, repr=False)
-    offset: int
-    length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +437,6 @@ class StatementFacts:
         assignments: Of SET.
         statement_assignments: Of SET STATEMENT … FOR before this statement.
         name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
-        xid: Of XA, as it stands.
         options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
             `READ ONLY`, `ONE PHASE`, `CASCADE` …
         engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
@@ -253,7 +481,6 @@ class StatementFacts:
     assignments: tuple[Assignment, ...] = ()
     statement_assignments: tuple[Assignment, ...] = ()
     name: str = ""
-    xid: str = ""
     options: frozenset[str] = frozenset()
     engine: str | None = None
     query_offset: int | None = None
@@ -278,10 +505,13 @@ class StatementFacts:
 
         def __getattr__(self, name: str) -> object:
             """A fact that is made when it is asked for: of another statement of a known shape."""
-            if name not in _PLACES:
+            if name in _SHIFTS:
+                self.__dict__["shift"], self.__dict__["literals"] = self.shape.shifts(self.text)
+            elif name in _PLACES:
+                self.__dict__[name] = _made(self, name)
+            else:
                 raise AttributeError(name)
-            value = self.__dict__[name] = _made(self, name)
-            return value
+            return self.__dict__[name]
 
 
 class Shift:
@@ -313,35 +543,43 @@ class Shape:
         ends: Where its literals end.
     """
 
-    __slots__ = ("_last", "_moved", "_same", "ends", "facts")
+    __slots__ = ("_common", "_ends_of", "_last", "ends", "facts")
 
-    def __init__(self, facts: StatementFacts, ends: Sequence[int]) -> None:
-        """Take facts of no shape yet, and where the literals of their statement end."""
+    def __init__(
+        self, facts: StatementFacts, ends: Sequence[int], ends_of: Callable[[str], Sequence[int]]
+    ) -> None:
+        """Take what is known.
+
+        Args:
+            facts: Of no shape yet.
+            ends: Where the literals of their statement end.
+            ends_of: Tells the same of another statement of the shape.
+        """
         self.facts = replace(facts, shape=self)
         self.ends = ends
-        known = vars(self.facts)
-        self._same = dict(known)
-        self._moved = {
-            name: value for name, value in self._same.items() if name not in _PLACES or not value
+        self._ends_of = ends_of
+        self._common = {
+            name: value
+            for name, value in vars(self.facts).items()
+            if name not in _SHIFTS and (name not in _PLACES or not value)
         }
         self._last = _last_place(facts)
 
-    def facts_of(self, text: str, ends: Sequence[int]) -> StatementFacts:
-        """The facts of another statement of this shape, whose literals end at `ends`."""
-        if ends == self.ends:
-            found = self._same.copy()
-        else:
-            shift = Shift(self.ends, ends)
-            if shift.leaves(self._last):
-                found = self._same.copy()
-            else:
-                found = self._moved.copy()
-                found["shift"] = shift
-            found["literals"] = shift
+    def facts_of(self, text: str) -> StatementFacts:
+        """The facts of another statement of this shape; where it has what is found when asked."""
+        found = self._common.copy()
         found["text"] = text
         facts = object.__new__(StatementFacts)
         object.__setattr__(facts, "__dict__", found)
         return facts
+
+    def shifts(self, text: str) -> tuple[Shift | None, Shift | None]:
+        """The `shift` and the `literals` of such facts."""
+        ends = self._ends_of(text)
+        if ends == self.ends:
+            return None, None
+        shift = Shift(self.ends, ends)
+        return None if shift.leaves(self._last) else shift, shift
 
 
 _USES: Final = ("tables", "functions", "system_variables", "user_variables", "limits")
@@ -353,9 +591,10 @@ _OFFSETS: Final = (
     "body_offset",
 )
 _PLACES: Final = frozenset((*_USES, *_OFFSETS))
+_SHIFTS: Final = ("shift", "literals")
 
 
-for _name in _PLACES:
+for _name in (*_PLACES, *_SHIFTS):
     delattr(StatementFacts, _name)  # the default, which would hide that it is still to be made
 
 
@@ -376,6 +615,8 @@ def _made(facts: StatementFacts, name: str) -> object:
     """A fact of a statement out of that of the first statement of its shape."""
     assert facts.shape is not None  # or it has all of them
     known = getattr(facts.shape.facts, name)
+    if facts.shift is None:
+        return known
     if name in _OFFSETS:
         return facts.place(known)
     return tuple([_moved(use, facts) for use in known])

@@ -1,7 +1,11 @@
-"""A Query event → the statement of its session, and what that does."""
+"""Statements of a log: what their first words alone tell, and what a Query event does.
+
+Most who meet statements only pass them on: what reads them is imported when it is asked.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -9,11 +13,75 @@ from typing import TYPE_CHECKING, Final
 from binlane.codec.query import QueryEvent
 from binlane.codec.statement_text import statement_text
 from binlane.codec.status_vars import sql_mode
-from binlane.sql.dialect import Dialect
+from binlane.sql.servers import Dialect
 
 if TYPE_CHECKING:
-    from binlane.sql.effects import StatementEffects
-    from binlane.sql.facts import StatementFacts
+    from binlane.sql.facts import StatementEffects, StatementFacts
+
+_GAP: Final = rb"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
+_ROWS_ONLY: Final = re.compile(
+    rb"""GAP (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
+      | INSERT | UPDATE | DELETE | REPLACE | LOAD | SELECT | WITH | DO ) \b
+    """.replace(b"GAP", _GAP),
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_BESIDE_TABLES: Final = re.compile(
+    rb"""GAP (?:
+        (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
+          | GRANT | REVOKE | FLUSH | KILL | INSTALL | UNINSTALL | RESET
+          | SET (?! GAP STATEMENT\b) ) \b
+      | (?: ANALYZE | OPTIMIZE | CHECK | REPAIR ) GAP
+        (?: (?: LOCAL | NO_WRITE_TO_BINLOG ) GAP )? TABLES? \b
+      | (?: CREATE | ALTER | DROP | RENAME ) GAP (?: OR GAP REPLACE GAP )?
+        (?: (?: AGGREGATE | (?: DEFINER | ALGORITHM ) \s*=\s* \S+ | SQL \s+ SECURITY \s+ \w+ ) GAP )*
+        (?: USER | ROLE | VIEW | FUNCTION | PROCEDURE | EVENT | SERVER ) \b
+    )""".replace(b"GAP", _GAP),
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+def is_beside_tables(statement: bytes) -> bool:
+    """Whether a statement surely changes neither tables nor their rows, as logs have them.
+
+    Of most kinds that do not; what begins otherwise may be one, too. A trigger is no such, since it
+    says what statements that change rows do beside that.
+    """
+    return _BESIDE_TABLES.match(statement) is not None
+
+
+def is_about_rows_only(statement: bytes) -> bool:
+    """Whether a statement changes rows or transactions only."""
+    return _ROWS_ONLY.match(statement) is not None
+
+
+def first_word(statement: str) -> str:
+    """The word that a statement begins with, in capitals; empty if it begins with none.
+
+    The brackets of executable comments are gone behind, as are ordinary comments.
+    """
+    index, length = 0, len(statement)
+    while index < length:
+        if statement[index].isspace():
+            index += 1
+        elif statement.startswith(("/*!", "/*M!"), index):
+            index = statement.index("!", index) + 1
+            while index < length and statement[index].isdigit():
+                index += 1
+        elif statement.startswith("/*", index):
+            index = _behind(statement, "*/", index)
+        elif statement[index] == "#" or statement.startswith("--", index):
+            index = _behind(statement, "\n", index)
+        else:
+            break
+    end = index
+    while end < length and (statement[end].isalnum() or statement[end] == "_"):
+        end += 1
+    return statement[index:end].upper()
+
+
+def _behind(statement: str, sign: str, index: int) -> int:
+    found = statement.find(sign, index)
+    return len(statement) if found < 0 else found + len(sign)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +109,7 @@ class LoggedStatement:
 
     def calls_stored_functions(self) -> bool:
         """Whether it calls a function of its default database, or a loadable one."""
-        from binlane.sql.built_in_functions import is_built_in  # noqa: PLC0415 - as below
+        from binlane.sql.evaluation.functions import is_built_in  # noqa: PLC0415 - as below
 
         return any(
             use.database is None and (use.is_quoted or not is_built_in(use.name))

@@ -12,7 +12,7 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 from binlane.sql.object_store import CatalogStatement, ObjectStore, small
 from binlane.sql.reading import read
 from binlane.sql.schema import Parameter, Routine, Table, Trigger, TriggerTime, View
@@ -43,8 +43,7 @@ from binlane.sql.tree.definitions import (
 from binlane.sql.tree.definitions import (
     Sequence as SequenceStatement,
 )
-from binlane.sql.tree.expressions import Literal, LiteralKind, Name, ObjectName
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
 from binlane.sql.tree.statements import Set, SetItem
 
 Handler = Callable[[ObjectStore, CatalogStatement], None]

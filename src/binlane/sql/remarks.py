@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.sql.dialect import Dialect
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import NAME_KINDS, SqlSyntaxError, Token, TokenKind, tokenise
 
 _IN_GAPS: Final = re.compile(

@@ -12,11 +12,15 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import quote
-from binlane.sql.collations import bytes_per_character, charset_of_collation, default_collation
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.tables import partitioning
 from binlane.sql.schema import ForeignKey, Key, Table
+from binlane.sql.servers import (
+    Dialect,
+    bytes_per_character,
+    charset_of_collation,
+    default_collation,
+)
 from binlane.sql.table_changes import printed_engine
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError

@@ -1,7 +1,7 @@
 """The columns of tables as CREATE TABLE and ALTER TABLE make them, with their character sets.
 
 Names and order are exact, also where one ALTER TABLE renames, moves and adds at once. Which tables
-there are is the `catalog`'s; whether a definition is that of a TABLE_MAP is asked in `column_fit`.
+there are is the `catalog`'s; whether a definition is that of a TABLE_MAP is asked in `logged_columns`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from binlane.sql.tree.expressions import (
     Expression,
     Literal,
     LiteralKind,
+    Node,
     Operation,
 )
-from binlane.sql.tree.node import Node
 
 TEXT_TYPES: Final = frozenset(
     {

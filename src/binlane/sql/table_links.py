@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from binlane.names import TableName
-from binlane.sql.effects import StatementEffects, StatementKind
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.schema import ForeignKey, Table
-from binlane.sql.table_changes import created, union_of
+from binlane.sql.table_changes import column_references, created, foreign_key_of, union_of
 from binlane.sql.table_definitions import renamed_columns
-from binlane.sql.table_keys import column_references, foreign_key_of
 from binlane.sql.tree.definitions import AlterAction, AlterTable
 from binlane.sql.tree.statements import innermost
 

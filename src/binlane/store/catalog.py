@@ -24,7 +24,7 @@ from binlane.names import TableName
 from binlane.positions import FilePosition, Position, parse_position
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope, ScopeList
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 from binlane.store.database import Database
 
 CATALOG_FILE: Final = "binlane.sqlite3"

@@ -12,7 +12,7 @@ from binlane.codec.types import Flavor
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 from tests.differential.logging.recorder import Recorder
 from tests.differential.logging.servers import mariadb, mysql
 from tests.differential.logging.sessions import CONFIGURATION, VERSIONS

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from binlane.check.findings import CheckedStatement
 from binlane.check.script import read_script
+from binlane.policy.refusals import Refusal, Why
 from binlane.session import log_events
-from binlane.session.report import (
-    BinlogResult,
-    Note,
-    Refusal,
-    StatementResult,
-    Unanalysed,
-    Why,
-)
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
+from binlane.sql.servers import LoggingFormat
 
 UUID_NOTE = (
     "Unsafe statement written to the binary log using statement format since BINLOG_FORMAT = "

@@ -15,13 +15,8 @@ from binlane.check.reasons import Judgement
 from binlane.check.report import Judged, Report, Tally
 from binlane.check.sarif import SarifReport
 from binlane.check.text import TextReport, cells, cut, printable, window
-from binlane.session.report import (
-    BinlogResult,
-    Refusal,
-    StatementResult,
-    Unanalysed,
-    Why,
-)
+from binlane.policy.refusals import Refusal, Why
+from binlane.session.report import BinlogResult, StatementResult, Unanalysed
 from tests.checked import check
 from tests.unit.check.results import (
     UUID_NOTE,
@@ -163,6 +158,7 @@ def test_a_window_shows_the_stretch() -> None:
 
 def test_json_is_as_agreed() -> None:
     (line,) = told(JsonReport(), noted())
+    assert json.dumps(json.loads(line), ensure_ascii=False) == line
     assert json.loads(line) == {
         "script": "dir/s.sql",
         "statement": 2,
@@ -204,6 +200,7 @@ def test_json_of_what_was_not_understood_is_an_error() -> None:
 def test_json_explains() -> None:
     (line,) = told(JsonReport(explain=True), noted())
     found = json.loads(line)
+    assert json.dumps(found, ensure_ascii=False) == line
     assert len(found["binlogs"]["binlog"]["steps"]) == 2
     assert found["why"][0]["what"] == "uuid()"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.session.report import Refusal, StatementResult
+from binlane.policy.refusals import Refusal
+from binlane.session.report import StatementResult
 from tests.checked import SCHEMA, check, results, short
 
 PREFIX = "[11314] This statement cannot be replicated safely: "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binlane.check.script import ScriptStatement, read_script
-from binlane.session.report import Outcome
-from binlane.sql.dialect import Dialect
+from binlane.policy.refusals import Outcome
+from binlane.sql.servers import Dialect
 
 
 def texts(script: str | bytes) -> list[str]:

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.engines import MARIADB_ENGINES
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import Reason, ReasonFound
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Isolation, Server
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.schema import Key, Table
+from binlane.sql.servers import LoggingFormat, LoggingMode
 from binlane.sql.table_definitions import TableDefinition
 
 MARIADB = Server.parse("mariadb")
@@ -185,8 +184,8 @@ def test_unsafe_and_a_statement_only_engine() -> None:
         assert errnos(verdict) == numbers
         if numbers:
             assert "LIMIT clause" in verdict.errors[0].message
-            assert verdict.errors[0].cause == LIMITED
-            assert verdict.errors[1].cause == UNSAFE
+            assert verdict.errors[0].why[0].what == LIMITED.what
+            assert verdict.errors[1].why[0].what == UNSAFE.what
 
 
 @pytest.mark.rule("004:ER_BINLOG_ROW_INJECTION_AND_STMT_ENGINE")

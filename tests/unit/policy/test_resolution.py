@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from binlane.codec.types import Flavor
-from binlane.policy.access import ResolvedStatement
 from binlane.policy.reasons import Reason
-from binlane.policy.resolution import Opening, resolve
+from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Server
 from binlane.sql.catalog import SchemaCatalog
 from tests.reading import read

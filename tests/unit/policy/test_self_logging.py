@@ -6,13 +6,13 @@ import pytest
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.procedure import decide_statement
 from binlane.policy.reasons import Reason
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 SCHEMA = """
 CREATE DATABASE d; USE d;

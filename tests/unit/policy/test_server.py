@@ -10,7 +10,7 @@ from binlane.policy.reasons import Reason, text
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.versions import Fact
+from binlane.sql.servers import Fact
 
 
 def run(server: str, *statements: str, schema: str = "") -> list[list[tuple[str, str]]]:

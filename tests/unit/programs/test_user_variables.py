@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from binlane.policy.server import Server
-from binlane.programs.trace import UserVariable, printed_variable
+from binlane.programs.host import UserVariable, printed_variable
 from binlane.sql.evaluation.values import Text, Value
 
 MARIADB = Server("mariadb", (10, 11, 19))

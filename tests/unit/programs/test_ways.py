@@ -6,8 +6,9 @@ import pytest
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
-from binlane.session.report import Outcome, StatementResult
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 

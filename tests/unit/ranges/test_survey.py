@@ -19,7 +19,7 @@ from binlane.names import TableName
 from binlane.ranges.facts import FileFacts
 from binlane.ranges.files import LogFile
 from binlane.ranges.survey import first_facts, survey
-from binlane.sql.first_words import is_about_rows_only
+from binlane.sql.logged_statements import is_about_rows_only
 from binlane.store.reading import read_groups
 from tests.fixture_sets import fixture_names, fixture_set
 

@@ -14,7 +14,7 @@ from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.safety import Setting, find_danger, is_recorded
 from binlane.scope.statements import CreateBinlog, create
-from binlane.sql.logging_mode import LoggingFormat
+from binlane.sql.servers import LoggingFormat
 from tests.reading import read
 
 STATEMENTS = (

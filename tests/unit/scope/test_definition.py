@@ -18,7 +18,7 @@ from binlane.scope import (
     look_up,
     parse_binlog_statement,
 )
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 FOO = TableName("test", "foo")
 B_C = TableName("b", "c")

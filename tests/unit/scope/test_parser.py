@@ -28,7 +28,7 @@ from binlane.scope import (
     parse_binlog_statement,
 )
 from binlane.scope.directives import Action, Directive
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 
 LOG_TEST = Directive(Action.SET, ScopeList.LOG, ("test",))

@@ -36,8 +36,8 @@ from binlane.scope.changes import (
 from binlane.scope.repair import statement_to_log
 from binlane.scope.safety import Danger, Setting, find_danger, is_recorded
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.sql.effects import StatementKind
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.facts import StatementKind
+from binlane.sql.servers import LoggingFormat, LoggingMode
 from tests.reading import analyse
 
 PREFIX = "[11314] This statement cannot be replicated safely: "

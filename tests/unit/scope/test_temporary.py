@@ -6,7 +6,7 @@ from binlane.names import TableName
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.temporary import TemporaryTables
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 
 TEMP, OTHER = TableName("test", "temp"), TableName("test", "other")
 

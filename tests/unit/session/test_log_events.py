@@ -10,7 +10,7 @@ from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
-from binlane.programs.trace import UserVariable
+from binlane.programs.host import UserVariable
 from binlane.session.log_events import ChangedRows, LoggedEvent, MappedTable, printed
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog

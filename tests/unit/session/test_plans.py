@@ -9,11 +9,11 @@ from binlane.policy.resolution import resolve
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
-from binlane.session.plans import plan_of, resolved_of
+from binlane.session.decision import plan_of, resolved_of
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.logging_mode import LoggingMode
+from binlane.sql.servers import LoggingMode
 from tests.reading import read
 
 SCHEMA = """

@@ -9,18 +9,17 @@ import pytest
 from binlane.codec.types import Flavor
 from binlane.errors import DefinitionError
 from binlane.names import TableName
-from binlane.policy.access import ResolvedStatement, TableAccess
 from binlane.policy.reasons import Via
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.scope.changes import Changes, ObjectKind
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.statements import CreateBinlog, create
-from binlane.session.changes import changes_of
-from binlane.session.safety import ScopeSafety
+from binlane.session.safety import ScopeSafety, changes_of
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import RowChange
-from binlane.sql.logging_mode import LoggingFormat, LoggingMode
+from binlane.sql.servers import LoggingFormat, LoggingMode
 from tests.reading import read
 
 SERVER: Final = Server.parse("mariadb")

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from binlane.codec.types import Flavor
+from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
-from binlane.session.report import Outcome
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 

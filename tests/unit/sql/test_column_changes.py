@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.column_changes import (
+from binlane.sql.facts import StatementFacts
+from binlane.sql.logged_columns import (
     AddColumn,
     ChangeRows,
     ColumnChange,
@@ -12,9 +13,8 @@ from binlane.sql.column_changes import (
     column_changes,
     created_columns,
 )
-from binlane.sql.dialect import Dialect
-from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.table_definitions import TableColumn
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binlane.names import TableName
-from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 from binlane.sql.tokens import TokenKind
 from tests.reading import analyse, read
 
@@ -218,6 +218,8 @@ WORDS = st.sampled_from(
 
 
 @given(st.one_of(st.text(), st.lists(WORDS, max_size=20).map(" ".join)))
+@example("ALTER TRIGGER t")
+@example("ALTER INDEX t")
 def test_any_text_has_effects(statement: str) -> None:
     effects = analyse(statement, database="d")
     assert isinstance(effects, StatementEffects)

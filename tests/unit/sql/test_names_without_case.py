@@ -7,8 +7,8 @@ import pytest
 from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 
 FOLDING = Dialect(lower_case_names=True)
 

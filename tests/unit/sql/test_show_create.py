@@ -10,8 +10,8 @@ import pytest
 from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.show_create import create_table_text
 
 VECTORS = json.loads(

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from binlane.codec.types import Flavor
-from binlane.sql.comments import Version, server_text
-from binlane.sql.dialect import Dialect
-from binlane.sql.effects import StatementKind
-from binlane.sql.facts import RowChange
+from binlane.sql.facts import RowChange, StatementKind
+from binlane.sql.servers import Dialect, Version
+from binlane.sql.tokens import server_text
 from tests.reading import read
 
 VECTORS = Path(__file__).parents[2] / "vectors/statements"

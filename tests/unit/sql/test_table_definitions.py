@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.table_definitions import TableColumn, TableDefinition, alter_table, create_table
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import AlterTable, CreateTable

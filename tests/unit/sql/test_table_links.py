@@ -7,8 +7,8 @@ import json
 import pytest
 
 from binlane.names import TableName
-from binlane.sql.dialect import Dialect
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.table_links import NO_LINKS, TableLinks
 
 CHILD = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.sql.dialect import Dialect
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import (
     SqlSyntaxError,
     Token,

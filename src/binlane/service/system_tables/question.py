@@ -10,10 +10,10 @@ from typing import Final
 from binlane.names import TableName
 from binlane.scope.scope import SYSTEM_DATABASE
 from binlane.service.system_tables.schema import TABLES
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, Token, tokenise
 
 _GAP: Final = r"(?:\s|/\*.*?\*/|--[ \t][^\n]*\n|\#[^\n]*\n)*+"

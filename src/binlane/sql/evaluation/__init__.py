@@ -6,16 +6,16 @@ made of this very text). Import from the modules; what they offer:
 
 Values (`values`): `Value` = None | int | Decimal | float | Text | Temporal | UNKNOWN;
 `constant(value, is_mariadb=)` as NAME_CONST and logged calls have it, `parameter(…)`, `plain_text`,
-`number_text`, `escaped`. `operators`: `truth`, `as_number`, `equal`, `compared`, `OPERATORS`.
+`number_text`, `escaped`; `truth`, `as_number`, `equal`, `compared`, `OPERATORS`.
 
-Types that values are stored as (`stored_types`):
+Types that values are stored as (`values`):
     StoredType.of(data_type: DataType, collation=, default_collation=).store(value) -> Value
 
 One expression (`evaluator`):
     evaluate(node, text, environment) -> Value            assigns and calls as the servers do
     holds(node, text, environment) -> bool | None         a condition; None: it hangs on data
 
-Dynamic SQL (`possible_values`):
+Dynamic SQL (`evaluator`):
     possible_values(node, text, environment) -> tuple[Value, …] | None
 
 Statements (`statements`):

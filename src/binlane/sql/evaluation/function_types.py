@@ -13,7 +13,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from binlane.sql.collations import bytes_per_character, default_collation
 from binlane.sql.evaluation.evaluator import string_content
 from binlane.sql.evaluation.operator_types import (
     Scope,
@@ -41,9 +40,9 @@ from binlane.sql.evaluation.types import (
     text_length,
     without_default,
 )
+from binlane.sql.servers import Fact, bytes_per_character, default_collation
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.expressions import Call, Cast, Expression, Interval, Literal, LiteralKind
-from binlane.sql.versions import Fact
 
 _LONGEST: Final = 4_294_967_295
 _MYSQL_ROW_BIGINT: Final = 11

@@ -30,7 +30,7 @@ from binlane.sql.evaluation.types import (
     zero_default,
 )
 from binlane.sql.schema import Objects
-from binlane.sql.versions import ASSUMED, Fact, has
+from binlane.sql.servers import ASSUMED, Fact, has
 
 _DIGITS_MAX: Final = 65
 _SCALE_MAX: Final = 38

@@ -14,11 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.names import TableName
-from binlane.sql.collations import default_collation
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import (
     StatementText,
     bytes_value,
+    has_aggregate,
     string_content,
 )
 from binlane.sql.evaluation.function_types import TypedCall, call_type, cast_type, of_one_row
@@ -36,7 +35,6 @@ from binlane.sql.evaluation.operator_types import (
     together,
     truth,
 )
-from binlane.sql.evaluation.possible_values import has_aggregate
 from binlane.sql.evaluation.types import (
     NO_DECIMALS,
     Coercibility,
@@ -50,6 +48,7 @@ from binlane.sql.evaluation.values import UNKNOWN, Temporal, Text, Unknown, Valu
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
 from binlane.sql.schema import Routine, View
+from binlane.sql.servers import Dialect, default_collation
 from binlane.sql.table_definitions import TableColumn, typed_column
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import (
@@ -66,6 +65,7 @@ from binlane.sql.tree.expressions import (
     LiteralKind,
     Match,
     Name,
+    Node,
     Operation,
     Query,
     Select,
@@ -80,7 +80,6 @@ from binlane.sql.tree.expressions import (
     UserVariable,
     Values,
 )
-from binlane.sql.tree.node import Node
 from binlane.sql.tree.statements import QueryStatement
 
 _NAME_LENGTH_MAX: Final = 64

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
-from binlane.sql.collations import bytes_per_character, default_collation
+from binlane.sql.servers import bytes_per_character, default_collation
 from binlane.sql.show_create import column_type, without_json_checks
 from binlane.sql.table_definitions import TableColumn
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser import accounts, objects, programs, rows, statements
 from binlane.sql.parser.calls import read_name
 from binlane.sql.parser.cursor import Cursor, Grammar, NotAnalysed, Stopped, TooDeep, too_deep
 from binlane.sql.parser.expressions import read_expression
 from binlane.sql.parser.queries import read_query
-from binlane.sql.tree.expressions import Expression
-from binlane.sql.tree.node import Node, height
+from binlane.sql.servers import Dialect
+from binlane.sql.tree.expressions import Expression, Node, height
 from binlane.sql.tree.statements import Empty
 
 _GRAMMAR: Final = Grammar(query=read_query, name=read_name)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.casts import read_cast_type, read_charset
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import (
     BITS,
@@ -23,13 +22,13 @@ from binlane.sql.parser.expressions import (
     read_order,
     read_unit,
 )
-from binlane.sql.parser.functions import (
+from binlane.sql.parser.literals import read_cast_type, read_charset, read_digits, read_literal
+from binlane.sql.parser.words import (
     NEVER_CALLED,
     NEVER_CALLED_IN_MYSQL,
     argument_counts,
+    words_of,
 )
-from binlane.sql.parser.literals import read_digits, read_literal
-from binlane.sql.parser.reserved import words_of
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Call,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from binlane.sql.dialect import Dialect
+    from binlane.sql.servers import Dialect
     from binlane.sql.tree.expressions import Expression, Query
 
 from binlane.names import folded
-from binlane.sql.parser.reserved import no_aliases, reserved_words
+from binlane.sql.parser.words import no_aliases, reserved_words
 from binlane.sql.tokens import NAME_KINDS, Token, TokenKind, depth_change, read_tokens, value_of
 
 DEPTH_MAX: Final = 760

@@ -13,11 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.casts import read_cast_type, read_charset, read_collation
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.literals import (
     INTRODUCED,
+    Items,
+    literals_of,
     number_kind,
+    read_cast_type,
+    read_charset,
+    read_collation,
     read_column,
     read_digits,
     read_introduced,
@@ -25,9 +29,9 @@ from binlane.sql.parser.literals import (
     read_string,
     read_system_variable,
     read_user_variable,
+    rows_of,
 )
-from binlane.sql.parser.reserved import CHARSETS, words_of
-from binlane.sql.parser.runs import Items, literals_of, rows_of
+from binlane.sql.parser.words import CHARSETS, words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 from binlane.sql.tree.expressions import (
     Assign,

@@ -1,21 +1,175 @@
-"""Literals, variables and names of columns: operands with no expression inside.
+"""Literals, variables, names of columns and types of CAST: operands with no expression inside.
 
-Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: literal, variable, simple_ident.
+Many literals, or rows of them, that stand as one token are read when they are asked for.
+
+Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: literal, variable, simple_ident, cast_type.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 from binlane.sql.parser.cursor import Cursor
-from binlane.sql.tokens import TokenKind
+from binlane.sql.parser.words import words_of
+from binlane.sql.tokens import TokenKind, literal_pattern
 from binlane.sql.tree.expressions import (
+    DataType,
     Literal,
     LiteralKind,
     Name,
+    Operation,
+    Row,
     SystemVariable,
     UserVariable,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from binlane.sql.servers import Dialect
+    from binlane.sql.tree.expressions import Expression
+
+_T = TypeVar("_T", bound="Expression")
+_WORDS: Final = {"N": LiteralKind.NULL, "T": LiteralKind.TRUE, "F": LiteralKind.FALSE}
+
+
+class Items(Sequence["_T"]):
+    """Several sequences as one."""
+
+    __slots__ = ("_length", "_parts")
+
+    def __init__(self, parts: Sequence[Sequence[_T]]) -> None:
+        self._parts = [part for part in parts if part]
+        self._length = -1
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            self._length = sum(map(len, self._parts))
+        return self._length
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def __iter__(self) -> Iterator[_T]:
+        for part in self._parts:
+            yield from part
+
+    @property
+    def told(self) -> Sequence[_T]:
+        """Those that do not stand in one token with others."""
+        return [item for part in self._parts if not isinstance(part, _Run) for item in part]
+
+    @overload
+    def __getitem__(self, index: int) -> _T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        if isinstance(index, slice):
+            return tuple(islice(self, *index.indices(len(self))))
+        if index < 0:
+            index += len(self)
+        for part in self._parts:
+            if index < len(part):
+                return part[index]
+            index -= len(part)
+        raise IndexError(index)
+
+
+class _Run(Sequence["_T"]):
+    """What stands in one token."""
+
+    __slots__ = ("_at", "_length", "_make", "_pattern", "_text")
+
+    def __init__(
+        self, text: str, at: int, pattern: re.Pattern[str], make: Callable[[re.Match[str], int], _T]
+    ) -> None:
+        self._text = text
+        self._at = at
+        self._pattern = pattern
+        self._make = make
+        self._length = -1
+
+    def __len__(self) -> int:
+        if self._length < 0:
+            self._length = sum(1 for _ in self._pattern.finditer(self._text))
+        return self._length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[_T]:
+        make, at = self._make, self._at
+        return (make(found, at) for found in self._pattern.finditer(self._text))
+
+    @overload
+    def __getitem__(self, index: int) -> _T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        if isinstance(index, slice):
+            return tuple(islice(self, *index.indices(len(self))))
+        if index < 0:
+            index += len(self)
+        for item in islice(self, index, None):
+            return item
+        raise IndexError(index)
+
+
+@cache
+def _literals(dialect: Dialect) -> re.Pattern[str]:
+    return re.compile(rf"[,(]\s*+({literal_pattern(dialect)})", re.VERBOSE | re.DOTALL)
+
+
+@cache
+def _rows(dialect: Dialect) -> re.Pattern[str]:
+    literal = literal_pattern(dialect)
+    return re.compile(
+        rf",\s*+(\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\))", re.VERBOSE | re.DOTALL
+    )
+
+
+def _literal(found: re.Match[str], at: int) -> Expression:
+    text = found[1]
+    start, end = at + found.start(1), at + found.end(1)
+    first = text[0]
+    if first in "-+":
+        number = Literal(start + 1, end, LiteralKind.NUMBER)
+        return Operation(start, end, "NEG" if first == "-" else "POS", (number,))
+    if first.isdigit():
+        is_hex = text[1:2] in ("x", "X")
+        return Literal(start, end, LiteralKind.HEX if is_hex else LiteralKind.NUMBER)
+    if first in "'\"":
+        return Literal(start, end, LiteralKind.STRING)
+    if first == "_":
+        quote = min(place for place in map(text.find, "'\" ") if place > 0)
+        return Literal(start, end, LiteralKind.STRING, text[1:quote].lower())
+    if text[1] in "'\"":
+        kinds = {"x": LiteralKind.HEX, "b": LiteralKind.BIT}
+        kind = kinds.get(first.lower(), LiteralKind.STRING)
+        return Literal(start, end, kind, "n" if kind is LiteralKind.STRING else "")
+    return Literal(start, end, _WORDS[first.upper()])
+
+
+def literals_of(text: str, at: int, dialect: Dialect) -> Sequence[Expression]:
+    """The literals of a LITERALS token."""
+    return _Run(text, at, _literals(dialect), _literal)
+
+
+def rows_of(text: str, at: int, dialect: Dialect) -> Sequence[Row]:
+    """The rows of a ROWS token."""
+    pattern = _literals(dialect)
+
+    def row(found: re.Match[str], at: int) -> Row:
+        start = found.start(1)
+        items = tuple(_literal(each, at + start) for each in pattern.finditer(found[1]))
+        return Row(at + start, at + found.end(1), items)
+
+    return _Run(text, at, _rows(dialect), row)
+
 
 INTRODUCED: Final = (TokenKind.STRING, TokenKind.NUMBER)
 
@@ -148,3 +302,121 @@ def read_digits(c: Cursor) -> Literal:
     if c.kind is not TokenKind.NUMBER:
         raise c.stop("a number")
     return read_literal(c)
+
+
+_CAST_TYPES: Final = words_of("""
+    BINARY CHAR CHARACTER NCHAR SIGNED UNSIGNED DATE TIME DATETIME DECIMAL DEC DOUBLE FLOAT POINT
+    LINESTRING POLYGON MULTIPOINT MULTILINESTRING MULTIPOLYGON GEOMETRYCOLLECTION
+    """)
+_MYSQL_CAST_TYPES: Final = words_of("JSON YEAR REAL NATIONAL GEOMCOLLECTION VECTOR")
+_MARIADB_CAST_TYPES: Final = words_of(
+    "VARCHAR VARCHAR2 INT INTEGER INET4 INET6 UUID INTERVAL NUMBER CLOB RAW XMLTYPE"
+)
+_NO_NAMES: Final = words_of(
+    "JSON YEAR NATIONAL TIMESTAMP TEXT BOOL BOOLEAN BIT ENUM SERIAL FIXED NVARCHAR"
+)
+_WITH_SCALE: Final = frozenset(("DECIMAL", "DEC", "DOUBLE", "NUMBER"))
+_WITH_LENGTH: Final = words_of("BINARY CHAR NCHAR TIME DATETIME FLOAT VARCHAR VARCHAR2 VECTOR RAW")
+_TEXTS: Final = frozenset(("CHAR", "VARCHAR", "VARCHAR2", "CLOB"))
+
+
+def read_cast_type(c: Cursor) -> DataType:
+    """Read the type that CAST, CONVERT or RETURNING names.
+
+    Raises:
+        Stopped: If it is none that the server knows there.
+    """
+    at = c.start
+    word = c.word
+    dialect = c.dialect
+    if not (
+        word in _CAST_TYPES
+        or (word in _MYSQL_CAST_TYPES and dialect.may_be_mysql)
+        or (word in _MARIADB_CAST_TYPES and dialect.may_be_mariadb)
+        # A name that is no word of the grammar is an unknown type, 4161.
+        or (dialect.may_be_mariadb and word and word not in _NO_NAMES and c.is_at_name)
+    ):
+        raise c.stop("a type")
+    c.index += 1
+    if word == "NATIONAL":
+        c.expect_any(("CHAR", "CHARACTER"))
+        word = "NCHAR"
+    if word == "CHARACTER":
+        word = "CHAR"
+    if word in ("SIGNED", "UNSIGNED"):
+        c.accept_any(("INT", "INTEGER"))
+    if word == "DOUBLE" and dialect.may_be_mysql:
+        c.accept("PRECISION")
+    if word == "INTERVAL":
+        c.expect("DAY_SECOND")
+    arguments = _lengths(c, word)
+    words: set[str] = set()
+    charset = ""
+    if word in _TEXTS:
+        charset = read_charset_option(c, words)
+    collation = ""
+    if word in _TEXTS and dialect.may_be_mariadb and c.accept("COLLATE"):
+        collation = read_collation(c)
+    return DataType(at, c.end, word, arguments, frozenset(words), charset, collation)
+
+
+def _lengths(c: Cursor, word: str) -> tuple[str, ...]:
+    if c.word != "(" or word not in _WITH_SCALE | _WITH_LENGTH | {"INTERVAL"}:
+        return ()
+    c.index += 1
+    found = [_number(c)]
+    if word in _WITH_SCALE and c.accept(","):
+        found.append(_number(c))
+    c.expect_operator(")")
+    return tuple(found)
+
+
+def _number(c: Cursor) -> str:
+    if c.kind is not TokenKind.NUMBER:
+        raise c.stop("a number")
+    c.index += 1
+    return c.texts[c.index - 1]
+
+
+def read_charset_option(c: Cursor, words: set[str]) -> str:
+    """Read CHARACTER SET … and its short forms, with BINARY before or behind, if they are there.
+
+    Args:
+        c: Behind the type and its length.
+        words: Gets BINARY, ASCII, UNICODE, BYTE.
+
+    Returns:
+        The character set, empty without one.
+    """
+    charset = ""
+    if c.accept("BINARY"):
+        words.add("BINARY")
+    if c.accept("CHARACTER", "SET") or c.accept("CHARSET") or c.accept("CHAR", "SET"):
+        charset = read_charset(c)
+    elif word := c.accept_any(("ASCII", "UNICODE", "BYTE")):
+        words.add(word)
+    if c.accept("BINARY"):
+        words.add("BINARY")
+    return charset
+
+
+def read_charset(c: Cursor) -> str:
+    """Read the name of a character set.
+
+    Raises:
+        Stopped: If none comes next.
+    """
+    if c.accept("BINARY"):
+        return "binary"
+    if c.kind is TokenKind.STRING:
+        return c.string()
+    return c.identifier()
+
+
+def read_collation(c: Cursor) -> str:
+    """Read the name of a collation.
+
+    Raises:
+        Stopped: If none comes next.
+    """
+    return c.string() if c.kind is TokenKind.STRING else c.identifier()

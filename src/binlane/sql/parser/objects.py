@@ -44,8 +44,7 @@ from binlane.sql.tree.definitions import (
     RoutineParameter,
     TableOption,
 )
-from binlane.sql.tree.expressions import DataType, Expression, Literal, ObjectName
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import DataType, Expression, Literal, Node, ObjectName
 
 BodyReader = Callable[[Cursor], Node]
 """Reads one statement of a program, simple or compound."""

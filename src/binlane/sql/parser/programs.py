@@ -18,9 +18,8 @@ from binlane.sql.parser.queries import read_query
 from binlane.sql.parser.statements import StatementReader, read_condition, read_variable
 from binlane.sql.parser.types import read_type
 from binlane.sql.tokens import NAME_KINDS, TokenKind
-from binlane.sql.tree.expressions import Expression, Name, UserVariable
-from binlane.sql.tree.node import Node
-from binlane.sql.tree.programs import (
+from binlane.sql.tree.expressions import Expression, Name, Node, UserVariable
+from binlane.sql.tree.statements import (
     Block,
     Branch,
     CaseStatement,

@@ -10,7 +10,6 @@ from typing import Final
 
 from binlane.names import folded
 from binlane.sql.parser.calls import read_on_empty_or_error, read_window
-from binlane.sql.parser.casts import read_charset, read_collation
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import (
     is_at_query,
@@ -19,8 +18,15 @@ from binlane.sql.parser.expressions import (
     read_order,
     read_value,
 )
-from binlane.sql.parser.literals import read_column, read_literal, read_user_variable
-from binlane.sql.parser.runs import Items, rows_of
+from binlane.sql.parser.literals import (
+    Items,
+    read_charset,
+    read_collation,
+    read_column,
+    read_literal,
+    read_user_variable,
+    rows_of,
+)
 from binlane.sql.parser.types import read_column_type
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (

@@ -9,10 +9,9 @@ from collections.abc import Collection
 from typing import Final
 
 from binlane.sql.parser.calls import read_arguments
-from binlane.sql.parser.casts import read_charset
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression, read_items, read_value
-from binlane.sql.parser.literals import read_column, read_literal
+from binlane.sql.parser.literals import read_charset, read_column, read_literal
 from binlane.sql.parser.queries import (
     read_fields_and_lines,
     read_index_hints,

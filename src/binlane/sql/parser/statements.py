@@ -20,11 +20,11 @@ from binlane.sql.tree.expressions import (
     Literal,
     LiteralKind,
     Name,
+    Node,
     ObjectName,
     TableUse,
     UserVariable,
 )
-from binlane.sql.tree.node import Node
 from binlane.sql.tree.statements import (
     Administration,
     BinlogStatement,

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.casts import read_charset, read_collation
 from binlane.sql.parser.cursor import Cursor, Stopped
+from binlane.sql.parser.literals import read_charset, read_collation
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import DataType
 

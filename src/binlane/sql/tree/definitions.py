@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from binlane.sql.tree.expressions import DataType, Expression, Literal, ObjectName, Query
-from binlane.sql.tree.node import Node
+from binlane.sql.tree.expressions import DataType, Expression, Literal, Node, ObjectName, Query
 
 # Columns and keys -----------------------------------------------------------------------------
 
@@ -460,7 +459,7 @@ class CreateRoutine(Node):
         characteristics: Such as `DETERMINISTIC`, `NO SQL`, `READS SQL DATA`, `SQL SECURITY INVOKER`,
             `LANGUAGE SQL`, in the order of the text.
         comment: COMMENT.
-        body: A node of `programs`; None of a loadable one and of other languages.
+        body: A program of `statements`; None of a loadable one and of other languages.
         body_at: Where it begins; -1 without.
     """
 

@@ -21,7 +21,7 @@ from binlane.codec.encryption import KeyRing
 from binlane.errors import CodecError, StoreError
 from binlane.names import TableName
 from binlane.positions import AnyGtid, Gtid, MysqlGtid, Position, nothing_done
-from binlane.sql.effects import StatementKind
+from binlane.sql.facts import StatementKind
 from binlane.store.verify.contents import Change, Contents, Kind, contents
 from binlane.store.verify.cursors import Cursor
 from binlane.store.verify.faults import Fault

@@ -33,7 +33,7 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid
 from binlane.routing.judging import text_in_scope
 from binlane.routing.queries import UPDATED_DATABASES
-from binlane.sql.effects import StatementEffects
+from binlane.sql.facts import StatementEffects
 from binlane.sql.logged_statements import logged_statement
 from binlane.store.chunks import open_chunks
 

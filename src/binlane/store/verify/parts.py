@@ -6,7 +6,7 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.routing.statements import MOVING
-from binlane.sql.effects import StatementEffects, StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 from binlane.store.verify.contents import Change, Contents
 
 _REWRITTEN: Final = frozenset(

@@ -8,12 +8,10 @@ from decimal import Decimal
 import pytest
 
 from binlane.codec.types import Flavor
-from binlane.sql.collations import default_collation
-from binlane.sql.dialect import Dialect
-from binlane.sql.evaluation.evaluator import OwnText, evaluate, holds
-from binlane.sql.evaluation.possible_values import possible_values
+from binlane.sql.evaluation.evaluator import OwnText, evaluate, holds, possible_values
 from binlane.sql.evaluation.values import UNKNOWN, Temporal, TemporalKind, Text, Value, constant
 from binlane.sql.parser import parse_expression
+from binlane.sql.servers import Dialect, default_collation
 
 COLLATION = "utf8mb4_general_ci"
 

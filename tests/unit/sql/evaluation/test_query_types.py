@@ -10,14 +10,13 @@ import pytest
 from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.collations import default_collation
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import Environment, OwnText
 from binlane.sql.evaluation.operator_types import Scope, Untyped
 from binlane.sql.evaluation.query_types import query_columns
 from binlane.sql.evaluation.values import UNKNOWN, Text, Value
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
+from binlane.sql.servers import Dialect, default_collation
 from binlane.sql.show_create import create_table_text
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 from binlane.sql.tree.statements import QueryStatement

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import pytest
 
 from binlane.codec.types import Flavor
-from binlane.sql.collations import default_collation
-from binlane.sql.dialect import Dialect
 from binlane.sql.evaluation.evaluator import OwnText
 from binlane.sql.evaluation.statements import (
     expressions_at,
@@ -21,6 +19,7 @@ from binlane.sql.evaluation.statements import (
 )
 from binlane.sql.evaluation.values import UNKNOWN, Text, Value
 from binlane.sql.parser import parse
+from binlane.sql.servers import Dialect, default_collation
 from binlane.sql.tree.statements import Insert, QueryStatement, Update
 
 VALUES: dict[str, Value] = {

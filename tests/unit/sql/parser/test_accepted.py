@@ -13,8 +13,8 @@ from typing import Final
 
 import pytest
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser import Stopped, parse
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 
 _FILE: Final = Path(__file__).parents[3] / "vectors" / "accepted.tsv.gz"

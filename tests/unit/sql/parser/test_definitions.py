@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser import Stopped, parse
+from binlane.sql.servers import Dialect
 from binlane.sql.tree.definitions import AlterTable, Column, CreateTable, KeyDefinition
 from tests.rules import ROOT
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.fact_finder import is_statement, parts_of
 from binlane.sql.parser import Stopped, parse_body
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree import programs
-from binlane.sql.tree.node import Node
+from binlane.sql.tree import statements as programs
+from binlane.sql.tree.expressions import Node
 from binlane.sql.tree.statements import Diagnostics, Insert, Set
 
 

@@ -10,11 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlane.sql.dialect import Dialect
 from binlane.sql.parser import Stopped, TooDeep, parse, parse_expression
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Expression, Literal, Name, Operation, Query, SetOperation
-from binlane.sql.tree.node import Node, children
+from binlane.sql.tree.expressions import (
+    Expression,
+    Literal,
+    Name,
+    Node,
+    Operation,
+    Query,
+    SetOperation,
+    children,
+)
 from binlane.sql.tree.statements import Insert, QueryStatement, Update
 
 _BOTH = Dialect()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.dialect import ANY, Dialect
 from binlane.sql.parser import Stopped, parse
+from binlane.sql.servers import ANY, Dialect
 from binlane.sql.tokens import SqlSyntaxError
 
 _OF_MARIADB = (

@@ -1,0 +1,363 @@
+"""What a statement does to rows, and their events in a binlog's caches.
+
+By itself and through triggers, functions and sequences. A sequence reserves as many values as its
+CACHE says, and writes its row only then. Rows are logged as annotation, table maps and rows events.
+
+Source: `remove_eq_conds` in MariaDB 10.11 sql/sql_select.cc and MySQL 9.7 sql/sql_optimizer.cc;
+MariaDB's sql/sql_sequence.cc, and sql/sql_class.cc `binlog_write_table_maps`; MySQL's sql/handler.cc
+`write_locked_table_maps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from binlane.names import TableName
+from binlane.policy.engines import NEITHER, traits
+from binlane.policy.refusals import Outcome
+from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.server import Server
+from binlane.programs.environment import SessionEnvironment
+from binlane.programs.host import SessionValues
+from binlane.programs.routines import silent
+from binlane.programs.trace import RowRun, Trace, Traced, changed_rows
+from binlane.programs.tracer import trace
+from binlane.session import log_events
+from binlane.session.context_events import generates_insert_id
+from binlane.session.decision import Decided
+from binlane.session.log_events import Body, ChangedRows
+from binlane.session.state import SequenceValues, SessionState, SessionStatement
+from binlane.session.transaction import Binlog, WriteContext
+from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
+from binlane.sql.evaluation.statements import where_holds
+from binlane.sql.facts import (
+    INSERTING_KINDS,
+    READING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.sql.parser import Stopped, parse
+from binlane.sql.schema import Table
+from binlane.sql.servers import Dialect
+from binlane.sql.tokens import SqlSyntaxError
+from binlane.sql.tree.definitions import Sequence
+from binlane.sql.tree.expressions import Name, Node, Operation, children
+from binlane.sql.tree.statements import Delete, Update
+
+
+def trace_of(state: SessionState, statement: SessionStatement, decided: Decided) -> Trace:
+    """Follow a statement that runs; called once for it, as it assigns user variables."""
+    plan = decided.plan
+    known = plan.traces.get(statement.outcome)
+    if known is not None:
+        return Trace(runs=known.runs, annotation=statement.text)
+    resolved = decided.resolved
+    traced = Traced(
+        facts=statement.facts,
+        resolved=resolved,
+        logged=statement.text,
+        outcome=statement.outcome,
+    )
+    environment = statement.environment
+    assert environment is None or isinstance(environment, SessionEnvironment)
+    sequences = {
+        access.name: access.table for access in resolved.accesses if access.table.is_sequence
+    }
+    if sequences and _always_inserts(statement):
+        found = trace(replace(traced, outcome=Outcome()), state.host, environment)
+        return replace(found, runs=tuple(run for run in found.runs if run.table not in sequences))
+    found = trace(traced, state.host, environment)
+    if sequences:
+        return _follow_sequences(state, statement, resolved, found, sequences)
+    if plan.is_alone and found.error is None:
+        plan.traces[statement.outcome] = found
+    return found
+
+
+def _always_inserts(statement: SessionStatement) -> bool:
+    """Whether no changed row, as it was stated, can only be said of the statement's sequences.
+
+    They then had values left in the range that they had reserved.
+    """
+    facts = statement.facts
+    return (
+        statement.outcome == Outcome(rows=0)
+        and facts.effects.kind is StatementKind.INSERT
+        and facts.row_count > 0
+        and not facts.is_ignore
+        and not facts.is_on_duplicate
+    )
+
+
+def _follow_sequences(
+    state: SessionState,
+    statement: SessionStatement,
+    resolved: ResolvedStatement,
+    found: Trace,
+    sequences: dict[TableName, Table],
+) -> Trace:
+    """Add what SELECT, DO and SET do to sequences; leave out what needs no new range."""
+    runs = found.runs
+    if statement.facts.effects.kind in READING_KINDS:
+        if changed_rows(statement.outcome) == 0:
+            return found
+        advanced = [
+            RowRun(access.name, "insert")
+            for access in resolved.accesses
+            if RowChange.SEQUENCE in access.changes and not access.is_prelocked
+        ]
+        runs = (*advanced, *(run for run in runs if run.table not in sequences))
+        if statement.outcome.rows is not None:
+            return replace(found, runs=runs)
+    kept = written_runs(state.sequence_values, runs, sequences, statement.facts)
+    return replace(found, runs=kept)
+
+
+# sql_auto_is_null: WHERE id IS NULL finds the row inserted last -----------------------------------
+
+
+def with_null_ids(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement, trace: Trace
+) -> Trace:
+    """What a statement did, with LAST_INSERT_ID where it looks for the row inserted last."""
+    if not state.variables.is_on("sql_auto_is_null", default=False):
+        return trace
+    if state.null_is_insert_id and _looks_for_null(statement, resolved):
+        state.null_is_insert_id = not state.server.is_mariadb
+        trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
+    if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
+        environment = SessionEnvironment(state.host, statement.database)
+        if generates_insert_id(statement.facts, resolved, environment):
+            state.null_is_insert_id = True
+    return trace
+
+
+def _looks_for_null(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
+    columns = {name.lower() for name in _compared_with_null(statement.facts.tree)}
+    return any(
+        access.table.auto_increment is not None
+        and not access.is_prelocked
+        and access.table.auto_increment.lower() in columns
+        for access in resolved.accesses
+    )
+
+
+def _compared_with_null(node: Node) -> Iterator[str]:
+    """The columns of which a statement asks whether they are NULL."""
+    if isinstance(node, Operation) and node.operator == "IS NULL" and not node.is_negated:
+        (operand,) = node.operands
+        if isinstance(operand, Name):
+            yield operand.parts[-1]
+    for each in children(node):
+        yield from _compared_with_null(each)
+
+
+# UPDATE and DELETE that are known to change nothing -----------------------------------------------
+
+
+def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether the server knows that UPDATE or DELETE of one table changes no row.
+
+    Neither server logs them, in any format (`-- @rows none` of a script says it of all others).
+    """
+    facts = statement.facts
+    if not isinstance(facts.tree, Update | Delete):
+        return False
+    environment = environment_of(state, statement)
+    with silent(environment):
+        return proves_empty(facts.tree, facts, environment)
+
+
+def holds_for_all(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether the WHERE clause of UPDATE or DELETE holds whatever the row, or there is none."""
+    facts = statement.facts
+    if not isinstance(facts.tree, Update | Delete):
+        return False
+    environment = environment_of(state, statement)
+    with silent(environment):
+        return where_holds(facts.tree, facts, environment) is True
+
+
+def environment_of(state: SessionState, statement: SessionStatement) -> SessionEnvironment:
+    """What the expressions of a statement can refer to."""
+    environment = statement.environment
+    if environment is None:
+        return SessionEnvironment(state.host, statement.database)
+    assert isinstance(environment, SessionEnvironment)
+    return environment
+
+
+_CACHE_DEFAULT: Final = 1000
+
+
+def written_runs(
+    values: dict[TableName, SequenceValues],
+    runs: Iterable[RowRun],
+    sequences: dict[TableName, Table],
+    facts: StatementFacts,
+) -> tuple[RowRun, ...]:
+    """Leave out the rows of sequences that need not be written.
+
+    Args:
+        values: Where the session's sequences stand; kept up to date.
+        runs: What the statement does.
+        sequences: Those that it uses.
+        facts: What it says.
+    """
+    given = _values_set(facts)
+    kept = []
+    for run in runs:
+        table = sequences.get(run.table)
+        if table is not None:
+            known = values.setdefault(table.name, SequenceValues(_number("START", table, 1)))
+            value = given.get(table.name.table)
+            written = _take(known, table) if value is None else _set(known, value, table)
+            if not written:
+                continue
+        kept.append(run)
+    return tuple(kept)
+
+
+def _values_set(facts: StatementFacts) -> dict[str, int]:
+    """What SETVAL sets, by the sequence's name."""
+    found: dict[str, int] = {}
+    for use in facts.functions:
+        if use.upper_name != "SETVAL" or len(use.arguments) < 2:
+            continue
+        name, value = use.arguments[:2]
+        if isinstance(name, Name) and (text := facts.text_of(value)).isdigit():
+            found[name.parts[-1]] = int(text)
+    return found
+
+
+def _take(known: SequenceValues, table: Table) -> bool:
+    """NEXTVAL: whether it takes a new range."""
+    known.next_value += _number("INCREMENT", table, 1)
+    if known.reserved > 0:
+        known.reserved -= 1
+        return False
+    known.reserved = _range(table) - 1
+    return True
+
+
+def _set(known: SequenceValues, value: int, table: Table) -> bool:
+    """SETVAL: a value that was given out already changes nothing."""
+    increment = _number("INCREMENT", table, 1)
+    if value < known.next_value if increment > 0 else value > known.next_value:
+        return False
+    known.next_value, known.reserved = value + increment, 0
+    return True
+
+
+def _range(table: Table) -> int:
+    """How many values are reserved at once."""
+    return max(1, _number("CACHE", table, _CACHE_DEFAULT))
+
+
+def _number(setting: str, table: Table, default: int) -> int:
+    number = _settings(table.create_statement).get(setting, default)
+    return default if number is None else number
+
+
+@lru_cache
+def _settings(create_statement: str) -> Mapping[str, int | None]:
+    """What CREATE SEQUENCE says."""
+    try:
+        tree = parse(create_statement, Dialect(flavor="mariadb"))
+    except (SqlSyntaxError, Stopped):
+        return {}
+    return tree.settings if isinstance(tree, Sequence) else {}
+
+
+class LoggedRows(NamedTuple):
+    """A statement's rows for the caches of binlogs; each with: it is for the transaction cache.
+
+    Attributes:
+        first: The annotation, if there is one, and the table maps.
+        runs: The rows.
+    """
+
+    first: tuple[tuple[bool, Body], ...]
+    runs: tuple[tuple[bool, ChangedRows], ...]
+
+    def write(self, binlog: Binlog, context: WriteContext) -> None:
+        """Add them to a binlog's caches."""
+        binlog.start(context)
+        for is_transactional, event in self.first:
+            binlog.cache(is_transactional=is_transactional).events.append(event)
+        for is_transactional, rows in self.runs:
+            binlog.cache(is_transactional=is_transactional).add_rows(rows)
+
+
+def logged_rows(
+    state: SessionState,
+    resolved: ResolvedStatement,
+    trace: Trace,
+    *,
+    definition: frozenset[TableName] = frozenset(),
+) -> LoggedRows | None:
+    """The rows of a statement that are logged; None if there are none.
+
+    Args:
+        state: The session.
+        resolved: The statement's tables.
+        trace: What it does to them.
+        definition: Tables whose rows MariaDB logs with the definition of a new table, as if they
+            were transactional.
+    """
+    server, variables = state.server, state.variables
+    mapped = [table for table in _mapped(state, resolved) if is_row_logged(table, server)]
+    places = {table.name: _is_transactional(table, server, definition) for table in mapped}
+    runs = [run for run in trace.runs if run.table in places]
+    if not runs:
+        return None
+    first: list[tuple[bool, Body]] = []
+    if server.is_mariadb and variables.is_on("binlog_annotate_row_events", default=True):
+        # Once: in the cache that is written first.
+        first.append((all(places.values()), log_events.annotation(trace.annotation)))
+    first.extend((places[table.name], log_events.MappedTable(table.name)) for table in mapped)
+    checks_foreign_keys = variables.is_on("foreign_key_checks", default=True)
+    checks_unique = variables.is_on("unique_checks", default=True)
+    is_partial = variables.text("binlog_row_value_options") == "PARTIAL_JSON"
+    return LoggedRows(
+        tuple(first),
+        tuple(
+            (
+                places[run.table],
+                log_events.rows(
+                    run.kind,
+                    run.table,
+                    server,
+                    checks_foreign_keys=checks_foreign_keys and not run.is_cascade,
+                    checks_unique=checks_unique,
+                    is_partial=is_partial,
+                ),
+            )
+            for run in runs
+        ),
+    )
+
+
+def is_row_logged(table: Table, server: Server) -> bool:
+    """Whether rows of a table can be in a log."""
+    return not table.is_temporary and traits(table, server).formats is not NEITHER
+
+
+def _is_transactional(table: Table, server: Server, definition: frozenset[TableName]) -> bool:
+    return table.name in definition or traits(table, server).has_rollback
+
+
+def _mapped(state: SessionState, resolved: ResolvedStatement) -> Iterator[Table]:
+    """The tables with a table map: all that are locked for writing.
+
+    Under LOCK TABLES these are all that were locked so, in the order of that statement.
+    """
+    written = [access.table for access in resolved.accesses if access.is_locked_for_write]
+    names = state.locked_tables or ()
+    locked = [state.objects.table(name) for name in names]
+    yield from (table for table in locked if table is not None)
+    yield from (table for table in written if table.name not in names)
