@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _HERE = Path(__file__).parent
 # What helpers of tests assert is told as what tests assert is.
@@ -26,6 +27,17 @@ from tests.shared_server import left_as_found  # noqa: E402  # as above
 
 _serial = count(1)
 _MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
+
+
+# Examples of each property: few in the usual run, which new ones join each time, many in the long one.
+settings.register_profile("usual", max_examples=40, deadline=None)
+settings.register_profile("long", max_examples=300, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have as many examples of each property as the run has time for."""
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("usual" if config.getoption("markexpr") else "long")
 
 
 @pytest.hookimpl(tryfirst=True)
