@@ -26,7 +26,7 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_sample(
         story.end_serve()
     story.check()
     assert story.load.counts.total() > 100
-    assert story.counts["definitions"] > 2
+    assert story.counts["definitions"] > 1
 
 
 @pytest.mark.slow

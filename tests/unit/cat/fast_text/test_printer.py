@@ -46,11 +46,7 @@ from tests.printing import (
 
 SETS = [name for name in fixture_names() if not name.startswith("yard")]
 LARGE_BYTES = 1_000_000
-PRINTED: tuple[Callable[..., Printed], ...] = (
-    by_lines,
-    by_kernel,
-    partial(by_kernel, sizes=TINY),
-)
+PRINTED: tuple[Callable[..., Printed], ...] = (by_lines, by_kernel, partial(by_kernel, sizes=TINY))
 
 
 @pytest.fixture(autouse=True)
