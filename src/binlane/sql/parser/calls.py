@@ -37,6 +37,7 @@ from binlane.sql.tree.expressions import (
     Interval,
     Literal,
     Name,
+    OrderItem,
     Star,
     Window,
 )
@@ -65,7 +66,7 @@ def _path(c: Cursor) -> Name | Call:
     following = words[c.index]
     if following == "(":
         if words[c.index + 1] == "+" and words[c.index + 2] == ")" and len(parts) > 1:
-            return _outer_joined(c, Name(at, c.end, tuple(parts), is_quoted))
+            return _outer_joined(c, Name(at, c.end, tuple(parts)))
         database = ".".join(parts[:-1]) if len(parts) > 1 else None
         return _plain_call(
             c, at, parts[-1], database, is_quoted=is_quoted, has_aliases=database is None
@@ -73,7 +74,7 @@ def _path(c: Cursor) -> Name | Call:
     if c.dialect.is_oracle and len(parts) > 1 and (member := parts[-1].upper()) in _MEMBERS:
         end = c.starts[c.index - 2]
         return Call(at, c.end, _MEMBERS[member], (Name(at, end, tuple(parts[:-1])),))
-    return Name(at, c.end, tuple(parts), is_quoted)
+    return Name(at, c.end, tuple(parts))
 
 
 _MEMBERS: Final = {"NEXTVAL": "NEXTVAL", "CURRVAL": "LASTVAL"}
@@ -93,9 +94,8 @@ def _call(c: Cursor, word: str) -> Expression:
     index = c.index
     at = c.starts[index]
     name = c.texts[index]
-    opens = c.starts[index + 1]
     if (
-        opens != at + len(name)
+        c.starts[index + 1] != at + len(name)
         and not c.dialect.ignore_space
         and (word in _NEED_NO_BLANK or (word in _WINDOWED_ALONE and not c.dialect.may_be_mysql))
     ):
@@ -120,7 +120,7 @@ def _call(c: Cursor, word: str) -> Expression:
             raise c.stop("OVER")
         return call
     c.index += 2
-    call = Call(at, at, name, opens=opens)
+    call = Call(at, at, name)
     c.deeper(3)
     reader(c, call)
     c.depth -= 3
@@ -148,10 +148,8 @@ def _plain_call(  # noqa: PLR0913 - what may stand in and behind it
     has_over: bool = True,
 ) -> Call:
     """The arguments of a function without a grammar of its own, and OVER."""
-    opens = c.start
     arguments = read_arguments(c, has_aliases=has_aliases)
-    end = c.starts[c.index - 1] + 1
-    call = Call(at, end, name, arguments, database, is_quoted, opens=opens)
+    call = Call(at, c.starts[c.index - 1] + 1, name, arguments, database, is_quoted)
     if has_over and c.words[c.index] in _BEHIND_CALLS:
         _read_over(c, call)
     return call
@@ -196,10 +194,7 @@ def _read_over(c: Cursor, call: Call) -> None:
         if not c.dialect.has_mariadb(10, 3, 3):
             raise c.stop("an operator")
         c.index += 2
-        c.expect_operator("(")
-        c.expect("ORDER", "BY")
-        call.order_by = read_order(c)
-        c.expect_operator(")")
+        call.order_by = c.enclosed(_order_by)
         call.end = c.end
     if c.dialect.has_mysql(8, 0):
         if call.upper_name == "NTH_VALUE" and words[c.index + 2] in ("OVER", "RESPECT", "IGNORE"):
@@ -216,6 +211,11 @@ def _read_over(c: Cursor, call: Call) -> None:
     c.index += 1
     call.over = read_window(c) if c.word == "(" else c.identifier()
     call.end = c.end
+
+
+def _order_by(c: Cursor) -> tuple[OrderItem, ...]:
+    c.expect("ORDER", "BY")
+    return read_order(c)
 
 
 _OF_ROWS: Final = frozenset(("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"))
@@ -435,11 +435,8 @@ def _add_interval(c: Cursor, call: Call) -> None:
 def _weight_string(c: Cursor, call: Call) -> None:
     call.arguments = tuple(read_items(c))
     if c.accept("AS"):
-        word = c.expect_any(("CHAR", "BINARY"))
-        c.expect_operator("(")
-        read_literal(c)
-        c.expect_operator(")")
-        call.words = ("AS", word)
+        call.words = ("AS", c.expect_any(("CHAR", "BINARY")))
+        c.enclosed(read_literal)
     if c.accept("LEVEL"):
         while True:
             read_literal(c)
@@ -489,13 +486,15 @@ def _json_duality_object(c: Cursor, call: Call) -> None:
             if c.is_at_end:
                 raise c.stop(")")
     arguments: list[Expression] = []
-    while True:
-        arguments.append(read_expression(c))
-        c.expect_operator(":")
-        arguments.append(read_expression(c))
-        if not c.accept(","):
-            break
+    for pair in c.several(_member):
+        arguments += pair
     call.arguments = tuple(arguments)
+
+
+def _member(c: Cursor) -> tuple[Expression, Expression]:
+    key = read_expression(c)
+    c.expect_operator(":")
+    return key, read_expression(c)
 
 
 def _dynamic_columns(c: Cursor, call: Call) -> None:

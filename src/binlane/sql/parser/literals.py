@@ -287,14 +287,12 @@ def read_column(c: Cursor) -> Name:
             raise c.stop("a name")
         c.index += 1
     parts = [c.identifier()]
-    is_quoted = c.kinds[c.index - 1] is TokenKind.QUOTED_NAME
     while c.words[c.index] == ".":
         if len(parts) == 3:
             raise c.stop("a name of at most three parts")
         c.index += 1
-        is_quoted = c.kind is TokenKind.QUOTED_NAME
         parts.append(c.identifier())
-    return Name(at, c.end, tuple(parts), is_quoted)
+    return Name(at, c.end, tuple(parts))
 
 
 def read_digits(c: Cursor) -> Literal:

@@ -56,6 +56,7 @@ from binlane.sql.tree.expressions import (
     TableUse,
     UserVariable,
     Values,
+    Window,
     With,
 )
 
@@ -215,33 +216,25 @@ def read_with(c: Cursor) -> With:
         raise c.stop("a statement")
     c.expect("WITH")
     is_recursive = c.accept("RECURSIVE")
-    tables = []
-    while True:
-        start = c.start
-        name = c.identifier()
-        columns = read_names(c) if c.word == "(" else ()
-        c.expect("AS")
-        c.expect_operator("(")
-        query = read_query(c)
-        c.expect_operator(")")
-        if is_recursive and c.dialect.may_be_mariadb and c.accept("CYCLE"):
-            c.identifier()
-            while c.accept(","):
-                c.identifier()
-            c.expect("RESTRICT")
-        tables.append(CommonTable(start, c.end, name, columns, query))
-        if not c.accept(","):
-            return With(at, c.end, is_recursive, tuple(tables))
+    tables = c.several(lambda c: _common_table(c, is_recursive=is_recursive))
+    return With(at, c.end, is_recursive, tables)
+
+
+def _common_table(c: Cursor, *, is_recursive: bool) -> CommonTable:
+    at = c.start
+    name = c.identifier()
+    columns = read_names(c) if c.word == "(" else ()
+    c.expect("AS")
+    query = c.enclosed(read_query)
+    if is_recursive and c.dialect.may_be_mariadb and c.accept("CYCLE"):
+        c.several(Cursor.identifier)
+        c.expect("RESTRICT")
+    return CommonTable(at, c.end, name, columns, query)
 
 
 def read_names(c: Cursor) -> tuple[str, ...]:
     """Read names in parentheses, at least one."""
-    c.expect_operator("(")
-    found = [c.identifier()]
-    while c.accept(","):
-        found.append(c.identifier())
-    c.expect_operator(")")
-    return tuple(found)
+    return c.enclosed(lambda c: c.several(Cursor.identifier))
 
 
 # SELECT ---------------------------------------------------------------------------------------
@@ -279,7 +272,8 @@ def _select(c: Cursor, query: Query) -> Select:  # noqa: C901 - its clauses in a
         c.index += 1
         select.having = read_expression(c)
     if words[c.index] == "WINDOW":
-        _windows(c, select)
+        c.index += 1
+        select.windows = c.several(_window)
     if words[c.index] == "QUALIFY" and c.dialect.has_mysql(9, 3):
         c.index += 1
         select.qualify = read_expression(c)
@@ -302,16 +296,10 @@ def _group(c: Cursor, select: Select) -> None:
         select.with_rollup = True
 
 
-def _windows(c: Cursor, select: Select) -> None:
-    c.index += 1
-    found = []
-    while True:
-        name = c.identifier()
-        c.expect("AS")
-        found.append((name, read_window(c)))
-        if not c.accept(","):
-            break
-    select.windows = tuple(found)
+def _window(c: Cursor) -> tuple[str, Window]:
+    name = c.identifier()
+    c.expect("AS")
+    return name, read_window(c)
 
 
 def read_select_items(c: Cursor) -> tuple[SelectItem, ...]:
@@ -541,13 +529,9 @@ def _procedure(c: Cursor, query: Query) -> None:
     at = c.start
     c.index += 1
     name = c.identifier()
-    opens = c.start
-    c.expect_operator("(")
-    arguments = () if c.word == ")" else tuple(read_items(c))
-    c.expect_operator(")")
-    body = query.body
-    if isinstance(body, Select):
-        body.procedure = Call(at, c.end, name, arguments, opens=opens)
+    arguments = c.enclosed(lambda c: () if c.word == ")" else tuple(read_items(c)))
+    if isinstance(query.body, Select):
+        query.body.procedure = Call(at, c.end, name, arguments)
 
 
 def _into(c: Cursor) -> Into:
@@ -569,14 +553,11 @@ def _into(c: Cursor) -> Into:
 
 def read_variables(c: Cursor) -> tuple[UserVariable | Name, ...]:
     """Read user variables, local ones and fields of records, with commas between them."""
-    found: list[UserVariable | Name] = []
-    while True:
-        if c.kind is TokenKind.USER_VARIABLE:
-            found.append(read_user_variable(c))
-        else:
-            found.append(read_column(c))
-        if not c.accept(","):
-            return tuple(found)
+    return c.several(_variable)
+
+
+def _variable(c: Cursor) -> UserVariable | Name:
+    return read_user_variable(c) if c.kind is TokenKind.USER_VARIABLE else read_column(c)
 
 
 Formats = tuple[tuple[str, Literal], ...]
@@ -629,10 +610,7 @@ def _locking(c: Cursor) -> Locking | None:
         has_wait = dialect.may_be_mariadb or dialect.has_mysql(8, 0)
         if words[c.index] == "OF" and dialect.has_mysql(8, 0):
             c.index += 1
-            tables = [read_object_name(c)]
-            while c.accept(","):
-                tables.append(read_object_name(c))
-            lock.tables = tuple(tables)
+            lock.tables = c.several(read_object_name)
     if has_wait:
         _wait(c, lock)
     lock.end = c.end
@@ -682,11 +660,7 @@ def _table_name(c: Cursor) -> TableUse:
 
 def read_tables(c: Cursor) -> tuple[TableReference, ...]:
     """Read tables with joins and commas between them, as of FROM and UPDATE."""
-    found = [_joined(c)]
-    while c.words[c.index] == ",":
-        c.index += 1
-        found.append(_joined(c))
-    return tuple(found)
+    return c.several(_joined)
 
 
 def _joined(c: Cursor) -> TableReference:
@@ -884,13 +858,11 @@ def read_table_use(c: Cursor) -> TableUse:
         table.period = _system_time(c)
     table.alias = _table_alias(c)
     if words[c.index] in ("USE", "FORCE", "IGNORE"):
-        read_index_hints(c, table)
+        read_index_hints(c)
     if words[c.index] == "TABLESAMPLE" and c.dialect.has_mysql(9, 0):
         c.index += 1
         c.expect_any(("SYSTEM", "BERNOULLI"))
-        c.expect_operator("(")
-        _limit_value(c)
-        c.expect_operator(")")
+        c.enclosed(_limit_value)
     table.end = c.end
     return table
 
@@ -926,7 +898,7 @@ def read_point_in_time(c: Cursor) -> Expression:
     return read_expression(c, 8)
 
 
-def read_index_hints(c: Cursor, table: TableUse) -> None:
+def read_index_hints(c: Cursor) -> None:
     """Read USE INDEX and the like."""
     words = c.words
     while words[c.index] in ("USE", "FORCE", "IGNORE") and words[c.index + 1] in ("INDEX", "KEY"):
@@ -935,15 +907,14 @@ def read_index_hints(c: Cursor, table: TableUse) -> None:
         if c.accept("FOR") and not c.accept("JOIN"):
             c.expect_any(("ORDER", "GROUP"))
             c.expect("BY")
-        c.expect_operator("(")
-        if not (is_use and c.word == ")"):
-            while True:
-                if not c.accept("PRIMARY"):
-                    c.identifier()
-                if not c.accept(","):
-                    break
-        c.expect_operator(")")
-        table.has_hints = True
+        if is_use and c.accept("(", ")"):
+            continue
+        c.enclosed(lambda c: c.several(_key_name))
+
+
+def _key_name(c: Cursor) -> None:
+    if not c.accept("PRIMARY"):
+        c.identifier()
 
 
 # JSON_TABLE -----------------------------------------------------------------------------------
@@ -953,41 +924,34 @@ def _json_table(c: Cursor) -> TableFunction:
     at = c.start
     name = c.texts[c.index]
     c.index += 1
-    opens = c.start
-    c.index += 1
-    c.deeper(_TABLE_CALLS)
-    document = read_expression(c)
-    c.expect_operator(",")
-    path = read_literal(c)
-    _json_columns(c)
-    c.depth -= _TABLE_CALLS
-    c.expect_operator(")")
-    call = Call(at, c.end, name, (document, path), opens=opens)
+    call = Call(at, at, name, c.enclosed(_json_table_arguments, _TABLE_CALLS))
+    call.end = c.end
     alias = _table_alias(c)
     return TableFunction(at, c.end, call, alias)
 
 
+def _json_table_arguments(c: Cursor) -> tuple[Expression, ...]:
+    document = read_expression(c)
+    c.expect_operator(",")
+    path = read_literal(c)
+    _json_columns(c)
+    return document, path
+
+
 def _json_columns(c: Cursor) -> None:
     c.expect("COLUMNS")
-    c.expect_operator("(")
-    c.deeper(2)
-    while True:
-        if c.word == "NESTED" and (
-            c.kinds[c.index + 1] is TokenKind.STRING or c.word_ahead(1) == "PATH"
-        ):
-            c.index += 1
-            c.accept("PATH")
-            c.string()
-            _json_columns(c)
-        else:
-            _json_column(c)
-        if not c.accept(","):
-            break
-    c.depth -= 2
-    c.expect_operator(")")
+    c.enclosed(lambda c: c.several(_json_column), 2)
 
 
 def _json_column(c: Cursor) -> None:
+    if c.word == "NESTED" and (
+        c.kinds[c.index + 1] is TokenKind.STRING or c.word_ahead(1) == "PATH"
+    ):
+        c.index += 1
+        c.accept("PATH")
+        c.string()
+        _json_columns(c)
+        return
     c.identifier()
     if c.accept("FOR", "ORDINALITY"):
         return

@@ -16,6 +16,7 @@ from binlane.sql.parser.queries import (
     read_fields_and_lines,
     read_index_hints,
     read_limit,
+    read_names,
     read_object_name,
     read_order_by,
     read_partitions,
@@ -109,16 +110,8 @@ def _is_query_in_parentheses(c: Cursor) -> bool:
 
 def _columns(c: Cursor) -> tuple[str, ...]:
     """Columns in parentheses, without their tables; none is possible."""
-    c.index += 1
-    found: list[str] = []
-    if c.accept(")"):
-        return ()
-    while True:
-        found.append(read_column(c).parts[-1])
-        if not c.accept(","):
-            break
-    c.expect_operator(")")
-    return tuple(found)
+    columns = c.enclosed(lambda c: () if c.word == ")" else c.several(read_column))
+    return tuple(column.parts[-1] for column in columns)
 
 
 def _source(c: Cursor, insert: Insert) -> None:
@@ -146,28 +139,20 @@ def _source(c: Cursor, insert: Insert) -> None:
 def _row_alias(c: Cursor) -> tuple[str, tuple[str, ...]]:
     """`AS new (a, b)`, by which ON DUPLICATE KEY UPDATE calls the new row."""
     c.index += 1
-    name = c.identifier()
-    columns: list[str] = []
-    if c.accept("("):
-        columns.append(c.identifier())
-        while c.accept(","):
-            columns.append(c.identifier())
-        c.expect_operator(")")
-    return name, tuple(columns)
+    return c.identifier(), read_names(c) if c.word == "(" else ()
 
 
 def read_assignments(c: Cursor) -> tuple[Assignment, ...]:
     """Read `column = value, …`, at least one."""
-    found = []
-    while True:
-        column = read_column(c)
-        if not (c.accept("=") or c.accept(":=")):
-            raise c.stop("=")
-        value = read_value(c)
-        found.append(Assignment(column.at, c.end, column, value))
-        if c.words[c.index] != ",":
-            return tuple(found)
-        c.index += 1
+    return c.several(_assignment)
+
+
+def _assignment(c: Cursor) -> Assignment:
+    column = read_column(c)
+    if not c.accept_any(("=", ":=")):
+        raise c.stop("=")
+    value = read_value(c)
+    return Assignment(column.at, c.end, column, value)
 
 
 def read_returning(c: Cursor, *version: int) -> tuple[SelectItem, ...] | None:
@@ -273,7 +258,7 @@ def _single_table(c: Cursor) -> TableUse:
     if c.word == "PARTITION" and dialect.may_be_mysql:
         table.partitions = read_partitions(c)
     if c.word in ("USE", "FORCE", "IGNORE") and dialect.has_mariadb(11, 8):
-        read_index_hints(c, table)
+        read_index_hints(c)
     table.end = c.end
     return table
 
@@ -292,21 +277,19 @@ def _is_using_next(c: Cursor) -> bool:
 
 
 def _targets(c: Cursor) -> tuple[ObjectName, ...]:
+    return c.several(_target)
+
+
+def _target(c: Cursor) -> ObjectName:
     """`table`, `database.table`, each with or without `.*`."""
-    found = []
-    while True:
-        at = c.start
-        parts = [c.identifier()]
-        while c.accept("."):
-            if c.accept("*"):
-                break
-            parts.append(c.identifier())
-        if len(parts) > 2:
-            raise c.stop("a name of at most two parts")
-        database = parts[0] if len(parts) > 1 else None
-        found.append(ObjectName(at, c.end, database, parts[-1]))
-        if not c.accept(","):
-            return tuple(found)
+    at = c.start
+    parts = [c.identifier()]
+    while c.accept(".") and not c.accept("*"):
+        parts.append(c.identifier())
+    if len(parts) > 2:
+        raise c.stop("a name of at most two parts")
+    database = parts[0] if len(parts) > 1 else None
+    return ObjectName(at, c.end, database, parts[-1])
 
 
 def _delete_history(c: Cursor, delete: Delete) -> Delete:
@@ -398,7 +381,7 @@ def read_load(c: Cursor) -> LoadData:  # noqa: C901, PLR0912, PLR0915 - its clau
     if c.word == "PARTITION":
         table.partitions = read_partitions(c)
         table.end = c.end
-    load = LoadData(at, at, verb, frozenset(modifiers), file, table, options_at=c.start)
+    load = LoadData(at, at, verb, frozenset(modifiers), file, table)
     if is_mysql and c.accept("COMPRESSION"):
         c.accept("=")
         read_literal(c)
@@ -422,13 +405,9 @@ def read_load(c: Cursor) -> LoadData:  # noqa: C901, PLR0912, PLR0915 - its clau
 
 
 def _fields(c: Cursor) -> tuple[Name | UserVariable, ...] | None:
-    if not c.accept("("):
+    if c.word != "(":
         return None
-    if c.accept(")"):
-        return ()
-    found = read_variables(c)
-    c.expect_operator(")")
-    return found
+    return c.enclosed(lambda c: () if c.word == ")" else read_variables(c))
 
 
 def read_do(c: Cursor) -> Do:
@@ -489,11 +468,6 @@ def _read_from_handler(c: Cursor, handler: HandlerStatement) -> None:
 
 def _read_by_key(c: Cursor, handler: HandlerStatement) -> None:
     if c.accept_any(("=", "<=", ">=", "<", ">")):
-        c.expect_operator("(")
-        values = [read_value(c)]
-        while c.accept(","):
-            values.append(read_value(c))
-        c.expect_operator(")")
-        handler.values = tuple(values)
+        handler.values = c.enclosed(lambda c: c.several(read_value))
     else:
         c.expect_any(("FIRST", "NEXT", "PREV", "LAST"))

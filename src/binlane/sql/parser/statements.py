@@ -532,7 +532,7 @@ def read_variable(cursor: Cursor) -> Name | UserVariable:
     parts = [cursor.identifier()]
     while cursor.accept_operator("."):
         parts.append(cursor.identifier())
-    return Name(token.offset, cursor.end, tuple(parts), token.kind is TokenKind.QUOTED_NAME)
+    return Name(token.offset, cursor.end, tuple(parts))
 
 
 def read_binlog(cursor: Cursor) -> Node:
