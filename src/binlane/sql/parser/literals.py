@@ -8,6 +8,7 @@ Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: literal, variable, simple_i
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -37,19 +38,48 @@ _T = TypeVar("_T", bound="Expression")
 _WORDS: Final = {"N": LiteralKind.NULL, "T": LiteralKind.TRUE, "F": LiteralKind.FALSE}
 
 
-class Items(Sequence["_T"]):
-    """Several sequences as one."""
+class _Later(Sequence["_T"]):
+    """Items that are made while they are gone through."""
 
-    __slots__ = ("_length", "_parts")
+    __slots__ = ("_length",)
 
-    def __init__(self, parts: Sequence[Sequence[_T]]) -> None:
-        self._parts = [part for part in parts if part]
+    def __init__(self) -> None:
         self._length = -1
 
     def __len__(self) -> int:
         if self._length < 0:
-            self._length = sum(map(len, self._parts))
+            self._length = self._count()
         return self._length
+
+    @abstractmethod
+    def _count(self) -> int: ...
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[_T]: ...
+
+    @overload
+    def __getitem__(self, index: int) -> _T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        if isinstance(index, slice):
+            return tuple(islice(self, *index.indices(len(self))))
+        for item in islice(self, index if index >= 0 else index + len(self), None):
+            return item
+        raise IndexError(index)
+
+
+class Items(_Later[_T]):
+    """Several sequences as one."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Sequence[_T]]) -> None:
+        super().__init__()
+        self._parts = [part for part in parts if part]
+
+    def _count(self) -> int:
+        return sum(map(len, self._parts))
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -63,40 +93,23 @@ class Items(Sequence["_T"]):
         """Those that do not stand in one token with others."""
         return [item for part in self._parts if not isinstance(part, _Run) for item in part]
 
-    @overload
-    def __getitem__(self, index: int) -> _T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_T]: ...
-    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
-        if isinstance(index, slice):
-            return tuple(islice(self, *index.indices(len(self))))
-        if index < 0:
-            index += len(self)
-        for part in self._parts:
-            if index < len(part):
-                return part[index]
-            index -= len(part)
-        raise IndexError(index)
 
-
-class _Run(Sequence["_T"]):
+class _Run(_Later[_T]):
     """What stands in one token."""
 
-    __slots__ = ("_at", "_length", "_make", "_pattern", "_text")
+    __slots__ = ("_at", "_make", "_pattern", "_text")
 
     def __init__(
         self, text: str, at: int, pattern: re.Pattern[str], make: Callable[[re.Match[str], int], _T]
     ) -> None:
+        super().__init__()
         self._text = text
         self._at = at
         self._pattern = pattern
         self._make = make
-        self._length = -1
 
-    def __len__(self) -> int:
-        if self._length < 0:
-            self._length = sum(1 for _ in self._pattern.finditer(self._text))
-        return self._length
+    def _count(self) -> int:
+        return sum(1 for _ in self._pattern.finditer(self._text))
 
     def __bool__(self) -> bool:
         return True
@@ -104,19 +117,6 @@ class _Run(Sequence["_T"]):
     def __iter__(self) -> Iterator[_T]:
         make, at = self._make, self._at
         return (make(found, at) for found in self._pattern.finditer(self._text))
-
-    @overload
-    def __getitem__(self, index: int) -> _T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_T]: ...
-    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
-        if isinstance(index, slice):
-            return tuple(islice(self, *index.indices(len(self))))
-        if index < 0:
-            index += len(self)
-        for item in islice(self, index, None):
-            return item
-        raise IndexError(index)
 
 
 @cache
