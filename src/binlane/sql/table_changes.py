@@ -98,13 +98,13 @@ def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
         if key.name:
             made.append(key)
             continue
-        name = _made_up_name(key.columns[0] or "functional_index", taken)
+        name = made_up_name(key.columns[0] or "functional_index", taken)
         taken.add(name.lower())
         made.append(replace(key, name=name))
     return made
 
 
-def _made_up_name(column: str, taken: Collection[str]) -> str:
+def made_up_name(column: str, taken: Collection[str]) -> str:
     """A key's name: that of its first column, with a number if it is taken."""
     if column.lower() not in taken and column.upper() != PRIMARY:
         return column

@@ -146,7 +146,7 @@ def _of_body(body: Node, scope: Scope) -> Columns:
 def _of_row(items: Sequence[Expression], scope: Scope) -> Columns:
     return tuple(
         (
-            _name_of(SelectItem(each.at, each.end, each), scope.text)
+            column_name(SelectItem(each.at, each.end, each), scope.text)
             if scope.is_mariadb
             else f"column_{index}",
             expression_type(each, scope),
@@ -181,11 +181,11 @@ def _item(item: SelectItem, scope: Scope, sources: Sequence[Source]) -> Columns:
         if not chosen:
             raise Untyped(f"{alias}.*")
         return chosen[0].columns
-    name = _name_of(item, scope.text) if item.alias is None else item.alias
+    name = column_name(item, scope.text) if item.alias is None else item.alias
     return ((name, expression_type(value, scope)),)
 
 
-def _name_of(item: SelectItem, statement: StatementText) -> str:
+def column_name(item: SelectItem, statement: StatementText) -> str:
     """The name that the servers give a column without an alias."""
     value = item.value
     if isinstance(value, Name):
@@ -214,7 +214,7 @@ def _sources(table: TableReference, scope: Scope) -> list[Source]:
         return _joined(table, scope)
     if isinstance(table, DerivedTable):
         columns = _renamed(_columns(table.query, scope), table.columns)
-        if _is_stored(table.query):
+        if is_stored(table.query):
             columns = _stored(columns)
         return [Source(alias=table.alias or "", columns=columns)]
     if isinstance(table, TableUse):
@@ -298,7 +298,7 @@ def _of_view(view: View, name: TableName, scope: Scope) -> Columns:
     return _renamed(_columns(statement.query, inside), view.columns)
 
 
-def _is_stored(query: Query) -> bool:
+def is_stored(query: Query) -> bool:
     """Whether the server makes a table of a derived one: it cannot be merged into its query."""
     select = query.body
     if not isinstance(select, Select) or not select.tables or query.limit is not None:
