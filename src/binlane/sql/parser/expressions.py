@@ -17,7 +17,6 @@ from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.literals import (
     INTRODUCED,
     Items,
-    literals_of,
     number_kind,
     read_cast_type,
     read_charset,
@@ -26,10 +25,11 @@ from binlane.sql.parser.literals import (
     read_digits,
     read_introduced,
     read_literal,
+    read_rows_run,
+    read_run,
     read_string,
     read_system_variable,
     read_user_variable,
-    rows_of,
 )
 from binlane.sql.parser.words import CHARSETS, words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
@@ -598,12 +598,9 @@ def read_items(c: Cursor) -> Sequence[Expression]:
         elif word or c.kinds[c.index] not in (TokenKind.LITERALS, TokenKind.ROWS):
             break
         else:
-            index = c.index
-            is_rows = c.kinds[index] is TokenKind.ROWS
-            run = (rows_of if is_rows else literals_of)(c.texts[index], c.starts[index], c.dialect)
-            parts += (found, run)
+            is_rows = c.kinds[c.index] is TokenKind.ROWS
+            parts += (found, read_rows_run(c) if is_rows else read_run(c))
             found = []
-            c.index += 1
     return Items((*parts, found)) if parts else tuple(found)
 
 

@@ -154,21 +154,23 @@ def _literal(found: re.Match[str], at: int) -> Expression:
     return Literal(start, end, _WORDS[first.upper()])
 
 
-def literals_of(text: str, at: int, dialect: Dialect) -> Sequence[Expression]:
-    """The literals of a LITERALS token."""
-    return _Run(text, at, _literals(dialect), _literal)
+def read_run(c: Cursor) -> Sequence[Expression]:
+    """Read a LITERALS token."""
+    c.index += 1
+    return _Run(c.texts[c.index - 1], c.starts[c.index - 1], _literals(c.dialect), _literal)
 
 
-def rows_of(text: str, at: int, dialect: Dialect) -> Sequence[Row]:
-    """The rows of a ROWS token."""
-    pattern = _literals(dialect)
+def read_rows_run(c: Cursor) -> Sequence[Row]:
+    """Read a ROWS token."""
+    pattern = _literals(c.dialect)
 
     def row(found: re.Match[str], at: int) -> Row:
         start = found.start(1)
         items = tuple(_literal(each, at + start) for each in pattern.finditer(found[1]))
         return Row(at + start, at + found.end(1), items)
 
-    return _Run(text, at, _rows(dialect), row)
+    c.index += 1
+    return _Run(c.texts[c.index - 1], c.starts[c.index - 1], _rows(c.dialect), row)
 
 
 INTRODUCED: Final = (TokenKind.STRING, TokenKind.NUMBER)

@@ -24,8 +24,9 @@ from binlane.sql.parser.literals import (
     read_collation,
     read_column,
     read_literal,
+    read_rows_run,
+    read_run,
     read_user_variable,
-    rows_of,
 )
 from binlane.sql.parser.types import read_column_type
 from binlane.sql.tokens import TokenKind
@@ -315,6 +316,8 @@ def read_select_items(c: Cursor) -> tuple[SelectItem, ...]:
         c.index += 1
     while True:
         found.append(_select_item(c))
+        if c.kinds[c.index] is TokenKind.LITERALS:
+            found += [SelectItem(each.at, each.end, each) for each in read_run(c)]
         if words[c.index] != ",":
             return tuple(found)
         c.index += 1
@@ -411,9 +414,8 @@ def read_rows(c: Cursor, *, with_word: bool) -> Items[Row] | tuple[Row, ...]:
             c.index += 1
             found.append(Row(at, end, tuple(items)))
         if c.kinds[c.index] is TokenKind.ROWS:
-            parts += (found, rows_of(c.texts[c.index], c.start, dialect))  # type: ignore[arg-type]
+            parts += (found, read_rows_run(c))  # type: ignore[arg-type]
             found = []
-            c.index += 1
         if words[c.index] != ",":
             break
         c.index += 1
