@@ -6,7 +6,7 @@ table_reference.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from binlane.names import folded
 from binlane.sql.parser.calls import read_on_empty_or_error, read_window
@@ -28,6 +28,7 @@ from binlane.sql.parser.literals import (
     read_run,
     read_user_variable,
 )
+from binlane.sql.parser.notation import Notation, Reader
 from binlane.sql.parser.types import read_column_type
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
@@ -256,7 +257,7 @@ def _select(c: Cursor, query: Query) -> Select:  # noqa: C901 - its clauses in a
     select = Select(at, at, read_select_items(c), frozenset(options))
     c.depth -= _LIST_CALLS
     if words[c.index] == "INTO":
-        query.into = _into(c)
+        query.into = _form(c, "into")
     if words[c.index] == "FROM":
         select.from_at = c.starts[c.index]
         c.index += 1
@@ -450,12 +451,11 @@ def _tail(c: Cursor, query: Query) -> None:
     while True:
         word = words[c.index]
         if word == "INTO" and query.into is None:
-            query.into = _into(c)
-        elif word in ("FOR", "LOCK"):
-            lock = _locking(c)
-            if lock is None or (locks and not c.dialect.may_be_mysql):
+            query.into = _form(c, "into")
+        elif word == "LOCK" or (word == "FOR" and words[c.index + 1] in ("UPDATE", "SHARE")):
+            if locks and not c.dialect.may_be_mysql:
                 break
-            locks.append(lock)
+            locks.append(_form(c, "lock"))
         else:
             break
     query.locks = tuple(locks)
@@ -536,103 +536,44 @@ def _procedure(c: Cursor, query: Query) -> None:
         query.body.procedure = Call(at, c.end, name, arguments)
 
 
-def _into(c: Cursor) -> Into:
-    at = c.start
-    c.index += 1
-    into = Into(at, at)
-    if c.accept("OUTFILE"):
-        into.outfile = read_literal(c)
-        if c.accept("CHARACTER", "SET") or c.accept("CHARSET"):
-            read_charset(c)
-        read_fields_and_lines(c)
-    elif c.accept("DUMPFILE"):
-        into.dumpfile = read_literal(c)
-    else:
-        into.variables = read_variables(c)
-    into.end = c.end
-    return into
+def _form(c: Cursor, name: str) -> Any:
+    return _NOTATION.of(c.dialect).rule(name).node(c)
 
 
-def read_variables(c: Cursor) -> tuple[UserVariable | Name, ...]:
-    """Read user variables, local ones and fields of records, with commas between them."""
-    return c.several(_variable)
-
-
-def _variable(c: Cursor) -> UserVariable | Name:
+def read_variable(c: Cursor) -> UserVariable | Name:
+    """Read a user variable, a local one or a record's field."""
     return read_user_variable(c) if c.kind is TokenKind.USER_VARIABLE else read_column(c)
 
 
-Formats = tuple[tuple[str, Literal], ...]
-"""Words of FIELDS or LINES, each with its text."""
+def is_at_field(c: Cursor) -> bool:
+    """Whether a part of FIELDS comes next."""
+    return c.word in ("OPTIONALLY", "TERMINATED", "ENCLOSED", "ESCAPED")
 
 
-def read_fields_and_lines(c: Cursor) -> tuple[Formats, Formats]:
-    """Read FIELDS … and LINES … of LOAD DATA and INTO OUTFILE."""
-    fields: list[tuple[str, Literal]] = []
-    lines: list[tuple[str, Literal]] = []
-    if c.accept_any(("FIELDS", "COLUMNS")):
-        while True:
-            word = "OPTIONALLY " if c.accept("OPTIONALLY") else ""
-            kind = c.accept_any(("TERMINATED", "ENCLOSED", "ESCAPED"))
-            if not kind:
-                break
-            c.expect("BY")
-            fields.append((word + kind, _text(c)))
-        if not fields:
-            raise c.stop("TERMINATED, ENCLOSED or ESCAPED")
-    if c.accept("LINES"):
-        while kind := c.accept_any(("TERMINATED", "STARTING")):
-            c.expect("BY")
-            lines.append((kind, _text(c)))
-        if not lines:
-            raise c.stop("TERMINATED or STARTING")
-    return tuple(fields), tuple(lines)
+def read_field(c: Cursor) -> tuple[str, Literal]:
+    """Read a part of FIELDS of LOAD DATA and INTO OUTFILE: its words, and the text."""
+    word = "OPTIONALLY " if c.accept("OPTIONALLY") else ""
+    kind = c.expect_any(("TERMINATED", "ENCLOSED", "ESCAPED"))
+    c.expect("BY")
+    return word + kind, _text(c)
+
+
+def is_at_line(c: Cursor) -> bool:
+    """Whether a part of LINES comes next."""
+    return c.word in ("TERMINATED", "STARTING")
+
+
+def read_line(c: Cursor) -> tuple[str, Literal]:
+    """Read a part of LINES; as of `read_field`."""
+    kind = c.expect_any(("TERMINATED", "STARTING"))
+    c.expect("BY")
+    return kind, _text(c)
 
 
 def _text(c: Cursor) -> Literal:
     if c.kind not in (TokenKind.STRING, TokenKind.NUMBER):
         raise c.stop("a string")
     return read_literal(c)
-
-
-def _locking(c: Cursor) -> Locking | None:
-    at = c.start
-    words, dialect = c.words, c.dialect
-    if words[c.index] == "LOCK":
-        c.index += 1
-        c.expect("IN", "SHARE", "MODE")
-        lock = Locking(at, c.end, is_for_update=False)
-        has_wait = dialect.may_be_mariadb
-    else:
-        word = words[c.index + 1]
-        if word != "UPDATE" and not (word == "SHARE" and dialect.has_mysql(8, 0)):
-            return None
-        c.index += 2
-        lock = Locking(at, c.end, is_for_update=word == "UPDATE")
-        has_wait = dialect.may_be_mariadb or dialect.has_mysql(8, 0)
-        if words[c.index] == "OF" and dialect.has_mysql(8, 0):
-            c.index += 1
-            lock.tables = c.several(read_object_name)
-    if has_wait:
-        _wait(c, lock)
-    lock.end = c.end
-    return lock
-
-
-def _wait(c: Cursor, lock: Locking) -> None:
-    start = c.start
-    if c.accept("NOWAIT"):
-        lock.wait = "NOWAIT"
-    elif c.word == "SKIP" and (c.dialect.has_mariadb(10, 6) or c.dialect.has_mysql(8, 0)):
-        c.expect("SKIP", "LOCKED")
-        lock.wait = "SKIP LOCKED"
-    elif c.word == "WAIT" and c.dialect.has_mariadb(10, 3):
-        c.index += 1
-        read_literal(c)
-        lock.wait = "WAIT"
-    else:
-        return
-    lock.wait_at = start
 
 
 # Tables ---------------------------------------------------------------------------------------
@@ -964,3 +905,32 @@ def _json_column(c: Cursor) -> None:
     c.expect("PATH")
     c.string()
     read_on_empty_or_error(c)
+
+
+# What is read by a grammar that is written as text ---------------------------------------------
+
+_FORMS: Final = """
+into = INTO {
+    OUTFILE outfile:literal [{CHARACTER SET | CHARSET} charset]
+    [{FIELDS | COLUMNS} field ...] [LINES line ...]
+  | DUMPFILE dumpfile:literal | variables:variable, ... } -> Into
+lock = FOR {is_for_update:UPDATE | is_for_update:no SHARE @mysql>=8} [OF tables:object, ... @mysql>=8]
+    [wait] -> Locking
+  | LOCK IN SHARE MODE is_for_update:no [wait @mariadb] -> Locking
+wait = wait_at:^ wait:NOWAIT @mariadb|mysql>=8
+  | wait_at:^ wait:{SKIP LOCKED} @mariadb>=10.6|mysql>=8
+  | wait_at:^ wait:WAIT literal @mariadb>=10.3
+"""
+_NOTATION: Final = Notation(
+    (_FORMS,),
+    {
+        "charset": Reader(read_charset, "a character set"),
+        "field": Reader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
+        "line": Reader(read_line, "TERMINATED or STARTING", is_at_line),
+        "literal": Reader(read_literal, "a literal"),
+        "no": Reader(lambda _: False, "nothing"),
+        "object": Reader(read_object_name, "a name"),
+        "variable": Reader(read_variable, "a variable"),
+    },
+    {"Into": Into, "Locking": Locking},
+)

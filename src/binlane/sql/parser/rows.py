@@ -12,10 +12,14 @@ from binlane.sql.parser.calls import read_arguments
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression, read_items, read_value
 from binlane.sql.parser.literals import read_charset, read_column, read_literal
+from binlane.sql.parser.notation import Notation, Reader
 from binlane.sql.parser.queries import (
-    read_fields_and_lines,
+    is_at_field,
+    is_at_line,
+    read_field,
     read_index_hints,
     read_limit,
+    read_line,
     read_names,
     read_object_name,
     read_order_by,
@@ -26,19 +30,19 @@ from binlane.sql.parser.queries import (
     read_rows,
     read_select_items,
     read_tables,
-    read_variables,
+    read_variable,
     read_with,
 )
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Expression,
-    Name,
+    Literal,
+    LiteralKind,
     ObjectName,
     Query,
     Row,
     SelectItem,
     TableUse,
-    UserVariable,
     With,
 )
 from binlane.sql.tree.statements import (
@@ -74,11 +78,7 @@ def read_insert(c: Cursor) -> Insert:
     if verb == "INSERT" and c.accept("IGNORE"):
         modifiers.add("IGNORE")
     c.accept("INTO")
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
-        table.end = c.end
+    table = _table(c)
     insert = Insert(at, at, verb, frozenset(modifiers), table, None)
     if "DELAYED" in modifiers:
         insert.delayed_at = word_at
@@ -98,6 +98,15 @@ def read_insert(c: Cursor) -> Insert:
     insert.returning = read_returning(c, 10, 5)
     insert.end = c.end
     return insert
+
+
+def _table(c: Cursor) -> TableUse:
+    name = read_object_name(c)
+    table = TableUse(name.at, name.end, name)
+    if c.word == "PARTITION":
+        table.partitions = read_partitions(c)
+        table.end = c.end
+    return table
 
 
 def _is_query_in_parentheses(c: Cursor) -> bool:
@@ -244,11 +253,8 @@ def read_delete(c: Cursor, with_: With | None = None, at: int = -1) -> Delete:
 
 
 def _single_table(c: Cursor) -> TableUse:
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
+    table = _table(c)
     dialect = c.dialect
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
     if c.word == "FOR" and dialect.has_mariadb(10, 4):
         _portion(c, table)
     has_alias = dialect.has_mysql(8, 0, 16) or dialect.has_mariadb(11, 6)
@@ -296,12 +302,7 @@ def _delete_history(c: Cursor, delete: Delete) -> Delete:
     """DELETE HISTORY FROM t [BEFORE SYSTEM_TIME …]."""
     c.expect("HISTORY", "FROM")
     delete.modifiers |= {"HISTORY"}
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
-        table.end = c.end
-    delete.tables = (table,)
+    delete.tables = (_table(c),)
     if c.accept("BEFORE"):
         c.expect("SYSTEM_TIME")
         delete.before = read_point_in_time(c)
@@ -347,67 +348,46 @@ def read_with_statement(c: Cursor) -> QueryStatement | Update | Delete:
 # LOAD, DO, CALL, HANDLER ----------------------------------------------------------------------
 
 
-def read_load(c: Cursor) -> LoadData:  # noqa: C901, PLR0912, PLR0915 - its clauses in a row
+_FORMS: Final = """
+LOAD = LOAD {DATA verb:"LOAD DATA" | XML verb:"LOAD XML"} [modifiers:{LOW_PRIORITY | CONCURRENT}]
+  [FROM @mysql>=8.0.33] [modifiers:LOCAL] {INFILE | URL @mysql>=8.0.33 | S3 @mysql>=8.0.33}
+  file:string [COUNT literal @mysql>=8.0.33] [IN PRIMARY KEY ORDER @mysql>=8.0.33]
+  [modifiers:{IGNORE | REPLACE}] INTO TABLE table:table [COMPRESSION [=] literal @mysql>=8.0.33]
+  [{CHARACTER SET | CHARSET} charset:charset] [ROWS IDENTIFIED BY row_tag:literal]
+  [{FIELDS | COLUMNS} fields:field ...] [LINES lines:line ...]
+  [IGNORE skipped:literal {LINES | ROWS}] [( [columns:variable, ...] )] [load_option ...]
+  [SET assignments:assignment, ...] -> LoadData
+load_option = {PARALLEL | MEMORY | ALGORITHM} [=] token @mysql>=8.0.33
+"""
+
+
+def read_load(c: Cursor) -> LoadData:
     """Read LOAD DATA or LOAD XML."""
-    at = c.start
-    c.expect("LOAD")
-    verb = f"LOAD {c.expect_any(('DATA', 'XML'))}"
-    modifiers: set[str] = set()
-    is_mysql = c.dialect.has_mysql(8, 0, 33)
-    if word := c.accept_any(("LOW_PRIORITY", "CONCURRENT")):
-        modifiers.add(word)
-    if is_mysql:
-        c.accept("FROM")
-    if c.accept("LOCAL"):
-        modifiers.add("LOCAL")
-    if not (is_mysql and c.accept_any(("URL", "S3"))):
-        c.expect("INFILE")
-    if c.kind is not TokenKind.STRING:
-        raise c.stop("a file's name")
-    file = read_literal(c)
-    if c.kinds[c.index - 2] is TokenKind.STRING:
-        c.index -= 1
-        raise c.stop("INTO")
-    if is_mysql:
-        if c.accept("COUNT"):
-            read_literal(c)
-        if c.accept("IN"):
-            c.expect("PRIMARY", "KEY", "ORDER")
-    if word := c.accept_any(("IGNORE", "REPLACE")):
-        modifiers.add(word)
-    c.expect("INTO", "TABLE")
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
-        table.end = c.end
-    load = LoadData(at, at, verb, frozenset(modifiers), file, table)
-    if is_mysql and c.accept("COMPRESSION"):
-        c.accept("=")
-        read_literal(c)
-    if c.accept("CHARACTER", "SET") or c.accept("CHARSET"):
-        load.charset = read_charset(c)
-    if c.accept("ROWS"):
-        c.expect("IDENTIFIED", "BY")
-        load.row_tag = read_literal(c)
-    load.fields, load.lines = read_fields_and_lines(c)
-    if c.accept("IGNORE"):
-        load.skipped = read_literal(c)
-        c.expect_any(("LINES", "ROWS"))
-    load.columns = _fields(c)
-    while is_mysql and c.accept_any(("PARALLEL", "MEMORY", "ALGORITHM")):
-        c.accept("=")
-        c.advance()
-    if c.accept("SET"):
-        load.assignments = read_assignments(c)
-    load.end = c.end
+    load: LoadData = _NOTATION.of(c.dialect).rule("LOAD").node(c)
     return load
 
 
-def _fields(c: Cursor) -> tuple[Name | UserVariable, ...] | None:
-    if c.word != "(":
-        return None
-    return c.enclosed(lambda c: () if c.word == ")" else read_variables(c))
+def _file(c: Cursor) -> Literal:
+    at = c.start
+    c.string()
+    return Literal(at, c.end, LiteralKind.STRING)
+
+
+_NOTATION: Final = Notation(
+    (_FORMS,),
+    {
+        "assignment": Reader(_assignment, "an assignment"),
+        "charset": Reader(read_charset, "a character set"),
+        "field": Reader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
+        "line": Reader(read_line, "TERMINATED or STARTING", is_at_line),
+        "literal": Reader(read_literal, "a literal"),
+        "string": Reader(_file, "a file's name"),
+        "table": Reader(_table, "a table"),
+        "token": Reader(Cursor.advance, "a value"),
+        "variable": Reader(read_variable, "a column", lambda c: c.word != ")"),
+    },
+    {"LoadData": LoadData},
+)
 
 
 def read_do(c: Cursor) -> Do:

@@ -133,9 +133,9 @@ class LoadData(Node):
     """
 
     verb: str
-    modifiers: frozenset[str]
     file: Literal
     table: TableUse
+    modifiers: frozenset[str] = frozenset()
     columns: tuple[Name | UserVariable, ...] | None = None
     assignments: tuple[Assignment, ...] = ()
     charset: str = ""
