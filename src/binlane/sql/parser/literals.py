@@ -1,4 +1,4 @@
-"""Literals, variables, names of columns and types of CAST: operands with no expression inside.
+"""Literals, variables, names and types of CAST: what has no expression inside.
 
 Many literals, or rows of them, that stand as one token are read when they are asked for.
 
@@ -22,6 +22,7 @@ from binlane.sql.tree.expressions import (
     Literal,
     LiteralKind,
     Name,
+    ObjectName,
     Operation,
     Row,
     SystemVariable,
@@ -295,6 +296,28 @@ def read_column(c: Cursor) -> Name:
         c.index += 1
         parts.append(c.identifier())
     return Name(at, c.end, tuple(parts))
+
+
+def read_object_name(c: Cursor) -> ObjectName:
+    """Read `name` or `database.name`.
+
+    Raises:
+        Stopped: If none comes next.
+    """
+    at = c.start
+    if c.words[c.index] == "." and c.dialect.may_be_mariadb:
+        c.index += 1
+    first = c.object_identifier()
+    if c.words[c.index] != ".":
+        return ObjectName(at, c.end, None, first)
+    c.index += 1
+    second = c.object_identifier()
+    return ObjectName(at, c.end, first, second)
+
+
+def read_names(c: Cursor) -> tuple[str, ...]:
+    """Read names in parentheses, at least one."""
+    return c.enclosed(lambda c: c.several(Cursor.identifier))
 
 
 def read_digits(c: Cursor) -> Literal:

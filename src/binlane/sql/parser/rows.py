@@ -11,27 +11,33 @@ from typing import Final
 from binlane.sql.parser.calls import read_arguments
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression, read_items, read_value
-from binlane.sql.parser.literals import read_charset, read_column, read_literal
+from binlane.sql.parser.literals import (
+    read_charset,
+    read_column,
+    read_literal,
+    read_names,
+    read_object_name,
+)
 from binlane.sql.parser.notation import Notation, Reader
 from binlane.sql.parser.queries import (
     is_at_field,
     is_at_line,
     read_field,
-    read_index_hints,
     read_limit,
     read_line,
-    read_names,
-    read_object_name,
     read_order_by,
-    read_partitions,
-    read_point_in_time,
     read_query,
     read_query_behind_with,
     read_rows,
     read_select_items,
-    read_tables,
     read_variable,
     read_with,
+)
+from binlane.sql.parser.tables import (
+    read_index_hints,
+    read_partitions,
+    read_point_in_time,
+    read_tables,
 )
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (

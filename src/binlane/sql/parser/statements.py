@@ -13,7 +13,7 @@ from typing import Final
 
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression
-from binlane.sql.parser.queries import read_object_name
+from binlane.sql.parser.literals import read_object_name
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Expression,
