@@ -23,6 +23,7 @@ from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
+from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
@@ -146,20 +147,6 @@ def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: Schem
     )
 
 
-def resolved_of(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> ResolvedStatement:
-    """The tables of a statement, its own places with them."""
-    plan = plan_of(facts, objects, server=server, database=database, opening=opening)
-    resolved = plan.resolved
-    return resolved if facts.shift is None else resolved.moved(facts.shift)
-
-
 _plans: Final[dict[tuple[object, ...], Plan]] = {}
 
 
@@ -199,6 +186,10 @@ class Decided:
         return self.verdicts[name].is_filtered
 
 
+_BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
+"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+
+
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
@@ -232,9 +223,13 @@ def decide(
         state.fail(resolved.errors[0])
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    misnamed = plan.misnamed if statement.environment is None else None
-    if misnamed is not None and not state.server.is_mariadb:
-        state.fail(misnamed)
+    refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
+    if refusal is not None and isinstance(statement.environment, RoutineEnvironment):
+        refusal = state.host.misnamed(
+            statement.facts, statement.database, statement.environment.hides
+        )
+    if refusal is not None and not state.server.is_mariadb:
+        state.fail(refusal)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
@@ -246,8 +241,8 @@ def decide(
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
-    if decided is not None and misnamed is not None:
-        state.fail(misnamed)
+    if decided is not None and refusal is not None:
+        state.fail(refusal)
         return None
     if decided is not None:
         _remember(state, statement, decided)

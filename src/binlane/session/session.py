@@ -6,7 +6,7 @@ does is told by its text, the objects and, where that is not enough, its stated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
+from binlane.policy.misnamed import misnamed
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
@@ -25,7 +26,7 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import resolved_of
+from binlane.session.decision import Plan, plan_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.missing import missing, no_database
@@ -41,7 +42,14 @@ from binlane.session.ways import follow
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
-from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    WRITING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, Fact, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
@@ -50,25 +58,14 @@ from binlane.sql.tree.definitions import AlterTable
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
 _NO_OUTCOME: Final = Outcome()
-_DEFINITIONS: Final = frozenset(
-    (
-        StatementKind.CREATE_VIEW,
-        StatementKind.ALTER_VIEW,
-        StatementKind.CREATE_TRIGGER,
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.CREATE_EVENT,
-        StatementKind.CREATE_PACKAGE,
-    )
-)
-"""What the server keeps, and logs, without executable comments."""
 _CREATES_PROGRAMS: Final = frozenset(
-    (
-        StatementKind.CREATE_TRIGGER,
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.CREATE_EVENT,
+    {
+        *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
         StatementKind.CREATE_PACKAGE,
-    )
+    }
 )
+_DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
+"""What the server keeps, and logs, without executable comments."""
 _CHANGES_ROUTINES: Final = frozenset(
     (
         StatementKind.CREATE_ROUTINE,
@@ -298,7 +295,22 @@ class Session:
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
-        return resolved_of(
+        resolved = self._plan(facts, database).resolved
+        return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there."""
+        if self._plan(facts, database).misnamed is None:
+            return None
+        return misnamed(
+            facts, self.objects, server=self.server, database=database, is_local=is_local
+        )
+
+    def _plan(self, facts: StatementFacts, database: str) -> Plan:
+        """What is known of all statements of the same shape."""
+        return plan_of(
             facts,
             self.objects,
             server=self.server,
@@ -532,15 +544,6 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
 
 
 _KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
-_ROWS: Final = (
-    StatementKind.INSERT,
-    StatementKind.REPLACE,
-    StatementKind.UPDATE,
-    StatementKind.DELETE,
-    StatementKind.LOAD_DATA,
-    StatementKind.SELECT,
-    StatementKind.DO,
-)
 
 
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
@@ -633,11 +636,11 @@ def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
 
 _HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
     {
-        **dict.fromkeys(_ROWS, execute_rows),
-        **dict.fromkeys(ddl.KINDS, ddl.execute_ddl),
+        **dict.fromkeys(WRITING_KINDS | READING_KINDS, execute_rows),
+        **dict.fromkeys(DDL_KINDS, ddl.execute_ddl),
         **dict.fromkeys(creates.KINDS, creates.execute_create),
         StatementKind.CREATE_TABLE_SELECT: execute_create_select,
-        **dict.fromkeys(drops.KINDS, drops.execute_drop),
+        **dict.fromkeys(TABLE_DROPPING_KINDS, drops.execute_drop),
         StatementKind.SET: execute_set,
         StatementKind.BEGIN: transactions.begin,
         StatementKind.COMMIT: transactions.commit,
