@@ -35,7 +35,7 @@ from binlane.sql.tree.expressions import Literal, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 KEPT_MAX: Final = 4_096
-"""Statements that a session keeps, and states; then it begins anew."""
+"""Statements that are kept, and states; then all begins anew."""
 
 _INSERTS: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _ENDS: Final = frozenset((StatementKind.BEGIN, StatementKind.COMMIT, StatementKind.ROLLBACK))
@@ -46,12 +46,10 @@ _KINDS: Final = (
 
 
 class Recurring:
-    """What a session keeps of its statements."""
+    """The statements of one session that come again; what is kept of them serves all sessions."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
-        self._places: dict[tuple[object, ...], _Place] = {}
-        self._kept = 0
         self._at: _Place | None = None
         self._binlogs: tuple[Binlog, ...] = ()
         self._is_ahead = False
@@ -111,7 +109,7 @@ class Recurring:
         """Keep what a statement did in some state, and be in the one behind it."""
         after = self._find()
         if after is not None:
-            self._kept += 1
+            _known.grow()
             kept.after = after
             place.kept[key] = kept
 
@@ -135,6 +133,7 @@ class Recurring:
             return None
         changes = transaction.changes
         key = (
+            *(state.server, state.assume_engine, state.knows_accounts),
             *(state.database, state.objects.version, variables.is_format_set, variables.connection),
             *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
             None if safety is None else safety.definitions,
@@ -156,12 +155,10 @@ class Recurring:
                 for binlog in self._binlogs
             ],
         )
-        place = self._places.get(key)
+        place = _known.places.get(key)
         if place is None:
-            if len(self._places) + self._kept >= KEPT_MAX:
-                self._kept = 0
-                self._places.clear()
-            place = self._places[key] = _Place(
+            _known.grow()
+            place = _known.places[key] = _Place(
                 version=state.objects.version,
                 dialect=variables.dialect,
                 has_savepoints=bool(transaction.savepoints),
@@ -193,6 +190,31 @@ class _Place:
         self.dialect = dialect
         self.has_savepoints = has_savepoints
         self.kept: dict[Key, _Kept] = {}
+
+
+class _Known:
+    """What is kept.
+
+    Attributes:
+        places: States of sessions, by all that statements hang on in them.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[object, ...], _Place] = {}
+        self._size = 0
+
+    def grow(self) -> None:
+        """There is one more; forget all others if these are too many."""
+        if self._size >= KEPT_MAX:
+            # A session may be in one of them.
+            for place in self.places.values():
+                place.kept.clear()
+            self.places.clear()
+            self._size = 0
+        self._size += 1
+
+
+_known: Final = _Known()
 
 
 class Attempt:
