@@ -9,24 +9,42 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from binlane.service.private_server import (
+_HERE = Path(__file__).parent
+# What helpers of tests assert is told as what tests assert is.
+pytest.register_assert_rewrite(
+    *(f"tests.{path.stem}" for path in _HERE.glob("*.py") if path.stem != "conftest")
+)
+
+from binlane.service.private_server import (  # noqa: E402  # behind what holds for it
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from tests.servers import ServerFactory, mysql_program
+from tests.servers import ServerFactory, mysql_program  # noqa: E402  # as above
+from tests.shared_server import left_as_found  # noqa: E402  # as above
 
 _serial = count(1)
 _MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
 
 
+# Examples of each property: few in the usual run, which new ones join each time, many in the long one.
+settings.register_profile("usual", max_examples=40, deadline=None)
+settings.register_profile("long", max_examples=300, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have as many examples of each property as the run has time for."""
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("usual" if config.getoption("markexpr") else "long")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of a folder that needs servers or Spark."""
-    here = Path(__file__).parent
     for item in items:
-        folder, *below = item.path.relative_to(here).parts
+        folder, *below = item.path.relative_to(_HERE).parts
         if below and folder in _MARKED_FOLDERS:
             item.add_marker(_MARKED_FOLDERS[folder])
 
@@ -47,15 +65,13 @@ def server_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def mariadb_server(server_directory: Path) -> Iterator[PrivateServer]:
-    """A source with rows in full, shared by the run: tests use databases of their own."""
+def _shared_mariadb(server_directory: Path) -> Iterator[PrivateServer]:
     with PrivateServer.start(server_directory, name="shared", options=SOURCE_OPTIONS) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def mysql_server(server_directory: Path) -> Iterator[PrivateServer]:
-    """The same of MySQL; tests that ask for it are skipped where there is none."""
+def _shared_mysql(server_directory: Path) -> Iterator[PrivateServer]:
     with PrivateServer.start(
         server_directory,
         name="shared-mysql",
@@ -63,6 +79,20 @@ def mysql_server(server_directory: Path) -> Iterator[PrivateServer]:
         program=mysql_program(),
     ) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def mariadb_server(_shared_mariadb: PrivateServer) -> Iterator[PrivateServer]:
+    """A source with rows in full; one serves the whole run, and each module finds it as new."""
+    with left_as_found(_shared_mariadb):
+        yield _shared_mariadb
+
+
+@pytest.fixture(scope="module")
+def mysql_server(_shared_mysql: PrivateServer) -> Iterator[PrivateServer]:
+    """The same of MySQL; tests that ask for it are skipped where there is none."""
+    with left_as_found(_shared_mysql):
+        yield _shared_mysql
 
 
 @pytest.fixture

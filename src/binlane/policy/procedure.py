@@ -31,12 +31,9 @@ from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
 from binlane.policy.unsafe_text import Place
-from binlane.sql.facts import RowChange, Shift, StatementKind
+from binlane.sql.facts import CREATE_TABLE_KINDS, RowChange, Shift, StatementKind
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine
-
-CREATES: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
-"""Commands that make a table."""
 
 
 @dataclass(slots=True)
@@ -148,7 +145,7 @@ class Survey:
 
         MySQL leaves out the table that is made, MariaDB also those that are selected from.
         """
-        if self.statement.kind not in CREATES or self.statement.is_temporary:
+        if self.statement.kind not in CREATE_TABLE_KINDS or self.statement.is_temporary:
             return False
         return self.server.is_mariadb or access.is_locked_for_write
 
@@ -180,7 +177,7 @@ class Survey:
             if not each.is_foreign_key and not is_unreplicated(each.name, self.server)
         ]
         counting = self._look_at_counting(accesses)
-        if self.statement.has_row_statement and self.statement.kind not in CREATES:
+        if self.statement.has_row_statement and self.statement.kind not in CREATE_TABLE_KINDS:
             for each in self.statement.accesses:
                 if each.is_locked_for_write and (each.has_unsafe_default or each.table.is_sequence):
                     self.blame(Reason.SYSTEM_FUNCTION, each)
@@ -220,7 +217,7 @@ class Survey:
     def look_at_mixture(self) -> None:
         """Apply the rules about several engines, and those about the transaction."""
         now = self.circumstances
-        is_create = not self.server.is_mariadb and self.statement.kind in CREATES
+        is_create = not self.server.is_mariadb and self.statement.kind in CREATE_TABLE_KINDS
         is_in_transaction = now.is_in_transaction and not is_create
         self.is_mixed = self._is_mixed(is_in_transaction=now.is_in_transaction)
         if self._is_mixed(is_in_transaction=is_in_transaction):
@@ -529,7 +526,7 @@ def _refused_by_engine(
         or not statement.has_row_statement
     ):
         return None
-    is_create = statement.kind in CREATES and now.server.is_mariadb
+    is_create = statement.kind in CREATE_TABLE_KINDS and now.server.is_mariadb
     for index, access in enumerate(statement.accesses):
         if is_create and index == 0:
             continue

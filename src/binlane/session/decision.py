@@ -23,6 +23,7 @@ from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
+from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
@@ -57,11 +58,12 @@ class Plan:
         may_branch: Its triggers and functions may go on in more than one way.
         can_depend: Values of the session may have to be logged before its text; None: not found
             out yet.
+        may_recur: Statements of its shape do the same in the same state; None: not found out yet.
         misnamed: The error of columns that it names and that are not there.
     """
 
     __slots__ = (
-        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch"),
+        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
         *("misnamed", "resolved", "traces"),
     )
 
@@ -80,6 +82,7 @@ class Plan:
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
+        self.may_recur: bool | None = None
         self.misnamed: Refusal | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 
@@ -146,20 +149,6 @@ def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: Schem
     )
 
 
-def resolved_of(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> ResolvedStatement:
-    """The tables of a statement, its own places with them."""
-    plan = plan_of(facts, objects, server=server, database=database, opening=opening)
-    resolved = plan.resolved
-    return resolved if facts.shift is None else resolved.moved(facts.shift)
-
-
 _plans: Final[dict[tuple[object, ...], Plan]] = {}
 
 
@@ -199,6 +188,10 @@ class Decided:
         return self.verdicts[name].is_filtered
 
 
+_BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
+"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+
+
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
@@ -236,9 +229,13 @@ def decide(
         state.fail(resolved.errors[0])
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    misnamed = plan.misnamed if statement.environment is None else None
-    if misnamed is not None and not state.server.is_mariadb:
-        state.fail(misnamed)
+    refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
+    if refusal is not None and isinstance(statement.environment, RoutineEnvironment):
+        refusal = state.host.misnamed(
+            statement.facts, statement.database, statement.environment.hides
+        )
+    if refusal is not None and not state.server.is_mariadb:
+        state.fail(refusal)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
@@ -250,8 +247,8 @@ def decide(
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
-    if decided is not None and misnamed is not None:
-        state.fail(misnamed)
+    if decided is not None and refusal is not None:
+        state.fail(refusal)
         return None
     if decided is not None:
         _remember(state, statement, decided)
@@ -509,7 +506,7 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             or state.objects.is_unknown(name)
         )
         if not is_known and state.objects.has_database(name.database):
-            message = f"Table '{name.table}' was not locked with LOCK TABLES"
+            message = f"Table '{use.alias}' was not locked with LOCK TABLES"
             state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
             return True
     return False
@@ -535,7 +532,13 @@ def refusal_beyond_locks(
     return locked.refusal(opened)
 
 
-_CREATES_TABLES: Final = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE))
+_CREATES_TABLES: Final = frozenset(
+    (
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.CREATE_SEQUENCE,
+    )
+)
 _NEEDS_LOCKS: Final = _CREATES_TABLES | {
     *(StatementKind.ALTER_TABLE, StatementKind.DROP_TABLE, StatementKind.TRUNCATE_TABLE),
     *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.CREATE_TRIGGER),
@@ -557,7 +560,6 @@ _UNDER_LOCKS: Final = Refusal(
 )
 _USERS: Final = TableName("mysql", "user")
 _LOOKING: Final = frozenset(("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"))
-_OF_SYSTEM_TABLES: Final = frozenset((StatementKind.ACCOUNT, StatementKind.DROP_TRIGGER))
 
 
 def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
@@ -584,14 +586,23 @@ def _refusal_under_locks(
     is_rename = effects.kind is StatementKind.RENAME_TABLE and state.server.is_mariadb
     if effects.kind in _NOT_UNDER_LOCKS or is_rename:
         return _UNDER_LOCKS
-    if effects.kind in _OF_SYSTEM_TABLES:
+    if effects.kind is StatementKind.ACCOUNT:
         return locked.refusal([(_USERS, _USERS.table, True)])
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        triggers = [state.objects.trigger(name) for name in effects.objects]
+        tables = [one.table for one in triggers if one is not None]
+        return locked.refusal((name, name.table, True) for name in tables)
     if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
         names = effects.writes or [name for name, _, is_written in locked.locks if not is_written]
         return locked.refusal((name, name.table, True) for name in names)
     if effects.kind not in _NEEDS_LOCKS or _looks_at_partitions(facts.tree):
         return None
-    return locked.refusal(_changed_under_locks(state, statement))
+    changed = list(_changed_under_locks(state, statement))
+    if state.server.is_mariadb:
+        for name, alias, is_written in changed:
+            if is_written and name in locked.led_to:
+                return locked._replace(locks=((name, alias, False),)).refusal([(name, alias, True)])
+    return locked.refusal(changed)
 
 
 def _changed_under_locks(

@@ -51,33 +51,22 @@ from binlane.scope.safety import Cause, Danger, Setting, coverage, find_dangers,
 from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.sql.facts import RowChange, StatementFacts, StatementKind
-from binlane.sql.schema import Objects, Table
+from binlane.sql.facts import (
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.sql.object_store import Objects
+from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
-_BY_ROWS: Final = frozenset(
-    (
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-        StatementKind.SELECT,
-        StatementKind.DO,
-        StatementKind.SET,
-        StatementKind.CALL,
-    )
-)
+_BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
 """What these change is told by what happens to rows; the text may name a view instead."""
 
-_MAKES_TABLE: Final = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.CREATE_SEQUENCE,
-    )
-)
 
 _TRIGGER_EVENTS: Final[Mapping[RowChange, frozenset[str]]] = MappingProxyType(
     {
@@ -155,7 +144,7 @@ def _table_of_trigger(facts: StatementFacts, objects: Objects) -> Iterator[UsedO
 def _named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
     """A table that the text of a DDL statement names."""
     use = next((use for use in facts.tables if use.name == name), None)
-    if facts.effects.kind in _MAKES_TABLE:
+    if facts.effects.kind in TABLE_MAKING_KINDS:
         is_temporary = facts.effects.is_temporary
     else:
         table = objects.table(name)
@@ -216,7 +205,7 @@ def _needs(
 
 def _need_named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
     used = _named(name, facts, objects)
-    if facts.effects.kind in _MAKES_TABLE:
+    if facts.effects.kind in TABLE_MAKING_KINDS:
         table = objects.table(name)
         is_temporary = table is not None and table.is_temporary
     else:
@@ -285,8 +274,6 @@ SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
 )
 """The symbols of refusals that no server has."""
 
-_DROPS: Final = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
-
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
@@ -311,13 +298,15 @@ class ScopeSafety:
 
     Attributes:
         definitions: The binlogs, in the order of their definitions.
+        transaction: What the open transaction has written.
+        added: The part of it that was written since somebody emptied this.
     """
 
     def __init__(self, definitions: Sequence[Definition], server: Server) -> None:
         self.definitions = tuple(definitions)
         self._modes = {one.name: one.logging_mode for one in self.definitions}
         self._server = server
-        self.transaction = TransactionWrites()
+        self.transaction = self.added = TransactionWrites()
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
         self._judgements: dict[tuple[object, ...], _Judgement] = {}
@@ -414,7 +403,7 @@ class ScopeSafety:
         if not coverage(changes, definition.scope).is_empty:
             return True
         begun = self._temporary.begun.get(definition.name, frozenset())
-        is_drop = changes.kind in _DROPS
+        is_drop = changes.kind in TABLE_DROPPING_KINDS
         return any(
             used.is_in(definition.scope) or (is_drop and used.name in begun)
             for used in changes.temporary_writes
@@ -502,7 +491,7 @@ class ScopeSafety:
     ) -> frozenset[str]:
         """Names of the binlogs that log a statement which none refuses."""
         candidates = self.candidates(changes)
-        if changes.kind in _DROPS and changes.temporary_writes:
+        if changes.kind in TABLE_DROPPING_KINDS and changes.temporary_writes:
             return candidates
         return candidates & self._judge(changes, modes, formats).recording
 
@@ -522,8 +511,9 @@ class ScopeSafety:
         """
         if is_in_transaction:
             self.transaction = self.transaction.added(changes.writes, recorders)
+            self.added = self.added.added(changes.writes, recorders)
         names = [one.name for one in changes.temporary_writes]
-        if changes.kind in _DROPS or not names:
+        if changes.kind in TABLE_DROPPING_KINDS or not names:
             return
         for definition in self.definitions:
             if definition.name not in recorders:
@@ -533,7 +523,7 @@ class ScopeSafety:
 
     def transaction_ended(self) -> None:
         """Forget the writes of the transaction that was committed or rolled back."""
-        self.transaction = TransactionWrites()
+        self.transaction = self.added = TransactionWrites()
         self._savepoints = {}
 
     def savepoint(self, name: str) -> None:

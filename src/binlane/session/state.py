@@ -23,7 +23,7 @@ from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Trans
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementFacts, StatementKind
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
 
@@ -149,10 +149,12 @@ class LockedTables(NamedTuple):
             keys included.
         locks: Each table and view with its alias in small letters, and whether the lock is for
             writing.
+        led_to: Tables that triggers alone led to: MariaDB lets none of them be altered or dropped.
     """
 
     written: tuple[TableName, ...]
     locks: tuple[tuple[TableName, str, bool], ...]
+    led_to: frozenset[TableName] = frozenset()
 
     def refusal(self, opened: Iterable[tuple[TableName, str, bool]]) -> Refusal | None:
         """Why a statement cannot open tables, of which each lock is for one; None if it can.
@@ -297,7 +299,7 @@ class SessionState:
             self.programs.prepared = prepared
         effects = facts.effects
         if effects.kind in DDL_KINDS:
-            views = effects.objects if effects.kind in _VIEWS else ()
+            views = effects.objects if effects.kind in VIEW_KINDS else ()
             renamed = (new for _, new in effects.renames)
             self.objects.forget(*effects.writes, *views, *renamed)
             self.unknown_programs |= {*effects.objects}.difference(views)
@@ -485,9 +487,6 @@ _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )
 """What leaves a transaction as it was, whatever else it does."""
-_VIEWS: Final = frozenset(
-    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
-)
 
 Handler = Callable[[SessionState, SessionStatement], None]
 """Carries out statements of one kind."""

@@ -16,7 +16,7 @@ from binlane.session.log_events import Body
 from binlane.session.state import LockedTables, SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
-from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import Literal, LiteralKind
 from binlane.sql.tree.statements import Transaction as TransactionNode
@@ -140,20 +140,15 @@ def _unknown(state: SessionState, name: str) -> None:
 
 
 _ALWAYS: Final = frozenset((StatementKind.XA, StatementKind.SET, StatementKind.SESSION))
-_WHILE_ACTIVE: Final = _ALWAYS | {
-    StatementKind.INSERT,
-    StatementKind.REPLACE,
-    StatementKind.UPDATE,
-    StatementKind.DELETE,
-    StatementKind.LOAD_DATA,
-    StatementKind.SELECT,
-    StatementKind.DO,
-    StatementKind.CALL,
-    StatementKind.COMPOUND,
-    StatementKind.SAVEPOINT,
-    StatementKind.ROLLBACK_TO,
-    StatementKind.RELEASE_SAVEPOINT,
-}
+_WHILE_ACTIVE: Final = (
+    _ALWAYS
+    | WRITING_KINDS
+    | READING_KINDS
+    | {
+        *(StatementKind.CALL, StatementKind.COMPOUND, StatementKind.SAVEPOINT),
+        *(StatementKind.ROLLBACK_TO, StatementKind.RELEASE_SAVEPOINT),
+    }
+)
 
 
 def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
@@ -375,6 +370,9 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                 state.locked_tables = LockedTables(
                     tuple(table.name for table in written),
                     _locks(state, statement, opened),
+                    frozenset(one.name for one in opened if one.is_prelocked).difference(
+                        one.name for one in opened if not one.is_prelocked
+                    ),
                 )
                 # With autocommit=0 an engine that is locked has begun a transaction.
                 state.transaction.is_active |= state.is_in_transaction and any(

@@ -345,9 +345,7 @@ def _reads(node: Node, *, is_lazy: bool = False) -> Iterator[UserVariable]:
     elif isinstance(node, Assign):
         yield from _reads(node.value, is_lazy=is_lazy)
     elif not isinstance(node, Into):
-        parts: Iterable[Node] = (
-            node.assignments if isinstance(node, LoadData) else children(node)
-        )
+        parts: Iterable[Node] = node.assignments if isinstance(node, LoadData) else children(node)
         if is_lazy and isinstance(node, Call) and node.name.upper() in _FIRST_VALUE:
             parts = _up_to_value(node.arguments)
         for each in parts:
