@@ -236,8 +236,8 @@ def _log_temporary(
     engine_changes = EngineChanges(changed_temporary_tables=True)
     if created is not None and not exists:
         state.temporary.made(created.name)
-    # MySQL looks at the engine of a table that it makes; of one that is there it knows none.
-    has_engine = state.server.is_mariadb or not exists
+    # The servers look at the engine of a table that they make; of one that is there they know none.
+    has_engine = not exists
     is_transactional = (
         has_engine and created is not None and traits(created, state.server).has_rollback
     )
