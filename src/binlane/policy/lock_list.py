@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from binlane.policy.refusals import Refusal
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
-    from binlane.sql.schema import Objects, Routine, Trigger, View
+    from binlane.sql.object_store import Objects
+    from binlane.sql.schema import Routine, Trigger, View
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -380,7 +381,10 @@ class LockList:
     def _fail_function(self, name: TableName, place: Place) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
         if not place.via:
-            self._unknown_functions.append(refusals.no_such_routine("FUNCTION", name))
+            error = refusals.no_such_routine("FUNCTION", name)
+            if not name.database and not self.server.is_mariadb:
+                error = refusals.NO_DATABASE
+            self._unknown_functions.append(error)
         elif place.via[-1].kind == "view":
             views = [via.name for via in place.via if via.kind == "view"]
             if len(views) == len(place.via):

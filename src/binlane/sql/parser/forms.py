@@ -13,9 +13,14 @@ from typing import Any, Final, TypeVar
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
 from binlane.sql.parser.expressions import UNITS, read_expression
-from binlane.sql.parser.literals import number_kind, read_column, read_user_variable
+from binlane.sql.parser.literals import (
+    number_kind,
+    read_column,
+    read_object_name,
+    read_user_variable,
+)
 from binlane.sql.parser.notation import Fields, Maker, Notation, Reader, maker
-from binlane.sql.parser.queries import read_limit, read_object_name, read_query
+from binlane.sql.parser.queries import read_limit, read_query
 from binlane.sql.parser.session_forms import ADMINISTRATION, PROGRAMS, TRANSACTIONS
 from binlane.sql.parser.types import (
     charset_name,
@@ -286,7 +291,7 @@ def read_variable(cursor: Cursor) -> Name | UserVariable:
     parts = [cursor.identifier()]
     while cursor.accept_operator("."):
         parts.append(cursor.identifier())
-    return Name(token.offset, cursor.end, tuple(parts), token.kind is TokenKind.QUOTED_NAME)
+    return Name(token.offset, cursor.end, tuple(parts))
 
 
 def _literal(*, is_number: bool) -> Callable[[Cursor], Literal]:
