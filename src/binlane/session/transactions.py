@@ -370,6 +370,8 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                 state.locked_tables = LockedTables(
                     tuple(table.name for table in written),
                     _locks(state, statement, opened),
+                    frozenset(one.name for one in opened)
+                    - {use.name for use in statement.facts.tables},
                 )
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:
