@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.cursor import (
+    NEVER_CALLED,
+    NEVER_CALLED_IN_MYSQL,
+    Cursor,
+    argument_counts,
+    words_of,
+)
 from binlane.sql.parser.expressions import (
     BITS,
     SIMPLE_UNITS,
@@ -30,12 +36,6 @@ from binlane.sql.parser.literals import (
     read_run,
 )
 from binlane.sql.parser.notation import Fields, Notation, Reader
-from binlane.sql.parser.words import (
-    NEVER_CALLED,
-    NEVER_CALLED_IN_MYSQL,
-    argument_counts,
-    words_of,
-)
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Call,
