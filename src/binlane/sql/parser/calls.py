@@ -49,6 +49,9 @@ from binlane.sql.tree.expressions import (
     Window,
 )
 
+_FORM_CALLS: Final = 8
+"""Calls that a function with a grammar of its own takes."""
+
 
 def read_name(c: Cursor) -> Expression:
     """Read a name, or the call that begins with one."""
@@ -128,9 +131,9 @@ def _call(c: Cursor, word: str) -> Expression:
         return call
     c.index += 2
     call = Call(at, at, name)
-    c.deeper(3)
+    c.deeper(_FORM_CALLS)
     reader(c, call)
-    c.depth -= 3
+    c.depth -= _FORM_CALLS
     c.expect_operator(")")
     call.end = c.end
     _read_over(c, call)

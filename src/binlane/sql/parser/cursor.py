@@ -490,11 +490,11 @@ class Cursor:
         return tuple(found)
 
     def enclosed(self, read: Callable[[Cursor], _T], calls: int = 0) -> _T:
-        """Read a thing in parentheses, which nests so many calls (`deeper`)."""
+        """Read a thing in parentheses, which nests so many calls (`deeper`) and this one."""
         self.expect_operator("(")
-        self.deeper(calls)
+        self.deeper(calls + 1)
         found = read(self)
-        self.depth -= calls
+        self.depth -= calls + 1
         self.expect_operator(")")
         return found
 
