@@ -10,9 +10,17 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.misdefined import misdefined
+from binlane.policy.misdeclared import misdeclared
+from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
-from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
+from binlane.policy.refusals import (
+    NO_DATABASE,
+    Refusal,
+    no_such_database,
+    no_such_routine,
+    no_such_table,
+)
+from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
@@ -25,6 +33,12 @@ _TOLERANT: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
 }
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
+_PROGRAMS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
+        *(StatementKind.CREATE_EVENT, StatementKind.COMPOUND),
+    )
+)
 _MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
@@ -47,11 +61,21 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     return next((one for one in found if one is not None), None)
 
 
+def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The error that the server's parser finds in the body of a program; None if it has none."""
+    if statement.facts.effects.kind not in _PROGRAMS or not statement.succeeds:
+        return None
+    return misdeclared(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
+
+
 def no_database(statement: SessionStatement) -> Refusal | None:
     """1046: a name without a database where there is no default one, which the parser finds."""
-    if statement.database or all(_databases_meant(statement.facts)):
+    is_loadable = statement.facts.verb.startswith("DROP FUNCTION")
+    if statement.database or is_loadable or all(_databases_meant(statement.facts)):
         return None
-    return Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+    return NO_DATABASE
 
 
 def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
@@ -215,7 +239,8 @@ def _routines(state: SessionState, statement: SessionStatement) -> Refusal | Non
         found = state.objects.function(name) if is_function else state.objects.procedure(name)
         is_loadable = is_function and state.objects.is_loadable_function(name.table)
         if found is None and not is_loadable and name.database.lower() not in _SYSTEM_DATABASES:
-            return no_such_routine("FUNCTION" if is_function else "PROCEDURE", name)
+            kind = "FUNCTION" if is_function else "PROCEDURE"
+            return no_such_routine(kind if name.database else f"{kind} (UDF)", name)
     return None
 
 
@@ -422,9 +447,43 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             tree.query, facts, state.objects, server=state.server, database=statement.database
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
-    return misdefined(
+    error = misdefined(
         facts, table, server=state.server, engine=engine_name(engine), selected=selected
     )
+    return error or _misreferenced(state, statement, table)
+
+
+def _misreferenced(
+    state: SessionState, statement: SessionStatement, before: Table | None
+) -> Refusal | None:
+    """Foreign keys."""
+    facts = statement.facts
+    is_new = isinstance(facts.tree, CreateTable)
+    is_select = facts.effects.kind is StatementKind.CREATE_TABLE_SELECT
+    if "REFERENCES" not in facts.text.upper() or (before is None and not is_new):
+        return None
+    if is_select and not state.server.is_mariadb:
+        return None  # which MySQL refuses for another reason
+    child = preview(state, statement, facts.effects.writes[0])
+    if child is None:
+        return None
+
+    def parent(name: TableName) -> Table | None:
+        found, visible = state.objects.base_table(name), state.objects.table(name)
+        is_hidden = visible is not None and visible.is_temporary
+        if found is None and not is_hidden and (_has_table(state, name) or not name.database):
+            raise LookupError(name)
+        if found is not None and not found.is_complete:
+            raise LookupError(name)
+        return found
+
+    variables = state.variables
+    must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
+    checks = variables.checks_foreign_keys
+    parents = Parents(
+        server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
+    )
+    return misreferenced(facts, before, child, parents)
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:

@@ -26,10 +26,10 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import Plan, plan_of
+from binlane.session.decision import Plan, fails_under_locks, plan_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
-from binlane.session.missing import missing, no_database
+from binlane.session.missing import missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -445,8 +445,11 @@ class Session:
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
-        if (failure := no_database(statement)) is not None:
+        failure = unparsed(state, statement) or no_database(statement)
+        if failure is not None:
             state.fail(failure)
+            return
+        if fails_under_locks(state, statement):
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)
