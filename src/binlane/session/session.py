@@ -241,7 +241,7 @@ class Session:
         state, facts = self._state, command.facts
         before = None
         try:
-            if attempt is not None and not attempt.begins(state, facts, command.text):
+            if attempt is not None and not attempt.begins(state, facts):
                 attempt = None
             is_followed = self._may_branch(facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
