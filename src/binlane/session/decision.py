@@ -221,7 +221,9 @@ def decide(
     if lost is not None:
         state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
         return None
-    if _is_beyond_locks(state, statement, resolved):
+    refusal = refusal_beyond_locks(state, statement.facts, resolved)
+    if refusal is not None:
+        state.fail(refusal)
         return None
     if resolved.errors:
         state.fail(resolved.errors[0])
@@ -509,27 +511,24 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
     return False
 
 
-def _is_beyond_locks(
-    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
-) -> bool:
-    """Fail a statement that opens what LOCK TABLES did not lock, not for writing, or not so often.
+def refusal_beyond_locks(
+    state: SessionState, facts: StatementFacts, resolved: ResolvedStatement
+) -> Refusal | None:
+    """Why a statement fails that opens what LOCK TABLES did not lock, or not so, or not so often.
 
     What foreign keys lead to is locked with their tables.
     """
     locked = state.locked_tables
     if locked is None:
-        return False
-    views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
+        return None
+    views = [use for use in facts.tables if state.objects.view(use.name) is not None]
     opened = [(use.name, use.alias, bool(use.changes)) for use in views]
     opened += [
         (access.name, access.alias, access.is_locked_for_write)
         for access in resolved.accesses
         if not (access.table.is_temporary or access.is_foreign_key)
     ]
-    error = locked.refusal(opened)
-    if error is not None:
-        state.fail(error)
-    return error is not None
+    return locked.refusal(opened)
 
 
 _CREATES_TABLES: Final = frozenset(
