@@ -88,6 +88,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
     if statement.succeeds and (_tries_rows(statement) or _empties_table(state, statement, decided)):
         note_tries(state.server, decided.resolved, engine_changes)
+    written = _written(state)
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
     if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
         # Functions of SELECT, DO and SET are logged, and noted, one by one.
@@ -101,8 +102,20 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         if state.empty_tables:
             _fill(state, decided.resolved)
     state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
-    if not state.is_in_transaction:
+    if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_isolation()
+
+
+def _written(state: SessionState) -> int:
+    """How many events the statement of the client has in the binlogs so far."""
+    return sum(len(binlog.written) for binlog in state.binlogs.values())
+
+
+def _is_begun(state: SessionState, decided: Decided) -> bool:
+    """Whether an engine that has transactions took part, if only by being read."""
+    return any(
+        traits(access.table, state.server).is_transactional for access in decided.resolved.accesses
+    )
 
 
 def _with_rows_known(
