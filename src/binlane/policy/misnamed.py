@@ -19,8 +19,7 @@ from binlane.policy.server import Server
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.evaluation.query_types import column_name, is_stored
 from binlane.sql.facts import StatementFacts
-from binlane.sql.object_store import Objects
-from binlane.sql.schema import Table, View
+from binlane.sql.schema import Objects, Table, View
 from binlane.sql.servers import Fact
 from binlane.sql.tree.definitions import CreateTable, CreateView
 from binlane.sql.tree.expressions import (
@@ -149,6 +148,8 @@ class _Checks:
     database: str
     is_local: _Locals
     views: tuple[TableName, ...] = ()
+    broken: dict[TableName, bool] = field(default_factory=dict)
+    """Of the views that were looked at: each once, however often others name it."""
 
     def statement(self, tree: Node) -> None:
         if isinstance(tree, Insert):
@@ -367,11 +368,18 @@ class _Checks:
         view = None if self.objects.table(name) is not None else self.objects.view(name)
         if view is None or name in self.views or not isinstance(view.facts.tree, QueryStatement):
             return
+        if name not in self.broken:
+            self.broken[name] = self.is_broken(view, view.facts.tree.query)
+        if self.broken[name]:
+            raise _Found(invalid_view(name))
+
+    def is_broken(self, view: View, query: Query) -> bool:
+        """Whether a view names what is not there any more."""
         try:
-            self.inside(view).query(view.facts.tree.query, None)
+            self.inside(view).query(query, None)
         except _Found as found:
-            if found.error.errno in _BREAKING_VIEWS:
-                raise _Found(invalid_view(name)) from None
+            return found.error.errno in _BREAKING_VIEWS
+        return False
 
     def inside(self, view: View) -> _Checks:
         return replace(
