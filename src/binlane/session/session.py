@@ -26,7 +26,7 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import Plan, plan_of
+from binlane.session.decision import Plan, fails_under_locks, plan_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.missing import missing, no_database, unparsed
@@ -241,7 +241,7 @@ class Session:
         state, facts = self._state, command.facts
         before = None
         try:
-            if attempt is not None and not attempt.begins(state, facts, command.text):
+            if attempt is not None and not attempt.begins(state, facts):
                 attempt = None
             is_followed = self._may_branch(facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
@@ -448,6 +448,8 @@ class Session:
         failure = unparsed(state, statement) or no_database(statement)
         if failure is not None:
             state.fail(failure)
+            return
+        if fails_under_locks(state, statement):
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)
