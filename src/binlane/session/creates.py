@@ -13,7 +13,7 @@ R-log-create-select-row-format; MariaDB 10.11 sql/sql_insert.cc `select_create`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -40,7 +40,7 @@ from binlane.session.transaction import (
 )
 from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.servers import Fact, LoggingFormat
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.show_create import create_table_text
 from binlane.sql.table_changes import has_invisible_key
 from binlane.sql.table_definitions import TableDefinition
@@ -151,7 +151,7 @@ def _log_base(
             source is not None
             and source.is_temporary
             and created is not None
-            and state.is_row_now(name)
+            and _writes_copy_anew(state, name)
         ):
             own = definition_text(state, statement, _with_engine(created))
         seeds = random_seeds(state, name, statement, [created])
@@ -177,6 +177,13 @@ def _like_source(state: SessionState, statement: SessionStatement) -> Table | No
     if effects.kind is not StatementKind.CREATE_TABLE_LIKE or not effects.reads:
         return None
     return state.objects.table(effects.reads[0])
+
+
+def _writes_copy_anew(state: SessionState, name: str) -> bool:
+    """Whether CREATE … LIKE a temporary table, of which a replica may not know, is written anew."""
+    if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+        return state.mode(name) is not LoggingMode.STATEMENT
+    return state.is_row_now(name)
 
 
 def _with_engine(table: Table) -> Table:
@@ -259,6 +266,8 @@ def log_temporary(
             or name not in recorders
             or not is_logged_temporary(state, name, statement)
         ):
+            if created is not None and replaces(state, statement):
+                binlog.held_temporary.discard(created.name)
             continue
         before = extra.get(name) or random_seeds(state, name, statement, [created])
         text = _text(state, statement, created)
@@ -422,7 +431,15 @@ def _create_select(
             state.execution.log(name, LoggingFormat.STATEMENT)
         logged.add(name)
     give_notes(state, decided, frozenset(logged))
+    give_notes(state, decided, _decided_twice(state, decided, logged))
     state.reset_isolation()
+
+
+def _decided_twice(state: SessionState, decided: Decided, logged: Iterable[str]) -> frozenset[str]:
+    """The binlogs for which MariaDB decides twice: rows are logged although the mode is STATEMENT."""
+    if not state.server.is_mariadb:
+        return frozenset()
+    return frozenset(name for name in logged if decided.formats[name] is LoggingFormat.ROW)
 
 
 def _select_into_temporary(

@@ -5,11 +5,12 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.disallowed import disallowed, named_in_columns
 from binlane.policy.misdeclared import misdeclared
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
@@ -27,6 +28,14 @@ from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKin
 from binlane.sql.schema import Table
 from binlane.sql.table_changes import engine_name
 from binlane.sql.tree.definitions import Account, AccountStatement, CreateTable
+from binlane.sql.tree.expressions import (
+    DerivedTable,
+    ObjectName,
+    TableReference,
+    TableUse,
+    walk,
+)
+from binlane.sql.tree.statements import Delete
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -34,28 +43,6 @@ _TOLERANT: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
 }
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
-_CREATES: Final = frozenset(
-    (
-        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
-        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
-    )
-)
-_LOCKED: Final = _CREATES | {
-    *(StatementKind.ALTER_TABLE, StatementKind.TRUNCATE_TABLE, StatementKind.RENAME_TABLE),
-    *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.DROP_TABLE),
-    StatementKind.CREATE_TRIGGER,
-}
-"""What needs the lock of its table."""
-_NEVER_LOCKED: Final = frozenset(
-    (
-        *(StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW),
-        *(StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE),
-        *(StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT),
-        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE),
-        StatementKind.DROP_DATABASE,
-    )
-)
-"""What LOCK TABLES allows in no case."""
 _PROGRAMS: Final = frozenset(
     (
         *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
@@ -76,8 +63,6 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     kind = statement.facts.effects.kind
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
-    if state.locked_tables is not None and (locked := _locked(state, statement)) is not None:
-        return locked
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
@@ -86,36 +71,45 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     return next((one for one in found if one is not None), None)
 
 
-def _locked(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Definitions that LOCK TABLES keeps from their tables."""
-    effects, is_mariadb = statement.facts.effects, state.server.is_mariadb
-    kind = effects.kind
-    if kind in _NEVER_LOCKED or (kind is StatementKind.RENAME_TABLE and is_mariadb):
-        return refusal(1192)
-    if kind not in _LOCKED or effects.is_temporary:
+def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The error that the server's parser finds beyond its grammar; None if it has none."""
+    facts = statement.facts
+    if not statement.succeeds:
         return None
-    renamed = (old for old, _ in effects.renames)
-    for name in dict.fromkeys((*renamed, *(effects.drops or effects.writes[:1]))):
-        table = state.objects.table(name)
-        locks = [lock for (each, _), lock in state.locks.items() if each == name]
-        if table is not None and table.is_temporary:
-            continue
-        if not locks:
-            return refusal(1100, name.table)
-        if not is_mariadb and not any(locks):
-            continue
-        if not any("WRITE" in lock for lock in locks) and kind not in _CREATES:
-            return refusal(1099, name.table)
+    if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
+        return _wrong_target(facts.tree.targets, facts.tree.tables)
+    if facts.effects.kind not in _PROGRAMS:
+        return None
+    return misdeclared(facts, state.objects, server=state.server, database=statement.database)
+
+
+def _wrong_target(
+    targets: Iterable[ObjectName], tables: Iterable[TableReference]
+) -> Refusal | None:
+    """1066, 1109: what a DELETE of several tables deletes from is there twice, or not at all."""
+    uses = [
+        node
+        for table in tables
+        for node in walk(table)
+        if isinstance(node, TableUse | DerivedTable)
+    ]
+    seen: set[tuple[str | None, str]] = set()
+    for target in targets:
+        key = (target.database, target.name.lower())
+        if key in seen:
+            return refusal(1066, target.name)
+        seen.add(key)
+        if not any(_means(target, use) for use in uses):
+            return refusal(1109, target.name)
     return None
 
 
-def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """The error that the server's parser finds in the body of a program; None if it has none."""
-    if statement.facts.effects.kind not in _PROGRAMS or not statement.succeeds:
-        return None
-    return misdeclared(
-        statement.facts, state.objects, server=state.server, database=statement.database
-    )
+def _means(target: ObjectName, use: TableUse | DerivedTable) -> bool:
+    """Whether a target may be a table of FROM: by its alias, which has no database, or its name."""
+    if isinstance(use, DerivedTable) or use.alias is not None:
+        return target.database is None and (use.alias or "").lower() == target.name.lower()
+    is_same = use.name.database in (None, target.database) or target.database is None
+    return is_same and use.name.name.lower() == target.name.lower()
 
 
 def no_database(statement: SessionStatement) -> Refusal | None:
@@ -495,10 +489,22 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             tree.query, facts, state.objects, server=state.server, database=statement.database
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
-    error = misdefined(
+    error = disallowed(facts, state.objects, server=state.server, database=statement.database)
+    error = error or misdefined(
         facts, table, server=state.server, engine=engine_name(engine), selected=selected
     )
-    return error or _misreferenced(state, statement, table)
+    return error or _misreferenced(state, statement, table) or _misexpressed(state, statement)
+
+
+def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Columns that expressions of columns name."""
+    named = named_in_columns(statement.facts, state.server)
+    child = preview(state, statement, statement.facts.effects.writes[0]) if named else None
+    if child is None or not child.is_complete:
+        return None
+    columns = {column.name.lower() for column in child.definition.columns}
+    unknown = (refusal(1054, *one) for one in named if one[0].lower() not in columns)
+    return next(unknown, None)
 
 
 def _misreferenced(

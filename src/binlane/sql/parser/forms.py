@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from binlane.sql.parser.cursor import Cursor, Stopped
+from binlane.sql.parser.cursor import Cursor, Stopped, words_of
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
 from binlane.sql.parser.expressions import read_expression, read_unit
 from binlane.sql.parser.literals import (
@@ -29,7 +29,6 @@ from binlane.sql.parser.types import (
     read_column_type,
     read_type,
 )
-from binlane.sql.parser.words import words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 from binlane.sql.tree import definitions, statements
 from binlane.sql.tree.definitions import AlterAction, Check, Column, CreateIndex, KeyDefinition
