@@ -63,12 +63,18 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
 
 
 def first_difference(
-    flavor: str, script: Script, recorded: Sequence[Recorded]
+    server_name: str, script: Script, recorded: Sequence[Recorded]
 ) -> Difference | None:
-    """Run a script through our session and compare statement by statement."""
-    server = Server.parse(VERSIONS[flavor])
-    catalog = SchemaCatalog(Flavor(flavor))
-    catalog.load(CONFIGURATION[flavor] + _script(script.schema), version=server.version)
+    """Run a script through our session and compare statement by statement.
+
+    Args:
+        server_name: Flavor, or flavor and version as `mariadb:11.8.6`.
+        script: The session.
+        recorded: What the server did.
+    """
+    server = Server.parse(VERSIONS.get(server_name, server_name))
+    catalog = SchemaCatalog(Flavor(server.flavor))
+    catalog.load(CONFIGURATION[server.flavor] + _script(script.schema), version=server.version)
     session = Session(server=server, objects=catalog, database="d")
     upserts = False
     for index, done in enumerate(recorded):
