@@ -16,7 +16,15 @@ from binlane.programs.environment import (
     has_no_row,
     own_statement,
 )
-from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Raised
+from binlane.programs.host import (
+    NO_DATA,
+    Expected,
+    Host,
+    InnerStatement,
+    Prepared,
+    Raised,
+    raised_by,
+)
 from binlane.programs.interpreter import Interpreter
 from binlane.programs.routines import (
     call_error,
@@ -139,7 +147,8 @@ class _Runner:
     ) -> Raised | None:
         name = procedure_name(facts, environment.database)
         routine = self._host.objects.procedure(name)
-        error = call_error(routine, name, facts)
+        denied = self._host.denied(facts, environment.database)
+        error = call_error(routine, name, facts) if denied is None else raised_by(denied)
         if routine is None or error is not None:
             return error
         depth = environment.system_variable("max_sp_recursion_depth")
@@ -162,7 +171,11 @@ class _Runner:
         )
         self._running.append(routine.name)
         actions = _InProcedure(self, routine.name)
-        result = run_routine(routine, given, inside, actions)
+        with self._host.acting_for(routine) as refused:
+            if refused is not None:
+                result: Raised | Value = raised_by(refused)
+            else:
+                result = run_routine(routine, given, inside, actions)
         self._running.pop()
         if isinstance(result, Raised):
             return result
@@ -215,8 +228,12 @@ class _Runner:
         if text is None:
             programs.prepared[name] = Prepared(())
             return None
+        inner = self._read(trimmed(text), environment)
+        denied = self._host.denied(inner, environment.database)
+        if denied is not None:
+            return raised_by(denied)
         programs.prepared[name] = Prepared((trimmed(text),))
-        if self._read(trimmed(text), environment).effects.stopped_at is not None:
+        if inner.effects.stopped_at is not None:
             programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
 

@@ -274,7 +274,12 @@ class Tracer:
         environment.set_row(given)
         self._running.append(trigger.name)
         self._at.append(trigger.name.plain)
-        self._stops(Interpreter(_InFunction(self)).run_body(body.tree, environment))
+        with self._host.acting_for(trigger) as error:
+            self._stops(
+                raised_by(error)
+                if error is not None
+                else Interpreter(_InFunction(self)).run_body(body.tree, environment)
+            )
         self._at.pop()
         self._running.pop()
 
@@ -325,7 +330,12 @@ class Tracer:
         environment.on_read, environment.on_assign = self._reads, self.recorder.assigns_variable
         names = [parameter.name.lower() for parameter in routine.parameters]
         given = dict(zip(names, arguments, strict=False))
-        value = run_routine(routine, given, environment, _InFunction(self))
+        with self._host.acting_for(routine) as error:
+            value: Raised | Value
+            if error is not None:
+                value = raised_by(error)
+            else:
+                value = run_routine(routine, given, environment, _InFunction(self))
         self._at.pop()
         self._running.pop()
         self._stops(value)
@@ -405,6 +415,9 @@ class Tracer:
         forbidden = self._host.refusal_in_body(facts)
         if forbidden is not None:
             return raised_by(forbidden)
+        denied = self._host.denied(facts, environment.database)
+        if denied is not None:
+            return raised_by(denied)
         if not facts.tables and not facts.functions:
             return None
         resolved = self._resolved(facts, environment)
@@ -448,7 +461,11 @@ class Tracer:
         values = [evaluate(node, facts, environment) for node in call_of(facts).arguments]
         names = [parameter.name.lower() for parameter in routine.parameters]
         given = dict(zip(names, values, strict=False))
-        result = run_routine(routine, given, inside, _InFunction(self))
+        with self._host.acting_for(routine) as denied:
+            if denied is not None:
+                result: Raised | Value = raised_by(denied)
+            else:
+                result = run_routine(routine, given, inside, _InFunction(self))
         self._running.pop()
         return result if isinstance(result, Raised) else None
 

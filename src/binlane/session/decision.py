@@ -18,6 +18,7 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
+from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
@@ -228,6 +229,10 @@ def decide(
         return None
     if resolved.errors:
         state.refuse(resolved.errors[0])
+        return None
+    asked = state.asked(statement.facts, statement.database)
+    if asked is not None and (refused := denied_inside(asked)) is not None:
+        state.refuse(refused)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     misnamed = plan.misnamed if statement.environment is None else None

@@ -12,8 +12,15 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy.refusals import Refusal
 from binlane.session.state import SessionState, SessionStatement
+from binlane.sql.accounts import (
+    DATABASE_PRIVILEGES,
+    ROUTINE_PRIVILEGES,
+    TABLE_PRIVILEGES,
+    change,
+    is_dynamic,
+)
 from binlane.sql.facts import StatementFacts, StatementKind
-from binlane.sql.tree.definitions import Account, AccountStatement
+from binlane.sql.tree.definitions import AccountStatement
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = frozenset(
@@ -361,53 +368,81 @@ def _made_database(state: SessionState, statement: SessionStatement) -> Refusal 
 
 
 def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Accounts that are there already; what is not there is known where the schema has accounts."""
+    """Account statements: what they are about, then the accounts, as far as they are known."""
     tree = statement.facts.tree
     if not isinstance(tree, AccountStatement):
         return None
-    named = [_account(account) for account in tree.accounts if not account.is_current]
-    is_there = [state.objects.has_account(name) for name in named]
-    operation = f"Operation {tree.verb} failed"
-    failed = _refusal(1396, "HY000", "ER_CANNOT_USER", operation)
-    if tree.verb in ("CREATE USER", "CREATE ROLE"):
-        return failed if any(is_there) and not tree.options & _MAKES_ANEW else None
-    if tree.verb == "RENAME USER" and any(is_there[1::2]):
-        return failed
-    if not state.knows_accounts or "IF EXISTS" in tree.options or all(is_there):
+    if tree.verb == "GRANT" and tree.on is not None:
+        refusal = _granted_on(state, tree, statement.database)
+        if refusal is not None:
+            return refusal
+    situation = state.account_situation(statement.database)
+    error = change(state.objects.accounts, tree, situation).error
+    if error is None:
         return None
-    if tree.verb == "RENAME USER":
-        return None if all(is_there[::2]) else failed
-    if tree.verb in ("DROP USER", "DROP ROLE", "ALTER USER"):
-        return failed
-    if tree.verb == "SET PASSWORD" or (tree.verb == "GRANT" and state.server.is_mariadb):
-        message = "Can't find any matching row in the user table"
-        return _refusal(1133, "28000", "ER_PASSWORD_NO_MATCH", message)
-    if tree.verb == "GRANT" and not tree.roles:
-        message = "You are not allowed to create a user with GRANT"
-        return _refusal(1410, "42000", "ER_CANT_CREATE_USER_WITH_GRANT", message)
-    if tree.verb == "REVOKE" and tree.on is not None and not any(is_there):
-        return _no_grant(state, tree)
-    return None
+    sqlstate, symbol = _ACCOUNT_ERRORS[error.errno]
+    return _refusal(error.errno, sqlstate, symbol, error.message)
 
 
-def _no_grant(state: SessionState, tree: AccountStatement) -> Refusal | None:
-    """1141, or 1147 and 1403 as MySQL has them: a REVOKE from an account that is not there."""
-    if "IGNORE UNKNOWN USER" in tree.options or tree.on is None:
+def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> Refusal | None:
+    """What privileges cannot be granted on: of the wrong level, or what is not there."""
+    on, names = tree.on, {one.name for one in tree.privileges} - {"ALL", "USAGE", "GRANT OPTION"}
+    assert on is not None, "the caller has looked"
+    if (on.database, on.name) == ("*", "*"):
         return None
-    account = tree.accounts[0]
-    host = "%" if account.host is None else account.host
-    message = f"There is no such grant defined for user '{account.user}' on host '{host}'"
-    if state.server.is_mariadb or tree.on.name == "*":
-        return _refusal(1141, "42000", "ER_NONEXISTING_GRANT", message)
-    if tree.object_kind in ("PROCEDURE", "FUNCTION"):
-        message += f" on routine '{tree.on.name}'"
-        return _refusal(1403, "42000", "ER_NONEXISTING_PROC_GRANT", message)
-    message += f" on table '{tree.on.name}'"
-    return _refusal(1147, "42000", "ER_NONEXISTING_TABLE_GRANT", message)
+    dynamic = "" if state.server.is_mariadb else next(filter(is_dynamic, sorted(names)), "")
+    if dynamic:
+        message = f"Illegal privilege level specified for {dynamic}"
+        return _refusal(3619, "HY000", "ER_ILLEGAL_PRIVILEGE_LEVEL", message)
+    if on.name == "*":
+        if names <= DATABASE_PRIVILEGES:
+            return None
+        message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES"
+        return _refusal(1221, "HY000", "ER_WRONG_USAGE", message)
+    name = TableName(on.database or database, on.name)
+    is_table = tree.object_kind == "TABLE"
+    if not names <= (TABLE_PRIVILEGES if is_table else ROUTINE_PRIVILEGES):
+        message = (
+            "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can "
+            "be used"
+        )
+        return _refusal(1144, "42000", "ER_ILLEGAL_GRANT_FOR_TABLE", message)
+    if not is_table:
+        objects = state.objects
+        find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
+        is_program = tree.object_kind in ("FUNCTION", "PROCEDURE")
+        is_absent = is_program and find(name) is None
+        return no_such_routine(tree.object_kind, name) if is_absent else None
+    columns = [column for one in tree.privileges for column in one.columns]
+    table = state.objects.table(name)
+    known = table.definition.columns if table is not None and table.is_complete else ()
+    for column in columns:
+        if known and not any(one.name.lower() == column.lower() for one in known):
+            message = f"Unknown column '{column}' in '{name.table}'"
+            return _refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
+    is_there = _has_table(state, name) or _has_view(state, name)
+    return None if is_there or "CREATE" in names else no_such_table(name)
 
 
-def _account(account: Account) -> str:
-    return f"{account.user}@{'%' if account.host is None else account.host}"
+_ACCOUNT_ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
+    {
+        1133: ("28000", "ER_PASSWORD_NO_MATCH"),
+        1141: ("42000", "ER_NONEXISTING_GRANT"),
+        1147: ("42000", "ER_NONEXISTING_TABLE_GRANT"),
+        1269: ("HY000", "ER_REVOKE_GRANTS"),
+        1396: ("HY000", "ER_CANNOT_USER"),
+        1403: ("42000", "ER_NONEXISTING_PROC_GRANT"),
+        1410: ("42000", "ER_CANT_CREATE_USER_WITH_GRANT"),
+        1959: ("OP000", "ER_INVALID_ROLE"),
+        1961: ("HY000", "ER_CANNOT_GRANT_ROLE"),
+        1962: ("HY000", "ER_CANNOT_REVOKE_ROLE"),
+        3523: ("HY000", "ER_UNKNOWN_AUTHID"),
+        3530: ("HY000", "ER_ROLE_NOT_GRANTED"),
+        3532: ("HY000", "ER_RENAME_ROLE"),
+        4027: ("HY000", "ER_ROLE_GRANTED_TO_ITSELF"),
+    }
+)
+"""SQLSTATE and symbol of the errors of account statements."""
 
 
 def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | None:

@@ -7,6 +7,7 @@ does is told by its text, the objects and, where that is not enough, its stated 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
+from binlane.policy.privileges import Identity, denied, denied_inside
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
@@ -33,16 +35,24 @@ from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, system_value
-from binlane.session.state import Execution, Handler, SessionState, SessionStatement
+from binlane.session.state import (
+    Execution,
+    Handler,
+    SessionState,
+    SessionStatement,
+    refusal_of,
+)
 from binlane.session.transaction import Binlog, PreparedXa, Transaction
 from binlane.session.transactions import execute_lock, is_forbidden
 from binlane.session.variables import Variables, refusal_in_function
 from binlane.session.ways import follow
+from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read
+from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
 
@@ -68,6 +78,14 @@ _CREATES_PROGRAMS: Final = frozenset(
         StatementKind.CREATE_PACKAGE,
     )
 )
+_OPEN_OR_RUN: Final = frozenset(
+    (
+        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE),
+        *(StatementKind.LOAD_DATA, StatementKind.SELECT, StatementKind.DO, StatementKind.SET),
+        *(StatementKind.CALL, StatementKind.CREATE_TABLE_SELECT),
+    )
+)
+"""What comes to nothing where it is denied; others commit first what is open."""
 _CHANGES_ROUTINES: Final = frozenset(
     (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
 )
@@ -88,6 +106,7 @@ class Session:
         definitions: Sequence[Definition] | None = None,
         database: str = "",
         assume_engine: str | None = None,
+        account: AccountName = ROOT,
     ) -> None:
         """Begin a session.
 
@@ -98,6 +117,7 @@ class Session:
                 binlog_format rules.
             database: The default database.
             assume_engine: Engine of tables that nothing is known of; None refuses them.
+            account: Whose session it is; one that the objects do not know may do everything.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         variables = Variables(server, global_values=_global_values(objects))
@@ -112,6 +132,8 @@ class Session:
             safety=None if definitions is None else ScopeSafety(definitions, server),
             assume_engine=assume_engine,
             knows_accounts=bool(objects.accounts),
+            identity=Identity(account, default_roles(objects.accounts, account)),
+            account_name=account,
             transaction=Transaction(isolation=variables.isolation),
         )
         self._recurring = Recurring(self._state)
@@ -261,6 +283,15 @@ class Session:
             unanalysed=Unanalysed(reason=unfollowed, offset=0, length=0),
         )
 
+    def denied(self, facts: StatementFacts, database: str) -> LoggingError | None:
+        """Why the account whose privileges hold may not run a statement; None if it may."""
+        asked = self._state.asked(facts, database)
+        return None if asked is None else denied(asked) or denied_inside(asked)
+
+    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[LoggingError | None]:
+        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        return self._state.acting_for(program)
+
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
         return resolved_of(
@@ -405,6 +436,13 @@ class Session:
         if (failure := no_database(statement)) is not None:
             state.fail(failure)
             return
+        asked = state.asked(statement.facts, statement.database) if statement.succeeds else None
+        refused = None if asked is None else denied(asked)
+        if refused is not None and statement.facts.effects.kind in _OPEN_OR_RUN:
+            state.refuse(refused)
+            return
+        if refused is not None:
+            statement = statement.failing(refusal_of(refused))
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)
         if is_forbidden(state, statement):

@@ -12,6 +12,7 @@ from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
+from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
 from binlane.policy.server import Isolation, Server
@@ -22,10 +23,13 @@ from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Transaction, WriteContext
 from binlane.session.variables import Variables
+from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode
+from binlane.sql.tree.definitions import Account
 
 
 @dataclass(slots=True)
@@ -195,6 +199,8 @@ class SessionState:
         unknown_programs: Routines and other programs that a statement may have made, altered or
             dropped which was not analysed.
         knows_accounts: The schema has accounts: there are no others.
+        identity: Whose privileges hold: the session's, or those of a program's definer.
+        account_name: Whose session it is.
     """
 
     server: Server
@@ -215,6 +221,8 @@ class SessionState:
     null_is_insert_id: bool = False
     unknown_programs: frozenset[TableName] = frozenset()
     knows_accounts: bool = False
+    identity: Identity = field(default_factory=lambda: Identity(ROOT))
+    account_name: AccountName = ROOT
 
     def snapshot(self) -> SessionState:
         """As it is now; what happens later changes nothing of it."""
@@ -264,6 +272,48 @@ class SessionState:
             self.unknown_programs |= {*effects.objects}.difference(views)
         if self.is_in_transaction and effects.kind not in _WITHOUT_CHANGES:
             self.transaction.unknown = reason
+
+    def account_situation(self, database: str = "", *, is_complete: bool = False) -> Situation:
+        """Where a statement on accounts runs; `is_complete`: no others are there, in any case."""
+        return Situation(
+            is_mariadb=self.server.is_mariadb,
+            database=database,
+            current=self.identity.account,
+            is_complete=self.knows_accounts or is_complete,
+        )
+
+    def account(self, account: Account) -> AccountName:
+        """The account that a statement names."""
+        return named(account, self.objects.accounts, self.account_situation())
+
+    def asked(self, facts: StatementFacts, database: str) -> Asked | None:
+        """A statement as one of whose account it is to be asked if it may; None: it may all."""
+        accounts = self.objects.accounts
+        grantee = accounts.get(self.identity.account)
+        if grantee is None or grantee.may_all(is_mariadb=self.server.is_mariadb):
+            return None
+        rights = Rights.of(self.identity, accounts)
+        return Asked(facts, rights, self.objects, self.server, database)
+
+    @contextmanager
+    def acting_for(self, program: Routine | Trigger) -> Iterator[LoggingError | None]:
+        """Run a program with the privileges of whom it says; the error where nobody is that."""
+        before, definer = self.identity, program.definer
+        is_invoker = isinstance(program, Routine) and program.is_invoker
+        grantee = self.objects.accounts.get(definer)
+        error = None
+        if not is_invoker and definer != before.account:
+            if grantee is None and self.knows_accounts and definer not in OWN:
+                error = no_definer(definer)
+            roles = frozenset() if grantee is None else grantee.default_roles
+            self.identity = Identity(definer, frozenset() if self.server.is_mariadb else roles)
+            if grantee is not None and isinstance(program, Routine):
+                rights = Rights.of(self.identity, self.objects.accounts)
+                error = denied_to_definer(program, rights)
+        try:
+            yield error
+        finally:
+            self.identity = before
 
     @property
     def is_in_transaction(self) -> bool:
@@ -430,8 +480,8 @@ class SessionState:
             binlogs: Names of those that refuse it; empty for all.
             others: More reasons, of these binlogs.
         """
-        more = tuple(_refusal(one, names) for one, names in others)
-        self.fail(replace(_refusal(error, binlogs), others=more))
+        more = tuple(refusal_of(one, names) for one, names in others)
+        self.fail(replace(refusal_of(error, binlogs), others=more))
 
     def fail(self, refusal: Refusal) -> None:
         """End the current statement with an error; the first one counts."""
@@ -482,7 +532,8 @@ def write_directly(
             state.execution.log(name, LoggingFormat.STATEMENT)
 
 
-def _refusal(error: LoggingError, binlogs: tuple[str, ...]) -> Refusal:
+def refusal_of(error: LoggingError, binlogs: tuple[str, ...] = ()) -> Refusal:
+    """An error as a statement's refusal."""
     cause = error.cause
     return Refusal(
         errno=error.errno,

@@ -22,6 +22,7 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, folded
+from binlane.sql.accounts import ROOT, AccountName
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.operator_types import Scope, Untyped
 from binlane.sql.evaluation.query_types import query_columns
@@ -50,7 +51,7 @@ from binlane.sql.tokens import SqlSyntaxError, line_of, server_text
 from binlane.sql.tree.definitions import CreateTable
 from binlane.sql.tree.statements import Administration
 
-_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET"})
+_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"})
 """What statements begin with that change objects."""
 _KNOWN: Final = frozenset(
     {
@@ -101,6 +102,8 @@ class SessionOptions(TypedDict, total=False):
         dialect: How it reads statements; None for that of `sql_mode`.
         generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
         environment: Of whom variables in a query are.
+        account: Who runs it.
+        knows_accounts: There are no accounts beside those that are known.
     """
 
     sql_mode: int
@@ -111,6 +114,8 @@ class SessionOptions(TypedDict, total=False):
     temporary_engine: str | None
     connection: tuple[str, str] | None
     environment: Environment | None
+    account: AccountName
+    knows_accounts: bool
 
 
 @dataclass(slots=True)
@@ -322,6 +327,8 @@ class SchemaCatalog(StoredObjects):
             connection=options.get("connection"),
             generates_primary_key=self._generates_primary_key(options),
             environment=options.get("environment"),
+            account=options.get("account", ROOT),
+            knows_accounts=options.get("knows_accounts", False),
         )
 
     def _generates_primary_key(self, options: SessionOptions) -> bool:

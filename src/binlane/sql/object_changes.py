@@ -12,6 +12,14 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.sql.accounts import (
+    AccountName,
+    Situation,
+    change,
+    give_routine,
+    named,
+    take_routine,
+)
 from binlane.sql.facts import StatementKind
 from binlane.sql.object_store import CatalogStatement, ObjectStore, small
 from binlane.sql.reading import read
@@ -48,7 +56,6 @@ from binlane.sql.tree.statements import Set, SetItem
 
 Handler = Callable[[ObjectStore, CatalogStatement], None]
 
-DEFAULT_DEFINER: Final = "root@localhost"
 _DATA_ACCESS: Final = ("CONTAINS SQL", "NO SQL", "READS SQL DATA", "MODIFIES SQL DATA")
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
 
@@ -285,15 +292,21 @@ def _create_view(store: ObjectStore, statement: CatalogStatement) -> None:
         name=name,
         query=query,
         facts=read(query, database=statement.database, dialect=statement.facts.dialect),
-        definer=DEFAULT_DEFINER if node.definer is None else _account_text(node.definer),
+        definer=_definer(store, statement, node.definer),
+        is_invoker=node.security == "INVOKER",
         columns=node.columns,
         database=statement.database,
     )
     store.databases.setdefault(name.database, None)
 
 
-def _account_text(account: Account) -> str:
-    return account.user if account.host is None else f"{account.user}@{account.host}"
+def _definer(
+    store: ObjectStore, statement: CatalogStatement, account: Account | None
+) -> AccountName:
+    """Whose privileges hold in a view or program."""
+    if account is None:
+        return statement.account
+    return named(account, store.accounts, situation_of(statement))
 
 
 def _drop_views(store: ObjectStore, statement: CatalogStatement) -> None:
@@ -317,6 +330,7 @@ def _create_trigger(store: ObjectStore, statement: CatalogStatement) -> None:
         events=frozenset(node.events),
         body=_body_text(statement, node.body_at),
         create_statement=statement.text,
+        definer=_definer(store, statement, node.definer),
     )
     if statement.effects.if_exists and _table_of_trigger(store, trigger.name) is not None:
         return
@@ -398,8 +412,12 @@ def _create_routine(store: ObjectStore, statement: CatalogStatement) -> None:
         data_access=access[-1] if access else "CONTAINS SQL",
         create_statement=statement.text,
         charset=store.databases.get(name.database) or statement.server_charset,
+        definer=_definer(store, statement, node.definer),
+        is_invoker="SQL SECURITY INVOKER" in node.characteristics,
     )
     store.databases.setdefault(name.database, None)
+    kind = "FUNCTION" if key[0] else "PROCEDURE"
+    give_routine(store.accounts, statement.account, (kind, name.database, name.table.lower()))
 
 
 def _alter_routine(store: ObjectStore, statement: CatalogStatement) -> None:
@@ -411,6 +429,10 @@ def _alter_routine(store: ObjectStore, statement: CatalogStatement) -> None:
         for access in _DATA_ACCESS:
             if routine is not None and access in node.words:
                 store.routines[key] = replace(routine, data_access=access)
+        for security in ("INVOKER", "DEFINER"):
+            routine = store.routines.get(key)
+            if routine is not None and f"SQL SECURITY {security}" in node.words:
+                store.routines[key] = replace(routine, is_invoker=security == "INVOKER")
 
 
 def _drop_routine(store: ObjectStore, statement: CatalogStatement) -> None:
@@ -419,6 +441,8 @@ def _drop_routine(store: ObjectStore, statement: CatalogStatement) -> None:
     is_function = node.verb.endswith("FUNCTION")
     for name in statement.effects.objects:
         found = store.routines.pop((is_function, small(name)), None)
+        kind = "FUNCTION" if is_function else "PROCEDURE"
+        take_routine(store.accounts, (kind, name.database, name.table.lower()))
         if is_function and found is None:
             store.loadable.discard(name.table.lower())
 
@@ -442,24 +466,19 @@ def _drop_event(store: ObjectStore, statement: CatalogStatement) -> None:
 
 
 def _change_accounts(store: ObjectStore, statement: CatalogStatement) -> None:
-    """CREATE, DROP and RENAME of users and roles; what they may do is not asked."""
     node = statement.node
-    if not isinstance(node, AccountStatement):
-        return
-    names = [_account_name(each) for each in node.accounts]
-    if node.verb in {"CREATE USER", "CREATE ROLE"}:
-        store.accounts.update(names)
-    elif node.verb in {"DROP USER", "DROP ROLE"}:
-        store.accounts.difference_update(names)
-    elif node.verb == "RENAME USER":
-        for old, new in zip(names[::2], names[1::2], strict=True):
-            if old in store.accounts and new not in store.accounts:
-                store.accounts.discard(old)
-                store.accounts.add(new)
+    if isinstance(node, AccountStatement):
+        store.accounts = change(store.accounts, node, situation_of(statement)).accounts
 
 
-def _account_name(account: Account) -> str:
-    return f"{account.user}@{'%' if account.host is None else account.host}"
+def situation_of(statement: CatalogStatement) -> Situation:
+    """Where a statement on accounts runs."""
+    return Situation(
+        is_mariadb=statement.flavor is Flavor.MARIADB,
+        database=statement.database,
+        current=statement.account,
+        is_complete=statement.knows_accounts,
+    )
 
 
 def _set(store: ObjectStore, statement: CatalogStatement) -> None:

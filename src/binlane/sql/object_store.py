@@ -12,6 +12,7 @@ from typing import Self
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.sql.accounts import ROOT, AccountName, Accounts
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import StatementEffects, StatementFacts
 from binlane.sql.schema import (
@@ -42,6 +43,8 @@ class CatalogStatement:
         connection: Character set and collation of literals; None if it is not known.
         generates_primary_key: MySQL's sql_generate_invisible_primary_key.
         environment: Of whom variables in a query are; None where nobody knows them.
+        account: Who runs it.
+        knows_accounts: There are no accounts beside those that are known.
     """
 
     facts: StatementFacts
@@ -53,6 +56,8 @@ class CatalogStatement:
     connection: tuple[str, str] | None = None
     generates_primary_key: bool = False
     environment: Environment | None = None
+    account: AccountName = ROOT
+    knows_accounts: bool = False
 
     @property
     def text(self) -> str:
@@ -90,7 +95,7 @@ class ObjectStore:
         loadable: Names of loadable functions, in small letters.
         events: Names in small letters.
         packages: Names in small letters.
-        accounts: Users and roles as `user@host`.
+        accounts: Users and roles.
         settings: What SET GLOBAL said.
     """
 
@@ -104,7 +109,7 @@ class ObjectStore:
     loadable: set[str] = field(default_factory=set)
     events: set[TableName] = field(default_factory=set)
     packages: set[TableName] = field(default_factory=set)
-    accounts: set[str] = field(default_factory=set)
+    accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Self:
@@ -327,18 +332,14 @@ class StoredObjects:
         return small(name) in self._store.events
 
     @property
-    def accounts(self) -> frozenset[str]:
-        """All users and roles, as `user@host`."""
-        return frozenset(self._store.accounts)
+    def accounts(self) -> Accounts:
+        """All users and roles; not to be changed."""
+        return self._store.accounts
 
     def names_in(self, database: str) -> tuple[TableName, ...]:
         """The tables and views of a database, in the order of their names."""
         found = (name for name in (*self._store.tables, *self._store.views))
         return tuple(sorted(name for name in found if name.database == database))
-
-    def has_account(self, account: str) -> bool:
-        """Whether there is a user or role, as `user@host`."""
-        return account in self._store.accounts
 
     def charset_of_database(self, database: str) -> str | None:
         """The character set of new tables in a database; None where nothing tells it."""

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.sql.accounts import ROOT, AccountName, Accounts
 from binlane.sql.facts import StatementFacts
 from binlane.sql.servers import ANY, Dialect, Version
 from binlane.sql.table_definitions import TableColumn, TableDefinition
@@ -135,6 +136,7 @@ class View:
         query: Its SELECT, as the user wrote it.
         facts: Of its query, names resolved in the database of its creation.
         definer: Its account.
+        is_invoker: SQL SECURITY INVOKER.
         columns: Their names, if CREATE VIEW gives them.
         database: The default database of its creation.
     """
@@ -142,7 +144,8 @@ class View:
     name: TableName
     query: str
     facts: StatementFacts
-    definer: str = "root@localhost"
+    definer: AccountName = ROOT
+    is_invoker: bool = False
     columns: tuple[str, ...] = ()
     database: str = ""
 
@@ -168,6 +171,7 @@ class Trigger:
     body: str
     create_statement: str = ""
     dialect: Dialect = ANY
+    definer: AccountName = ROOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +198,8 @@ class Routine:
         create_statement: As the user wrote it.
         charset: Of text that names none: its database's when it was made; None if not known.
         dialect: Of the session that made it, as which its body is read.
+        definer: Its account.
+        is_invoker: SQL SECURITY INVOKER.
     """
 
     name: TableName
@@ -206,6 +212,8 @@ class Routine:
     create_statement: str = ""
     charset: str | None = None
     dialect: Dialect = ANY
+    definer: AccountName = ROOT
+    is_invoker: bool = False
 
 
 class Objects(Protocol):
@@ -217,6 +225,10 @@ class Objects(Protocol):
     @property
     def server_version(self) -> Version | None:
         """Of the server; None for the one that is assumed where none is named."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """All users and roles; not to be changed."""
 
     def has_database(self, database: str) -> bool:
         """Whether there is such a database."""

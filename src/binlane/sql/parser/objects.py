@@ -139,7 +139,7 @@ def read_create(cursor: Cursor, body: BodyReader) -> Node:  # noqa: C901 - one b
     return _program(cursor, head, body, "CREATE")
 
 
-def _created(cursor: Cursor, head: _Head) -> Node | None:  # noqa: C901 - one branch a clause
+def _created(cursor: Cursor, head: _Head) -> Node | None:
     """What stands directly behind CREATE [OR REPLACE]."""
     dialect = cursor.dialect
     mariadb, mysql = dialect.may_be_mariadb, dialect.may_be_mysql
@@ -156,12 +156,11 @@ def _created(cursor: Cursor, head: _Head) -> Node | None:  # noqa: C901 - one br
         case "DATABASE" | "SCHEMA":
             cursor.advance()
             return _create_database(cursor, head)
-        case "USER":
+        case "USER" | "ROLE" as word if word == "USER" or mariadb or dialect.has_mysql(8):
             cursor.advance()
-            return accounts.create_user(cursor, head.at, is_or_replace=head.is_or_replace)
-        case "ROLE" if mariadb or dialect.has_mysql(8):
-            cursor.advance()
-            return accounts.create_role(cursor, head.at, is_or_replace=head.is_or_replace)
+            return accounts.create_accounts(
+                cursor, head.at, f"CREATE {word}", is_or_replace=head.is_or_replace
+            )
         case "SERVER":
             cursor.advance()
             return _server(cursor, head, "CREATE SERVER")
