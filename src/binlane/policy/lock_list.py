@@ -40,7 +40,7 @@ from binlane.sql.table_definitions import TableDefinition
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from binlane.policy.refusals import LoggingError
+    from binlane.policy.refusals import Refusal
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
@@ -137,12 +137,12 @@ class LockList:
     reasons: list[ReasonFound] = field(default_factory=list)
     functions: list[TableName] = field(default_factory=list)
     unknown: list[tuple[TableName, int]] = field(default_factory=list)
-    errors: list[LoggingError] = field(default_factory=list)
+    errors: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _is_joined_update: bool = False
     _says_default: bool = False
     _facts: StatementFacts | None = None
-    _unknown_functions: list[LoggingError] = field(default_factory=list)
+    _unknown_functions: list[Refusal] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
 
@@ -380,7 +380,7 @@ class LockList:
     def _fail_function(self, name: TableName, place: Place) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
         if not place.via:
-            self._unknown_functions.append(refusals.no_such_function(name))
+            self._unknown_functions.append(refusals.no_such_routine("FUNCTION", name))
         elif place.via[-1].kind == "view":
             views = [via.name for via in place.via if via.kind == "view"]
             if len(views) == len(place.via):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Objects, Table
@@ -109,7 +109,7 @@ class _WrongCount(Exception):  # noqa: N818  # as above
 
 def misnamed(
     facts: StatementFacts, objects: Objects, *, server: Server, database: str
-) -> LoggingError | None:
+) -> Refusal | None:
     """The error of a statement on rows that names wrong columns; None if it has none.
 
     Args:
@@ -125,19 +125,11 @@ def misnamed(
         is_new = server.is_mariadb and server.version >= _RENAMED_SINCE
         clause = found.clause[is_new]
         shown = ".".join(found.name.parts)
-        return LoggingError(
-            errno=1054,
-            sqlstate="42S22",
-            symbol="ER_BAD_FIELD_ERROR",
-            message=f"Unknown column '{shown}' in '{clause}'",
-        )
+        message = f"Unknown column '{shown}' in '{clause}'"
+        return Refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
     except _WrongCount as found:
-        return LoggingError(
-            errno=1136,
-            sqlstate="21S01",
-            symbol="ER_WRONG_VALUE_COUNT_ON_ROW",
-            message=f"Column count doesn't match value count at row {found.row}",
-        )
+        message = f"Column count doesn't match value count at row {found.row}"
+        return Refusal(1136, "21S01", "ER_WRONG_VALUE_COUNT_ON_ROW", message)
     return None
 
 

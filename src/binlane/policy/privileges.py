@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from binlane.names import ACCOUNT_DATABASE, TableName, quote
-from binlane.policy.refusals import LoggingError, invalid_view
+from binlane.policy.refusals import Refusal, invalid_view
 from binlane.policy.used_objects import columns_of_view, updated_uses
 from binlane.sql.accounts import (
     GRANT_OPTION,
@@ -188,7 +188,7 @@ class Asked:
 
     # What may be missing ----------------------------------------------------------------------
 
-    def tables(self, wanted: frozenset[str], *names: TableName) -> Iterator[LoggingError]:
+    def tables(self, wanted: frozenset[str], *names: TableName) -> Iterator[Refusal]:
         """1142 for what is missing on tables; columns may stand for them."""
         for name in names:
             if name.database.lower() in _SYSTEM_DATABASES:
@@ -200,63 +200,61 @@ class Asked:
                 elif not lacks <= self.rights.on_columns(name):
                     yield self.denied_table(lacks - self.rights.on_columns(name), name)
 
-    def in_database(self, wanted: str, *databases: str) -> Iterator[LoggingError]:
+    def in_database(self, wanted: str, *databases: str) -> Iterator[Refusal]:
         """1044 for what is missing in databases."""
         for database in databases:
             if wanted not in self.rights.in_database(database or self.database):
                 yield self.denied_database(database or self.database)
 
-    def everywhere(
-        self, *any_of: str, shown: str = "", joint: str = ", "
-    ) -> Iterator[LoggingError]:
+    def everywhere(self, *any_of: str, shown: str = "", joint: str = ", ") -> Iterator[Refusal]:
         """1227 if none of some global privileges is there."""
         if not self.rights.at(()) & set(any_of):
             yield needs(shown or joint.join(any_of))
 
-    def routines(self, wanted: str, kind: str, *names: TableName) -> Iterator[LoggingError]:
+    def routines(self, wanted: str, kind: str, *names: TableName) -> Iterator[Refusal]:
         """1370 for what is missing on routines."""
         for name in names:
             if wanted not in self.rights.on(kind, TableName(name.database, name.table.lower())):
                 yield denied_routine(wanted, name, self.account)
 
-    def denied_table(self, lacks: frozenset[str], name: TableName) -> LoggingError:
+    def denied_table(self, lacks: frozenset[str], name: TableName) -> Refusal:
         """1142."""
         shown = ", ".join("GRANT" if one == GRANT_OPTION else one for one in _ORDER if one in lacks)
         where = f"{quote(name.database)}.{quote(name.table)}"
-        return LoggingError(
-            errno=1142,
-            sqlstate="42000",
-            symbol="ER_TABLEACCESS_DENIED_ERROR",
-            message=f"{shown} command denied to user {self.account} for table "
+        return Refusal(
+            1142,
+            "42000",
+            "ER_TABLEACCESS_DENIED_ERROR",
+            f"{shown} command denied to user {self.account} for table "
             + (where if self.server.is_mariadb else f"'{name.table}'"),
         )
 
-    def denied_column(self, wanted: str, column: str, name: TableName) -> LoggingError:
+    def denied_column(self, wanted: str, column: str, name: TableName) -> Refusal:
         """1143."""
-        return LoggingError(
-            errno=1143,
-            sqlstate="42000",
-            symbol="ER_COLUMNACCESS_DENIED_ERROR",
-            message=f"{wanted} command denied to user {self.account} for column '{column}' in "
+        return Refusal(
+            1143,
+            "42000",
+            "ER_COLUMNACCESS_DENIED_ERROR",
+            f"{wanted} command denied to user {self.account} for column '{column}' in "
             f"table '{name.table}'",
         )
 
-    def denied_database(self, database: str) -> LoggingError:
+    def denied_database(self, database: str) -> Refusal:
         """1044."""
-        return LoggingError(
-            errno=1044,
-            sqlstate="42000",
-            symbol="ER_DBACCESS_DENIED_ERROR",
-            message=f"Access denied for user {self.account} to database '{database}'",
+        return Refusal(
+            1044,
+            "42000",
+            "ER_DBACCESS_DENIED_ERROR",
+            f"Access denied for user {self.account} to database '{database}'",
         )
 
-    def denied(self) -> LoggingError:
+    def denied(self) -> Refusal:
         """1045: a global privilege is missing."""
-        return LoggingError(
-            errno=1045,
-            sqlstate="28000",
-            symbol="ER_ACCESS_DENIED_ERROR",
-            message=f"Access denied for user {self.account} (using password: NO)",
+        return Refusal(
+            1045,
+            "28000",
+            "ER_ACCESS_DENIED_ERROR",
+            f"Access denied for user {self.account} (using password: NO)",
         )
 
     def rights_in(self, view: View) -> Rights | None:
@@ -280,17 +278,17 @@ def _shown(account: AccountName) -> str:
     return f"'{account.user}'@'{account.host}'"
 
 
-def denied_routine(wanted: str, name: TableName, account: str) -> LoggingError:
+def denied_routine(wanted: str, name: TableName, account: str) -> Refusal:
     """1370."""
-    return LoggingError(
-        errno=1370,
-        sqlstate="42000",
-        symbol="ER_PROCACCESS_DENIED_ERROR",
-        message=f"{wanted.lower()} command denied to user {account} for routine '{name.plain}'",
+    return Refusal(
+        1370,
+        "42000",
+        "ER_PROCACCESS_DENIED_ERROR",
+        f"{wanted.lower()} command denied to user {account} for routine '{name.plain}'",
     )
 
 
-def denied_to_definer(routine: Routine, rights: Rights) -> LoggingError | None:
+def denied_to_definer(routine: Routine, rights: Rights) -> Refusal | None:
     """1370 if whom a routine runs for may not call it himself, which the servers ask."""
     kind = "FUNCTION" if routine.is_function else "PROCEDURE"
     name = TableName(routine.name.database, routine.name.table.lower())
@@ -299,46 +297,42 @@ def denied_to_definer(routine: Routine, rights: Rights) -> LoggingError | None:
     return denied_routine("EXECUTE", routine.name, _shown(rights.identity.account))
 
 
-def needs(privileges: str) -> LoggingError:
+def needs(privileges: str) -> Refusal:
     """1227."""
-    return LoggingError(
-        errno=1227,
-        sqlstate="42000",
-        symbol="ER_SPECIFIC_ACCESS_DENIED_ERROR",
-        message=f"Access denied; you need (at least one of) the {privileges} privilege(s) for "
+    return Refusal(
+        1227,
+        "42000",
+        "ER_SPECIFIC_ACCESS_DENIED_ERROR",
+        f"Access denied; you need (at least one of) the {privileges} privilege(s) for "
         "this operation",
     )
 
 
-def no_definer(account: AccountName) -> LoggingError:
+def no_definer(account: AccountName) -> Refusal:
     """1449."""
-    return LoggingError(
-        errno=1449,
-        symbol="ER_NO_SUCH_USER",
-        message=f"The user specified as a definer ({_shown(account)}) does not exist",
+    return Refusal(
+        1449,
+        "HY000",
+        "ER_NO_SUCH_USER",
+        f"The user specified as a definer ({_shown(account)}) does not exist",
     )
 
 
-def not_granted(role: AccountName, account: AccountName, *, is_mariadb: bool) -> LoggingError:
+def not_granted(role: AccountName, account: AccountName, *, is_mariadb: bool) -> Refusal:
     """1959 and 3530: of SET ROLE."""
     if is_mariadb:
-        return LoggingError(
-            errno=1959,
-            sqlstate="OP000",
-            symbol="ER_INVALID_ROLE",
-            message=f"Invalid role specification `{role.user}`",
+        return Refusal(
+            1959, "OP000", "ER_INVALID_ROLE", f"Invalid role specification `{role.user}`"
         )
-    return LoggingError(
-        errno=3530,
-        symbol="ER_ROLE_NOT_GRANTED",
-        message=f"{role.quoted} is not granted to {account.quoted}",
+    return Refusal(
+        3530, "HY000", "ER_ROLE_NOT_GRANTED", f"{role.quoted} is not granted to {account.quoted}"
     )
 
 
 # Statements -----------------------------------------------------------------------------------
 
 
-def denied(asked: Asked) -> LoggingError | None:
+def denied(asked: Asked) -> Refusal | None:
     """Why a statement may not be run at all, before its tables are opened; None if it may."""
     facts = asked.facts
     finder = _FINDERS.get(facts.effects.kind)
@@ -346,7 +340,7 @@ def denied(asked: Asked) -> LoggingError | None:
     return found or next(_definer(asked), None)
 
 
-def denied_inside(asked: Asked) -> LoggingError | None:
+def denied_inside(asked: Asked) -> Refusal | None:
     """What is missing on columns and functions of a statement whose tables are open: 1143, 1370."""
     for find in (_views, _functions, _columns):
         found = next(find(asked), None)
@@ -355,7 +349,7 @@ def denied_inside(asked: Asked) -> LoggingError | None:
     return None
 
 
-def _rows(asked: Asked) -> Iterator[LoggingError]:
+def _rows(asked: Asked) -> Iterator[Refusal]:
     """SELECT, INSERT, UPDATE, DELETE, CALL's arguments and their like."""
     facts = asked.facts
     kind = facts.effects.kind
@@ -384,7 +378,7 @@ def _rows(asked: Asked) -> Iterator[LoggingError]:
     yield from _unknown_functions(asked)
 
 
-def _unknown_functions(asked: Asked) -> Iterator[LoggingError]:
+def _unknown_functions(asked: Asked) -> Iterator[Refusal]:
     """1370 of functions that are not there, of which the servers say nothing else."""
     facts = asked.facts
     for use in facts.functions[facts.effects.kind is StatementKind.CALL :]:
@@ -411,14 +405,14 @@ def _wanted(use: TableUse) -> frozenset[str]:
     return frozenset().union(*(_CHANGES[one] for one in use.changes)) or _SELECT
 
 
-def _functions(asked: Asked) -> Iterator[LoggingError]:
+def _functions(asked: Asked) -> Iterator[Refusal]:
     for use in asked.facts.functions[asked.facts.effects.kind is StatementKind.CALL :]:
         routine = asked.objects.function(TableName(use.database or asked.database, use.name))
         if routine is not None:
             yield from asked.routines("EXECUTE", "FUNCTION", routine.name)
 
 
-def _called(asked: Asked) -> Iterator[LoggingError]:
+def _called(asked: Asked) -> Iterator[Refusal]:
     use = asked.facts.functions[0]
     name = TableName(use.database or asked.database, use.name)
     yield from asked.routines("EXECUTE", "PROCEDURE", name)
@@ -428,7 +422,7 @@ def _called(asked: Asked) -> Iterator[LoggingError]:
 # Views ----------------------------------------------------------------------------------------
 
 
-def _views(asked: Asked) -> Iterator[LoggingError]:
+def _views(asked: Asked) -> Iterator[Refusal]:
     """1356: who defined a view may not do what is done by way of it; 1045: he is not there."""
     tree = innermost(asked.facts.tree)
     for use in asked.facts.tables:
@@ -447,7 +441,7 @@ def _views(asked: Asked) -> Iterator[LoggingError]:
                     yield invalid_view(view.name)
 
 
-def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[LoggingError]:
+def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Refusal]:
     """What is missing on the tables of a view, and of those that it is made of."""
     accounts, definer = asked.objects.accounts, view.definer
     if not view.is_invoker and definer not in accounts and definer not in OWN and accounts:
@@ -467,7 +461,7 @@ def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Loggin
 # Columns --------------------------------------------------------------------------------------
 
 
-def _columns(asked: Asked) -> Iterator[LoggingError]:
+def _columns(asked: Asked) -> Iterator[Refusal]:
     """1143: of tables of which but some columns may be used, and those that are written alone."""
     tree = innermost(asked.facts.tree)
     for use in asked.facts.tables:
@@ -527,7 +521,7 @@ def _columns_of(name: TableName, objects: Objects) -> tuple[str, ...]:
 # Definitions ----------------------------------------------------------------------------------
 
 
-def _created_table(asked: Asked) -> Iterator[LoggingError]:
+def _created_table(asked: Asked) -> Iterator[Refusal]:
     facts, effects = asked.facts, asked.facts.effects
     name = effects.writes[0]
     if effects.is_temporary:
@@ -549,7 +543,7 @@ def _created_table(asked: Asked) -> Iterator[LoggingError]:
         yield from _parents(asked)
 
 
-def _altered_table(asked: Asked) -> Iterator[LoggingError]:
+def _altered_table(asked: Asked) -> Iterator[Refusal]:
     facts, effects = asked.facts, asked.facts.effects
     tree = innermost(facts.tree)
     wanted = {"ALTER"}
@@ -560,7 +554,7 @@ def _altered_table(asked: Asked) -> Iterator[LoggingError]:
     yield from _parents(asked)
 
 
-def _parents(asked: Asked) -> Iterator[LoggingError]:
+def _parents(asked: Asked) -> Iterator[Refusal]:
     """The tables that foreign keys refer to: for MariaDB any privilege on their rows is enough."""
     wanted = frozenset(("REFERENCES",))
     for name in asked.facts.effects.reads:
@@ -575,13 +569,13 @@ def _drops_partitions(tree: AlterTable) -> bool:
     )
 
 
-def _renamed_tables(asked: Asked) -> Iterator[LoggingError]:
+def _renamed_tables(asked: Asked) -> Iterator[Refusal]:
     for old, new in asked.facts.effects.renames:
         yield from asked.tables(_OLD_NAME, old)
         yield from asked.tables(_NEW_NAME, new)
 
 
-def _dropped_tables(asked: Asked) -> Iterator[LoggingError]:
+def _dropped_tables(asked: Asked) -> Iterator[Refusal]:
     effects = asked.facts.effects
     for name in effects.drops or effects.writes:
         table = asked.objects.table(name)
@@ -601,7 +595,7 @@ def _of_table(privilege: str) -> _Finder:
 def _of_database(privilege: str) -> _Finder:
     """A statement that needs one privilege in the databases that it names."""
 
-    def find(asked: Asked) -> Iterator[LoggingError]:
+    def find(asked: Asked) -> Iterator[Refusal]:
         effects = asked.facts.effects
         names = effects.databases or tuple(name.database for name in effects.objects)
         return asked.in_database(privilege, *names)
@@ -616,7 +610,7 @@ def _in_database_of(privilege: str) -> _Finder:
     )
 
 
-def _of_routine(asked: Asked) -> Iterator[LoggingError]:
+def _of_routine(asked: Asked) -> Iterator[Refusal]:
     is_function, names = "FUNCTION" in asked.facts.verb, asked.facts.effects.objects
     kind = "FUNCTION" if is_function else "PROCEDURE"
     yield from asked.routines("ALTER ROUTINE", kind, *names)
@@ -628,7 +622,7 @@ def _of_routine(asked: Asked) -> Iterator[LoggingError]:
             yield from asked.everywhere("SYSTEM_USER")
 
 
-def _made_view(asked: Asked) -> Iterator[LoggingError]:
+def _made_view(asked: Asked) -> Iterator[Refusal]:
     facts, effects = asked.facts, asked.facts.effects
     wanted = {"CREATE VIEW"}
     if facts.is_or_replace or effects.kind is StatementKind.ALTER_VIEW:
@@ -640,11 +634,11 @@ def _made_view(asked: Asked) -> Iterator[LoggingError]:
             yield asked.denied_table(_ANY, name)
 
 
-def _dropped_views(asked: Asked) -> Iterator[LoggingError]:
+def _dropped_views(asked: Asked) -> Iterator[Refusal]:
     return asked.tables(frozenset(("DROP",)), *asked.facts.effects.objects)
 
 
-def _trigger(asked: Asked) -> Iterator[LoggingError]:
+def _trigger(asked: Asked) -> Iterator[Refusal]:
     effects = asked.facts.effects
     tables = effects.writes[:1]
     if effects.kind is StatementKind.DROP_TRIGGER:
@@ -653,14 +647,14 @@ def _trigger(asked: Asked) -> Iterator[LoggingError]:
     return asked.tables(frozenset(("TRIGGER",)), *tables)
 
 
-def _locked(asked: Asked) -> Iterator[LoggingError]:
+def _locked(asked: Asked) -> Iterator[Refusal]:
     facts = asked.facts
     return asked.tables(
         frozenset(("SELECT", "LOCK TABLES")), *(use.name for use in facts.tables if use.lock)
     )
 
 
-def _maintained(asked: Asked) -> Iterator[LoggingError]:
+def _maintained(asked: Asked) -> Iterator[Refusal]:
     verb = asked.facts.verb
     if verb.startswith(("ANALYZE", "OPTIMIZE", "REPAIR")):
         names = (*asked.facts.effects.writes, *asked.facts.effects.reads)
@@ -673,18 +667,18 @@ def _maintained(asked: Asked) -> Iterator[LoggingError]:
     return asked.tables(wanted, *asked.facts.effects.writes, *asked.facts.effects.reads)
 
 
-def _checked(asked: Asked) -> Iterator[LoggingError]:
+def _checked(asked: Asked) -> Iterator[Refusal]:
     """MariaDB's CHECK TABLE: for whom anything is allowed with the table."""
     for name in (*asked.facts.effects.writes, *asked.facts.effects.reads):
         if not (asked.rights.on("TABLE", name) | asked.rights.on_columns(name)) & TABLE_PRIVILEGES:
             yield asked.denied_table(frozenset(("CHECK TABLE",)), name)
 
 
-def _handled(asked: Asked) -> Iterator[LoggingError]:
+def _handled(asked: Asked) -> Iterator[Refusal]:
     return asked.tables(_SELECT, *asked.facts.effects.reads)
 
 
-def _used(asked: Asked) -> Iterator[LoggingError]:
+def _used(asked: Asked) -> Iterator[Refusal]:
     """USE."""
     name = asked.facts.name
     is_open = name.lower() in _SYSTEM_DATABASES
@@ -692,15 +686,15 @@ def _used(asked: Asked) -> Iterator[LoggingError]:
         yield asked.denied_database(name)
 
 
-def _flushed(asked: Asked) -> Iterator[LoggingError]:
+def _flushed(asked: Asked) -> Iterator[Refusal]:
     return asked.everywhere("RELOAD")
 
 
-def _tablespace(asked: Asked) -> Iterator[LoggingError]:
+def _tablespace(asked: Asked) -> Iterator[Refusal]:
     return asked.everywhere("CREATE TABLESPACE")
 
 
-def _definer(asked: Asked) -> Iterator[LoggingError]:
+def _definer(asked: Asked) -> Iterator[Refusal]:
     """DEFINER = somebody else."""
     definer = getattr(innermost(asked.facts.tree), "definer", None)
     own, server = asked.rights.identity.account, asked.server
@@ -767,13 +761,13 @@ _OF_GLOBALS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """MariaDB's global variables that need another privilege than SUPER."""
 
 
-def _set(asked: Asked) -> Iterator[LoggingError]:
+def _set(asked: Asked) -> Iterator[Refusal]:
     yield from _rows(asked)
     for one in (*asked.facts.statement_assignments, *asked.facts.assignments):
         yield from _assigned(asked, one.name, is_global=one.scope in _GLOBAL)
 
 
-def _assigned(asked: Asked, name: str, *, is_global: bool) -> Iterator[LoggingError]:
+def _assigned(asked: Asked, name: str, *, is_global: bool) -> Iterator[Refusal]:
     server = asked.server
     if is_global and not server.is_mariadb:
         yield from asked.everywhere("SUPER", "SYSTEM_VARIABLES_ADMIN", joint=" or ")
@@ -808,7 +802,7 @@ _ON_TABLES: Final[Mapping[str, str]] = MappingProxyType(
 """What on the database `mysql` is as good as CREATE USER."""
 
 
-def _accounts(asked: Asked) -> Iterator[LoggingError]:
+def _accounts(asked: Asked) -> Iterator[Refusal]:
     tree = innermost(asked.facts.tree)
     if not isinstance(tree, AccountStatement):
         return
@@ -837,7 +831,7 @@ def _accounts(asked: Asked) -> Iterator[LoggingError]:
         yield from asked.everywhere("CREATE USER")
 
 
-def _roles(asked: Asked, tree: AccountStatement) -> Iterator[LoggingError]:
+def _roles(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
     """GRANT and REVOKE of roles: who has them WITH ADMIN OPTION may."""
     is_mariadb, have = asked.server.is_mariadb, asked.rights.at(())
     if have & {"ROLE_ADMIN", "SUPER"} and not is_mariadb:
@@ -849,15 +843,15 @@ def _roles(asked: Asked, tree: AccountStatement) -> Iterator[LoggingError]:
         if not is_mariadb:
             yield needs("WITH ADMIN, ROLE_ADMIN, SUPER")
         elif role in asked.objects.accounts:
-            yield LoggingError(
-                errno=1698,
-                sqlstate="28000",
-                symbol="ER_ACCESS_DENIED_NO_PASSWORD_ERROR",
-                message=f"Access denied for user {asked.account}",
+            yield Refusal(
+                1698,
+                "28000",
+                "ER_ACCESS_DENIED_NO_PASSWORD_ERROR",
+                f"Access denied for user {asked.account}",
             )
 
 
-def _granted(asked: Asked, tree: AccountStatement) -> Iterator[LoggingError]:
+def _granted(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
     """Who grants must have what he grants, and GRANT OPTION."""
     on = tree.on
     assert on is not None, "the caller has looked"
@@ -878,7 +872,7 @@ def _granted(asked: Asked, tree: AccountStatement) -> Iterator[LoggingError]:
             yield denied_routine(one, name, asked.account)
 
 
-_Finder = Callable[[Asked], Iterator[LoggingError]]
+_Finder = Callable[[Asked], Iterator[Refusal]]
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
         **dict.fromkeys(

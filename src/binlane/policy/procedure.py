@@ -18,21 +18,19 @@ from binlane.policy.engines import (
     BOTH,
     NEITHER,
     NOTHING,
-    ROW_ONLY,
     Access,
-    Capability,
     EngineTraits,
+    Formats,
     access_class,
-    capability_now,
     is_mixed_unsafe,
-    is_self_logging_now,
     is_unreplicated,
     traits,
 )
 from binlane.policy.reasons import Reason, ReasonFound
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
+from binlane.policy.unsafe_text import Place
 from binlane.sql.facts import RowChange, Shift, StatementKind
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine
@@ -48,11 +46,11 @@ class Survey:
     statement: ResolvedStatement
     circumstances: Circumstances
     unsafe: dict[Reason, ReasonFound] = field(default_factory=dict)
-    errors: list[LoggingError] = field(default_factory=list)
+    errors: list[Refusal] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     access: Access = NOTHING
-    written_by_all: Capability = BOTH
+    written_by_all: Formats = BOTH
     is_written: bool = False
     writes_only_temporary: bool = True
     written_engines: list[str] = field(default_factory=list)
@@ -92,15 +90,8 @@ class Survey:
 
     def blame(self, reason: Reason, access: TableAccess) -> None:
         """Note that a table makes the statement unsafe."""
-        self.add(
-            ReasonFound(
-                reason=reason,
-                what=access.name.plain,
-                offset=access.offset,
-                length=access.length,
-                via=access.via,
-            )
-        )
+        place = Place(access.via, access.offset, access.length)
+        self.add(place.found(reason, access.name.plain, access.offset, access.length))
 
     # -- The tables, one by one
 
@@ -120,31 +111,28 @@ class Survey:
 
     def _look_at(self, access: TableAccess) -> None:
         known = traits(access.table, self.server)
-        can = capability_now(
-            known,
-            logging_mode=self.mode,
-            is_below_repeatable_read=self.circumstances.is_below_repeatable_read,
-        )
+        is_weak = self.circumstances.is_below_repeatable_read
+        can = known.formats_now(self.mode, is_below_repeatable_read=is_weak)
         if self._is_unlogged_temporary(access):
-            can &= ROW_ONLY
+            can &= Formats.ROW
             self.forces_row = True
             self.step(f"{access.name.plain} is temporary and its creation is not in this binlog")
-        is_self_logging = is_self_logging_now(known, logging_mode=self.mode)
-        if is_unreplicated(access.name, self.server) or can == NEITHER:
+        logs_itself = known.logs_itself(self.mode)
+        if is_unreplicated(access.name, self.server) or can is NEITHER:
             self.blame(Reason.SYSTEM_TABLE, access)
-            if access.is_written:
+            if access.is_locked_for_write:
                 self.unreplicated_writes += 1
                 self.step(f"{access.name.plain} is written, and never replicated")
                 return
         else:
             self.replicated += 1
-        if access.is_written:
-            self._look_at_written(access, known, can, is_self_logging=is_self_logging)
+        if access.is_locked_for_write:
+            self._look_at_written(access, known, can)
         else:
             self.step(f"{access.name.plain} is read ({_engine(access)})")
         if not self._makes_table(access):
             self.access |= _class(access, known, is_written=False)
-        self.accesses_self_logging |= is_self_logging
+        self.accesses_self_logging |= logs_itself
         self.accessed_engines.append(access.table.engine)
 
     def _is_opened(self, access: TableAccess) -> bool:
@@ -162,23 +150,16 @@ class Survey:
         """
         if self.statement.kind not in CREATES or self.statement.is_temporary:
             return False
-        return self.server.is_mariadb or access.is_written
+        return self.server.is_mariadb or access.is_locked_for_write
 
-    def _look_at_written(
-        self,
-        access: TableAccess,
-        known: EngineTraits,
-        can: Capability,
-        *,
-        is_self_logging: bool,
-    ) -> None:
+    def _look_at_written(self, access: TableAccess, known: EngineTraits, can: Formats) -> None:
         self.is_written = True
         self.writes_only_temporary &= access.table.is_temporary
         self.written_by_all &= can
-        self.writes_self_logging |= is_self_logging
+        self.writes_self_logging |= known.logs_itself(self.mode)
         self.written_engines.append(access.table.engine)
         self.access |= _class(access, known, is_written=True)
-        self.step(f"{access.name.plain} is written ({_engine(access)}), {_ability(can)}")
+        self.step(f"{access.name.plain} is written ({_engine(access)}), {_ABILITIES[can]}")
         if not self.server.is_mariadb:
             if any(key.parser is not None for key in access.table.keys):
                 self.blame(Reason.FULLTEXT_PLUGIN, access)
@@ -201,7 +182,7 @@ class Survey:
         counting = self._look_at_counting(accesses)
         if self.statement.has_row_statement and self.statement.kind not in CREATES:
             for each in self.statement.accesses:
-                if each.is_written and (each.has_unsafe_default or each.table.is_sequence):
+                if each.is_locked_for_write and (each.has_unsafe_default or each.table.is_sequence):
                     self.blame(Reason.SYSTEM_FUNCTION, each)
         for each in counting:
             if self.circumstances.autoinc_lock_mode == 2 and each.table.engine == "INNODB":
@@ -214,18 +195,18 @@ class Survey:
         for each in self._look_at_counting(accesses):
             if each.is_prelocked:
                 self.blame(Reason.AUTOINC_COLUMNS, each)
-        written = [each for each in accesses if each.is_written]
+        written = [each for each in accesses if each.is_locked_for_write]
         for each in written:
             if each.is_prelocked and each.has_unsafe_default:
                 self.blame(Reason.DEFAULT_EXPRESSION_IN_SUBSTATEMENT, each)
         if written and not self.circumstances.has_locked_tables:
             for each in accesses:
-                if each.is_acl and not each.is_written:
+                if each.is_acl and not each.is_locked_for_write:
                     self.blame(Reason.ACL_TABLE_READ_IN_DML_DDL, each)
 
     def _look_at_counting(self, accesses: Sequence[TableAccess]) -> list[TableAccess]:
         """Blame what may count otherwise on a replica; gives the written tables that count."""
-        written = [each for each in accesses if each.is_written]
+        written = [each for each in accesses if each.is_locked_for_write]
         counting = [each for each in written if each.table.auto_increment is not None]
         if counting and len(written) < len(accesses):
             self.blame(Reason.WRITE_AUTOINC_SELECT, counting[0])
@@ -249,37 +230,187 @@ class Survey:
             is_below_repeatable_read=now.is_below_repeatable_read,
         )
         if self.is_mixed:
-            self.add(self._mixture(Reason.MIXED_STATEMENT))
+            self._blame_mixture(Reason.MIXED_STATEMENT)
         elif (
             is_in_transaction
             and not now.is_trx_cache_empty
             and not now.is_direct
             and Access.WRITES_NONTRANS in self.access
         ):
-            self.add(self._mixture(Reason.NONTRANS_AFTER_TRANS))
+            self._blame_mixture(Reason.NONTRANS_AFTER_TRANS)
         if self.writes_self_logging and len(set(self.written_engines)) > 1:
             self.errors.append(refusals.several_engines_and_self_logging(self.server))
         elif self.accesses_self_logging and len(set(self.accessed_engines)) > 1:
-            self.add(self._mixture(Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE))
+            self._blame_mixture(Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE)
         if now.is_in_xa and self.is_written and self.server.has(Fact.UNSAFE_IN_XA):
             self.add(ReasonFound(reason=Reason.XA, what="an XA transaction"))
 
-    def _mixture(self, reason: Reason) -> ReasonFound:
+    def _blame_mixture(self, reason: Reason) -> None:
         """Blame the first table that is not transactional."""
         for access in self.statement.accesses:
             if not traits(access.table, self.server).is_transactional:
-                return ReasonFound(
-                    reason=reason,
-                    what=access.name.plain,
-                    offset=access.offset,
-                    length=access.length,
-                    via=access.via,
-                )
-        return ReasonFound(reason=reason)
+                self.blame(reason, access)
+                return
+        self.add(ReasonFound(reason=reason))
 
-    def sorted_unsafe(self) -> tuple[ReasonFound, ...]:
+    # -- The decision
+
+    def decide(self) -> Verdict:
+        """Look up what the tables can in what the mode wants."""
+        found = self._format()
+        if found is LoggingFormat.STATEMENT and self._meets_several_keys():
+            is_statement = self.mode is LoggingMode.STATEMENT
+            found = LoggingFormat.STATEMENT if is_statement else LoggingFormat.ROW
+        is_filtered = self._is_filtered(found)
+        if not self.errors:
+            self._check_gtid_consistency(found)
+            self._warn_of_blackhole()
+        if is_filtered:
+            self.step("only tables that are never replicated are written: nothing is logged")
+        if self.errors:
+            self.step(f"refused with error {self.errors[0].errno}")
+            return self.verdict(None, *self.errors)
+        if found is not None:
+            self.step(f"mode {self.mode.value}: logged as {found.value}")
+        return self.verdict(found, is_filtered=is_filtered)
+
+    def verdict(
+        self, found: LoggingFormat | None, *errors: Refusal, is_filtered: bool = False
+    ) -> Verdict:
+        """What has been found."""
+        # LOAD DATA gives no notes in either server.
+        is_load = self.statement.kind is StatementKind.LOAD_DATA
+        return Verdict(
+            logging_format=found,
+            errors=errors,
+            unsafe=() if is_load else self._sorted_unsafe(),
+            warnings=tuple(self.warnings),
+            is_filtered=is_filtered,
+            is_mixed_unsafe=self.is_mixed,
+            steps=tuple(self.steps),
+        )
+
+    def _sorted_unsafe(self) -> tuple[ReasonFound, ...]:
         """The reasons in bit order."""
         return tuple(sorted(self.unsafe.values(), key=lambda found: found.reason.position))
+
+    def _meets_several_keys(self) -> bool:
+        """Whether MariaDB finds several unique keys when it writes the first row as statement.
+
+        It does not look if the statement is known to be unsafe. What a trigger or function does
+        counts too, but cannot turn the whole statement to rows any more.
+        """
+        if not self.server.is_mariadb or self.unsafe:
+            return False
+        for each in self.statement.accesses:
+            if (
+                each.has_several_unique_keys
+                and RowChange.UPSERT in each.changes
+                and not (each.is_prelocked and self.mode is LoggingMode.MIXED)
+            ):
+                self.blame(Reason.INSERT_TWO_KEYS, each)
+                return True
+        return False
+
+    def _format(self) -> LoggingFormat | None:
+        if self.written_by_all is NEITHER:
+            self.errors.append(refusals.row_and_statement_engines(self.server))
+            return None
+        if Formats.ROW not in self.written_by_all:
+            return self._format_without_rows()
+        if self.mode is LoggingMode.ROW:
+            return LoggingFormat.ROW
+        if self.mode is LoggingMode.MIXED:
+            return LoggingFormat.ROW if self._is_row_if_mixed() else LoggingFormat.STATEMENT
+        return self._format_as_statement()
+
+    def _format_without_rows(self) -> LoggingFormat | None:
+        """All written tables can be logged as statement only."""
+        if self.circumstances.is_row_injection:
+            self.errors.append(refusals.row_injection_and_statement_engine(self.server))
+        elif self.mode is LoggingMode.ROW and self.statement.has_row_statement:
+            self.errors.append(refusals.row_mode_and_statement_engine(self.server))
+        elif self.server.is_mariadb or self.mode is LoggingMode.MIXED:
+            self.errors.extend(
+                refusals.unsafe_and_statement_engine(found, self.server)
+                for found in self._sorted_unsafe()
+            )
+        return None if self.errors else LoggingFormat.STATEMENT
+
+    def _format_as_statement(self) -> LoggingFormat | None:
+        """Mode STATEMENT, and the tables can be logged as rows too."""
+        is_mariadb = self.server.is_mariadb
+        if self.circumstances.is_row_injection:
+            if is_mariadb:
+                return LoggingFormat.ROW
+            self.errors.append(refusals.row_injection_and_statement_mode(self.server))
+            return None
+        if Formats.STATEMENT not in self.written_by_all and self.statement.has_row_statement:
+            only_temporary = self.is_written and self.writes_only_temporary
+            if is_mariadb and (only_temporary or self.forces_row):
+                return LoggingFormat.ROW
+            self.errors.append(refusals.statement_mode_and_row_engine())
+            return None
+        return LoggingFormat.ROW if self.forces_row else LoggingFormat.STATEMENT
+
+    def _is_row_if_mixed(self) -> bool:
+        now, statement = self.circumstances, self.statement
+        if self.forces_row or now.is_sub_statement:
+            return self.forces_row
+        takes_rows_of_temporary = self.server.has(Fact.ROWS_OF_TEMPORARY_TABLES)
+        return (
+            bool(self.unsafe)
+            or now.is_row_injection
+            or Formats.STATEMENT not in self.written_by_all
+            or (self.server.is_mariadb and now.is_bulk)
+            or (takes_rows_of_temporary and statement.touches_temporary)
+            # LOAD DATA is set to rows when it begins, without a reason.
+            or statement.kind is StatementKind.LOAD_DATA
+        )
+
+    def _is_filtered(self, found: LoggingFormat | None) -> bool:
+        """Whether nothing is logged because only tables that are never replicated are written."""
+        if not self.unreplicated_writes:
+            return False
+        if self.replicated == 0 or not self.is_written:
+            return True
+        if found is LoggingFormat.STATEMENT:
+            self.errors.append(refusals.replicated_and_other_tables(self.server))
+        return False
+
+    def _check_gtid_consistency(self, found: LoggingFormat | None) -> None:
+        now = self.circumstances
+        if self.server.is_mariadb or now.gtid_consistency == "OFF":
+            return
+        writes_nontrans = Access.WRITES_NONTRANS in self.access or (
+            Access.WRITES_TEMP_NONTRANS in self.access and found is not LoggingFormat.ROW
+        )
+        writes_trans = bool(self.access & (Access.WRITES_TRANS | Access.WRITES_TEMP_TRANS))
+        if not writes_nontrans or not (writes_trans or not now.is_trx_cache_empty):
+            return
+        error = refusals.NONTRANSACTIONAL_AND_GTID
+        if now.gtid_consistency == "ON":
+            self.errors.append(error)
+        else:
+            self.warnings.append((error.errno, error.message))
+
+    def _warn_of_blackhole(self) -> None:
+        verb = _CHANGES_IN_PLACE.get(self.statement.kind)
+        if self.mode is not LoggingMode.ROW or verb is None:
+            return
+        names = [
+            each.name.table
+            for each in self.statement.accesses
+            if each.is_locked_for_write and each.table.engine == "BLACKHOLE"
+        ]
+        if names:
+            end = ".'" if self.server.is_mariadb else "'."
+            shown = ",".join(names)[:_BLACKHOLE_NAMES_MAX]
+            text = (
+                f"Row events are not logged for {verb} statements that modify BLACKHOLE tables in "
+                f"row format. Table(s): '{shown}{end}"
+            )
+            self.warnings.append((_BLACKHOLE_ERRNO[self.server.is_mariadb], text))
 
 
 def _class(access: TableAccess, known: EngineTraits, *, is_written: bool) -> Access:
@@ -295,12 +426,12 @@ def _engine(access: TableAccess) -> str:
     return f"{temporary}{printed_engine(access.table.engine)}{_through(access)}"
 
 
-def _ability(can: Capability) -> str:
-    if can.is_row_capable and can.is_statement_capable:
-        return "which can be logged as statement and as rows"
-    if can.is_row_capable:
-        return "which can be logged as rows only"
-    return "which can be logged as statement only"
+_ABILITIES: Final = {
+    BOTH: "which can be logged as statement and as rows",
+    Formats.ROW: "which can be logged as rows only",
+    Formats.STATEMENT: "which can be logged as statement only",
+    NEITHER: "which can be logged as statement only",
+}
 
 
 def _through(found: TableAccess | ReasonFound) -> str:
@@ -326,7 +457,7 @@ class Verdict:
     """
 
     logging_format: LoggingFormat | None
-    errors: tuple[LoggingError, ...] = ()
+    errors: tuple[Refusal, ...] = ()
     unsafe: tuple[ReasonFound, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()
     is_filtered: bool = False
@@ -353,217 +484,33 @@ _CHANGES_IN_PLACE: Final = {StatementKind.UPDATE: "UPDATE", StatementKind.DELETE
 def decide_statement(statement: ResolvedStatement, circumstances: Circumstances) -> Verdict:
     """Decide as the server does, before any row is touched."""
     survey = Survey(statement, circumstances)
-    if _is_delayed(statement, circumstances):
+    # It is not done where statements are logged.
+    is_delayed = circumstances.delayed_mode is not LoggingMode.STATEMENT
+    if statement.is_delayed and is_delayed and not circumstances.is_sub_statement:
         return _decide_delayed(statement, survey)
     refused = _refused_by_engine(statement, circumstances)
     if refused is not None:
         survey.step(f"{refused.symbol}: the engine refuses to be locked for writing")
-        return _verdict(survey, None, refused)
-    if (
-        circumstances.is_bulk
-        and circumstances.server.is_mariadb
-        and circumstances.logging_mode is LoggingMode.STATEMENT
-    ):
-        return _verdict(survey, None, refusals.bulk_in_statement_mode())
+        return survey.verdict(None, refused)
+    if circumstances.is_bulk and survey.server.is_mariadb and survey.mode is LoggingMode.STATEMENT:
+        return survey.verdict(None, refusals.BULK_IN_STATEMENT_MODE)
     survey.look_at_tables()
     survey.look_at_mixture()
-    return _decide(survey)
-
-
-def _is_delayed(statement: ResolvedStatement, circumstances: Circumstances) -> bool:
-    """Whether the rows are left to another thread; it is not done where statements are logged."""
-    return (
-        statement.is_delayed
-        and circumstances.delayed_mode is not LoggingMode.STATEMENT
-        and not circumstances.is_sub_statement
-    )
+    return survey.decide()
 
 
 def _decide_delayed(statement: ResolvedStatement, survey: Survey) -> Verdict:
     """The other thread logs rows, whatever the session's mode and the values' expressions."""
     for access in statement.accesses:
-        if access.is_written and access.table.engine not in _DELAYING_ENGINES:
-            return _verdict(survey, None, refusals.delay_not_supported(access.name))
+        if access.is_locked_for_write and access.table.engine not in _DELAYING_ENGINES:
+            return survey.verdict(None, refusals.delay_not_supported(access.name))
     survey.step("INSERT DELAYED: another thread logs the rows")
     return Verdict(logging_format=LoggingFormat.ROW, steps=tuple(survey.steps))
 
 
-def _decide(survey: Survey) -> Verdict:
-    """Look up what the tables can in what the mode wants."""
-    found = _format(survey)
-    if found is LoggingFormat.STATEMENT and _meets_several_keys(survey):
-        found = (
-            LoggingFormat.STATEMENT if survey.mode is LoggingMode.STATEMENT else LoggingFormat.ROW
-        )
-    is_filtered = _is_filtered(survey, found)
-    if not survey.errors:
-        _check_gtid_consistency(survey, found)
-        _warn_of_blackhole(survey)
-    if is_filtered:
-        survey.step("only tables that are never replicated are written: nothing is logged")
-    if survey.errors:
-        survey.step(f"refused with error {survey.errors[0].errno}")
-        return _verdict(survey, None, *survey.errors)
-    if found is not None:
-        survey.step(f"mode {survey.mode.value}: logged as {found.value}")
-    return _verdict(survey, found, is_filtered=is_filtered)
-
-
-def _meets_several_keys(survey: Survey) -> bool:
-    """Whether MariaDB finds several unique keys when it writes the first row as statement.
-
-    It does not look if the statement is known to be unsafe. What a trigger or function does
-    counts too, but cannot turn the whole statement to rows any more.
-    """
-    if not survey.server.is_mariadb or survey.unsafe:
-        return False
-    for each in survey.statement.accesses:
-        if (
-            each.has_several_unique_keys
-            and RowChange.UPSERT in each.changes
-            and not (each.is_prelocked and survey.mode is LoggingMode.MIXED)
-        ):
-            survey.blame(Reason.INSERT_TWO_KEYS, each)
-            return True
-    return False
-
-
-def _format(survey: Survey) -> LoggingFormat | None:
-    can = survey.written_by_all
-    if can == NEITHER:
-        survey.errors.append(refusals.row_and_statement_engines(survey.server))
-        return None
-    if not can.is_row_capable:
-        return _format_without_rows(survey)
-    if survey.mode is LoggingMode.ROW:
-        return LoggingFormat.ROW
-    if survey.mode is LoggingMode.MIXED:
-        return _format_if_mixed(survey)
-    return _format_as_statement(survey)
-
-
-def _format_without_rows(survey: Survey) -> LoggingFormat | None:
-    """All written tables can be logged as statement only."""
-    now, statement = survey.circumstances, survey.statement
-    is_unsafe = bool(survey.unsafe)
-    if now.is_row_injection:
-        survey.errors.append(refusals.row_injection_and_statement_engine(survey.server))
-    elif survey.mode is LoggingMode.ROW and statement.has_row_statement:
-        survey.errors.append(refusals.row_mode_and_statement_engine(survey.server))
-    elif is_unsafe and (survey.server.is_mariadb or survey.mode is LoggingMode.MIXED):
-        survey.errors.extend(
-            refusals.unsafe_and_statement_engine(found, survey.server)
-            for found in survey.sorted_unsafe()
-        )
-    return None if survey.errors else LoggingFormat.STATEMENT
-
-
-def _format_as_statement(survey: Survey) -> LoggingFormat | None:
-    """Mode STATEMENT, and the tables can be logged as rows too."""
-    now, statement = survey.circumstances, survey.statement
-    if now.is_row_injection:
-        if survey.server.is_mariadb:
-            return LoggingFormat.ROW
-        survey.errors.append(refusals.row_injection_and_statement_mode(survey.server))
-        return None
-    if not survey.written_by_all.is_statement_capable and statement.has_row_statement:
-        only_temporary = survey.is_written and survey.writes_only_temporary
-        if survey.server.is_mariadb and (only_temporary or survey.forces_row):
-            return LoggingFormat.ROW
-        survey.errors.append(refusals.statement_mode_and_row_engine())
-        return None
-    return LoggingFormat.ROW if survey.forces_row else LoggingFormat.STATEMENT
-
-
-def _format_if_mixed(survey: Survey) -> LoggingFormat:
-    if survey.circumstances.is_sub_statement:
-        return LoggingFormat.ROW if survey.forces_row else LoggingFormat.STATEMENT
-    is_row = (
-        bool(survey.unsafe)
-        or survey.circumstances.is_row_injection
-        or not survey.written_by_all.is_statement_capable
-        or survey.forces_row
-    )
-    if survey.server.is_mariadb:
-        is_row |= survey.circumstances.is_bulk
-    if survey.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
-        is_row |= survey.statement.is_temporary or _touches_temporary(survey)
-    # LOAD DATA is set to rows when it begins, without a reason.
-    is_row |= survey.statement.kind is StatementKind.LOAD_DATA
-    return LoggingFormat.ROW if is_row else LoggingFormat.STATEMENT
-
-
-def _touches_temporary(survey: Survey) -> bool:
-    return any(each.table.is_temporary for each in survey.statement.accesses)
-
-
-def _is_filtered(survey: Survey, found: LoggingFormat | None) -> bool:
-    """Whether nothing is logged because only tables that are never replicated are written."""
-    if not survey.unreplicated_writes:
-        return False
-    if survey.replicated == 0 or not survey.is_written:
-        return True
-    if found is LoggingFormat.STATEMENT:
-        survey.errors.append(refusals.replicated_and_other_tables(survey.server))
-    return False
-
-
-def _check_gtid_consistency(survey: Survey, found: LoggingFormat | None) -> None:
-    now = survey.circumstances
-    if survey.server.is_mariadb or now.gtid_consistency == "OFF":
-        return
-    writes_nontrans = Access.WRITES_NONTRANS in survey.access or (
-        Access.WRITES_TEMP_NONTRANS in survey.access and found is not LoggingFormat.ROW
-    )
-    writes_trans = bool(survey.access & (Access.WRITES_TRANS | Access.WRITES_TEMP_TRANS))
-    if not writes_nontrans:
-        return
-    if writes_trans or not now.is_trx_cache_empty:
-        error = refusals.nontransactional_and_gtid()
-        if now.gtid_consistency == "ON":
-            survey.errors.append(error)
-        else:
-            survey.warnings.append((error.errno, error.message))
-
-
-def _warn_of_blackhole(survey: Survey) -> None:
-    verb = _CHANGES_IN_PLACE.get(survey.statement.kind)
-    if survey.mode is not LoggingMode.ROW or verb is None:
-        return
-    names = [
-        each.name.table
-        for each in survey.statement.accesses
-        if each.is_written and each.table.engine == "BLACKHOLE"
-    ]
-    if names:
-        end = ".'" if survey.server.is_mariadb else "'."
-        shown = ",".join(names)[:_BLACKHOLE_NAMES_MAX]
-        text = (
-            f"Row events are not logged for {verb} statements that modify BLACKHOLE tables in "
-            f"row format. Table(s): '{shown}{end}"
-        )
-        survey.warnings.append((_BLACKHOLE_ERRNO[survey.server.is_mariadb], text))
-
-
-def _verdict(
-    survey: Survey, found: LoggingFormat | None, *errors: LoggingError, is_filtered: bool = False
-) -> Verdict:
-    """What has been found."""
-    return Verdict(
-        logging_format=found,
-        errors=errors,
-        # LOAD DATA gives no notes in either server.
-        unsafe=() if survey.statement.kind is StatementKind.LOAD_DATA else survey.sorted_unsafe(),
-        warnings=tuple(survey.warnings),
-        is_filtered=is_filtered,
-        is_mixed_unsafe=survey.is_mixed,
-        steps=tuple(survey.steps),
-    )
-
-
 def _refused_by_engine(
     statement: ResolvedStatement, circumstances: Circumstances
-) -> LoggingError | None:
+) -> Refusal | None:
     """InnoDB's own refusal when it is locked for writing, which comes before the decision.
 
     Under LOCK TABLES it is locked already, and the table that CREATE … SELECT makes is, in
@@ -581,6 +528,6 @@ def _refused_by_engine(
     for index, access in enumerate(statement.accesses):
         if is_create and index == 0:
             continue
-        if access.is_written and access.table.engine.upper() == "INNODB":
+        if access.is_locked_for_write and access.table.engine.upper() == "INNODB":
             return refusals.statement_mode_and_row_engine(is_innodb=True)
     return None

@@ -5,7 +5,7 @@ Source: the message files of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from binlane.names import TableName
@@ -33,17 +33,22 @@ class Why:
     length: int = 0
     hint: str = ""
 
+    def moved(self, shift: Shift) -> Why:
+        """The same for a statement that differs only in its literals."""
+        offset = shift(self.offset)
+        return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a statement is not executed.
+    """An error: why a statement is not executed, or what a program raises.
 
     Attributes:
         errno: As the client gets it.
         sqlstate: Five characters.
         symbol: `ER_BINLOG_…`; `BINLANE_PARTIAL_WRITE`, `BINLANE_DEPENDENCY`,
             `BINLANE_PARTIAL_TRANSACTION`, … for the refusals of seed 000.
-        message: The whole text.
+        message: The whole text, its arguments filled in.
         binlogs: Names of the binlogs that refuse it.
         is_stated: It is what the script stated with `-- @error`, no refusal.
         why: What leads to it.
@@ -57,12 +62,17 @@ class Refusal:
     sqlstate: str
     symbol: str
     message: str
+    _: KW_ONLY
     binlogs: tuple[str, ...] = ()
     is_stated: bool = False
     why: tuple[Why, ...] = ()
     others: tuple[Refusal, ...] = ()
     is_own: bool = False
     on_some_ways: bool = False
+
+    def moved(self, shift: Shift) -> Refusal:
+        """The same for a statement that differs only in its literals."""
+        return replace(self, why=tuple(why.moved(shift) for why in self.why)) if self.why else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,29 +90,7 @@ class Outcome:
     is_proven_empty: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggingError:
-    """An error that the server raises instead of running the statement.
-
-    Attributes:
-        errno: As the client gets it.
-        sqlstate: Five characters.
-        symbol: `ER_BINLOG_…`.
-        message: The server's text, its arguments filled in.
-        cause: The unsafe reason of 1663; None otherwise.
-    """
-
-    errno: int
-    symbol: str
-    message: str
-    sqlstate: str = "HY000"
-    cause: ReasonFound | None = None
-
-    def moved(self, shift: Shift) -> LoggingError:
-        """The same for a statement that differs only in its literals."""
-        return self if self.cause is None else replace(self, cause=self.cause.moved(shift))
-
-
+_GENERAL: Final = "HY000"
 _IMPOSSIBLE: Final = "Cannot execute statement: impossible to write to binary log since "
 _LIMITED_INNODB: Final = (
     " InnoDB is limited to row-logging when transaction isolation level is READ COMMITTED or "
@@ -110,210 +98,138 @@ _LIMITED_INNODB: Final = (
 )
 
 
-def row_and_statement_engines(server: Server) -> LoggingError:
+def row_and_statement_engines(server: Server) -> Refusal:
     """1661: nothing is left that all written tables can be logged as."""
-    return _impossible(
-        1661,
-        "ER_BINLOG_ROW_ENGINE_AND_STMT_ENGINE",
-        "both row-incapable engines and statement-incapable engines are involved",
-        server,
-    )
+    why = "both row-incapable engines and statement-incapable engines are involved"
+    return _impossible(1661, "ROW_ENGINE_AND_STMT_ENGINE", why, server)
 
 
-def row_mode_and_statement_engine(server: Server) -> LoggingError:
+def row_mode_and_statement_engine(server: Server) -> Refusal:
     """1662: mode ROW, and a table that can be logged as statement only."""
-    return _impossible(
-        1662,
-        "ER_BINLOG_ROW_MODE_AND_STMT_ENGINE",
+    why = (
         "BINLOG_FORMAT = ROW and at least one table uses a storage engine limited to "
-        "statement-based logging",
-        server,
+        "statement-based logging"
     )
+    return _impossible(1662, "ROW_MODE_AND_STMT_ENGINE", why, server)
 
 
-def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> LoggingError:
+def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> Refusal:
     """1663: unsafe, and a table that can be logged as statement only."""
-    return LoggingError(
-        errno=1663,
-        symbol="ER_BINLOG_UNSAFE_AND_STMT_ENGINE",
-        message=(
-            f"{_IMPOSSIBLE}statement is unsafe, storage engine is limited to statement-based "
-            f"logging, and BINLOG_FORMAT = MIXED. {reasons.text(found.reason, server)}"
-        ),
-        cause=found,
+    message = (
+        f"{_IMPOSSIBLE}statement is unsafe, storage engine is limited to statement-based "
+        f"logging, and BINLOG_FORMAT = MIXED. {reasons.text(found.reason, server)}"
     )
+    why = Why(what=found.what, offset=found.offset, length=found.length)
+    return Refusal(1663, _GENERAL, "ER_BINLOG_UNSAFE_AND_STMT_ENGINE", message, why=(why,))
 
 
-def row_injection_and_statement_engine(server: Server) -> LoggingError:
+def row_injection_and_statement_engine(server: Server) -> Refusal:
     """1664: row events for a table that can be logged as statement only."""
-    return _impossible(
-        1664,
-        "ER_BINLOG_ROW_INJECTION_AND_STMT_ENGINE",
+    why = (
         "statement is in row format and at least one table uses a storage engine limited to "
-        "statement-based logging",
-        server,
+        "statement-based logging"
     )
+    return _impossible(1664, "ROW_INJECTION_AND_STMT_ENGINE", why, server)
 
 
-def statement_mode_and_row_engine(*, is_innodb: bool = False) -> LoggingError:
+def statement_mode_and_row_engine(*, is_innodb: bool = False) -> Refusal:
     """1665: mode STATEMENT, and a table that can be logged as row only.
 
     Args:
         is_innodb: InnoDB itself raises it, and adds why.
     """
-    return LoggingError(
-        errno=1665,
-        symbol="ER_BINLOG_STMT_MODE_AND_ROW_ENGINE",
-        message=(
-            f"{_IMPOSSIBLE}BINLOG_FORMAT = STATEMENT and at least one table uses a storage engine "
-            f"limited to row-based logging.{_LIMITED_INNODB if is_innodb else ''}"
-        ),
+    message = (
+        f"{_IMPOSSIBLE}BINLOG_FORMAT = STATEMENT and at least one table uses a storage engine "
+        f"limited to row-based logging.{_LIMITED_INNODB if is_innodb else ''}"
     )
+    return Refusal(1665, _GENERAL, "ER_BINLOG_STMT_MODE_AND_ROW_ENGINE", message)
 
 
-def row_injection_and_statement_mode(server: Server) -> LoggingError:
+def row_injection_and_statement_mode(server: Server) -> Refusal:
     """1666: row events under mode STATEMENT."""
-    return _impossible(
-        1666,
-        "ER_BINLOG_ROW_INJECTION_AND_STMT_MODE",
-        "statement is in row format and BINLOG_FORMAT = STATEMENT",
-        server,
-    )
+    why = "statement is in row format and BINLOG_FORMAT = STATEMENT"
+    return _impossible(1666, "ROW_INJECTION_AND_STMT_MODE", why, server)
 
 
-def several_engines_and_self_logging(server: Server) -> LoggingError:
+def several_engines_and_self_logging(server: Server) -> Refusal:
     """1667: several engines are written, one of which logs by itself."""
-    return _impossible(
-        1667,
-        "ER_BINLOG_MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE",
-        "more than one engine is involved and at least one engine is self-logging",
-        server,
-    )
+    why = "more than one engine is involved and at least one engine is self-logging"
+    return _impossible(1667, "MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE", why, server)
 
 
-def replicated_and_other_tables(server: Server) -> LoggingError:
+def replicated_and_other_tables(server: Server) -> Refusal:
     """1844: as statement, and only some of the written tables are replicated."""
-    return _impossible(
-        1844,
-        "ER_BINLOG_STMT_MODE_AND_NO_REPL_TABLES",
-        "BINLOG_FORMAT = STATEMENT, and both replicated and non replicated tables are written to",
-        server,
-    )
+    why = "BINLOG_FORMAT = STATEMENT, and both replicated and non replicated tables are written to"
+    return _impossible(1844, "STMT_MODE_AND_NO_REPL_TABLES", why, server)
 
 
-def delay_not_supported(name: TableName) -> LoggingError:
+def _impossible(errno: int, symbol: str, why: str, server: Server) -> Refusal:
+    message = f"{_IMPOSSIBLE}{why}{'' if server.is_mariadb else '.'}"
+    return Refusal(errno, _GENERAL, f"ER_BINLOG_{symbol}", message)
+
+
+def delay_not_supported(name: TableName) -> Refusal:
     """1616: INSERT DELAYED into an engine that cannot."""
-    return LoggingError(
-        errno=1616,
-        symbol="ER_DELAYED_NOT_SUPPORTED",
-        message=f"DELAYED option not supported for table '{name.table}'",
-    )
+    message = f"DELAYED option not supported for table '{name.table}'"
+    return Refusal(1616, _GENERAL, "ER_DELAYED_NOT_SUPPORTED", message)
 
 
-def bulk_in_statement_mode() -> LoggingError:
-    """4033: MariaDB's array binding under mode STATEMENT."""
-    return LoggingError(
-        errno=4033,
-        symbol="ER_BINLOG_NON_SUPPORTED_BULK",
-        message="Only row based replication supported for bulk operations",
-    )
+BULK_IN_STATEMENT_MODE: Final = Refusal(
+    *(4033, _GENERAL, "ER_BINLOG_NON_SUPPORTED_BULK"),
+    "Only row based replication supported for bulk operations",
+)
+"""MariaDB's array binding under mode STATEMENT."""
+NONTRANSACTIONAL_AND_GTID: Final = Refusal(
+    *(1785, _GENERAL, "ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE"),
+    "Statement violates GTID consistency: Updates to non-transactional tables can only be "
+    "done in either autocommitted statements or single-statement transactions, and never "
+    "in the same statement as updates to transactional tables.",
+)
+"""MySQL's GTID consistency allows no mixture of engines."""
+CREATE_SELECT_AND_GTID: Final = Refusal(
+    *(1786, _GENERAL, "ER_GTID_UNSAFE_CREATE_SELECT"),
+    "Statement violates GTID consistency: CREATE TABLE ... SELECT.",
+)
+"""MySQL's GTID consistency allows no CREATE … SELECT of an engine without atomic DDL."""
+TEMPORARY_TABLE_AND_GTID: Final = Refusal(
+    *(3748, _GENERAL, "ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR"),
+    "Statement violates GTID consistency: CREATE TEMPORARY TABLE and DROP TEMPORARY TABLE "
+    "are not allowed inside a transaction or inside a procedure in a transactional "
+    "context when @@session.binlog_format=STATEMENT.",
+)
+"""MySQL's GTID consistency, and a temporary table in a transaction as statement."""
 
 
-def nontransactional_and_gtid() -> LoggingError:
-    """1785: MySQL's GTID consistency allows no mixture of engines."""
-    return LoggingError(
-        errno=1785,
-        symbol="ER_GTID_UNSAFE_NON_TRANSACTIONAL_TABLE",
-        message=(
-            "Statement violates GTID consistency: Updates to non-transactional tables can only be "
-            "done in either autocommitted statements or single-statement transactions, and never "
-            "in the same statement as updates to transactional tables."
-        ),
-    )
-
-
-def create_select_and_gtid() -> LoggingError:
-    """1786: MySQL's GTID consistency allows no CREATE … SELECT of an engine without atomic DDL."""
-    return LoggingError(
-        errno=1786,
-        symbol="ER_GTID_UNSAFE_CREATE_SELECT",
-        message="Statement violates GTID consistency: CREATE TABLE ... SELECT.",
-    )
-
-
-def temporary_table_and_gtid() -> LoggingError:
-    """3748: MySQL's GTID consistency, and a temporary table in a transaction as statement."""
-    return LoggingError(
-        errno=3748,
-        symbol="ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR",
-        message=(
-            "Statement violates GTID consistency: CREATE TEMPORARY TABLE and DROP TEMPORARY TABLE "
-            "are not allowed inside a transaction or inside a procedure in a transactional "
-            "context when @@session.binlog_format=STATEMENT."
-        ),
-    )
-
-
-def no_such_table(name: TableName) -> LoggingError:
+def no_such_table(name: TableName) -> Refusal:
     """1146: no such table or view."""
-    return LoggingError(
-        errno=1146,
-        sqlstate="42S02",
-        symbol="ER_NO_SUCH_TABLE",
-        message=f"Table '{name.plain}' doesn't exist",
-    )
+    return Refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
 
 
-def no_such_database(database: str) -> LoggingError:
+def no_such_database(database: str) -> Refusal:
     """1049: no such database."""
-    return LoggingError(
-        errno=1049,
-        sqlstate="42000",
-        symbol="ER_BAD_DB_ERROR",
-        message=f"Unknown database '{database}'",
-    )
+    return Refusal(1049, "42000", "ER_BAD_DB_ERROR", f"Unknown database '{database}'")
 
 
-def no_such_function(name: TableName) -> LoggingError:
-    """1305: no such stored function."""
-    return LoggingError(
-        errno=1305,
-        sqlstate="42000",
-        symbol="ER_SP_DOES_NOT_EXIST",
-        message=f"FUNCTION {name.plain} does not exist",
-    )
+def no_such_routine(kind: str, name: TableName) -> Refusal:
+    """1305: no such PROCEDURE or FUNCTION."""
+    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {name.plain} does not exist")
 
 
-def written_while_created(written: TableName, created: TableName) -> LoggingError:
+def written_while_created(written: TableName, created: TableName) -> Refusal:
     """1746: MySQL's CREATE … SELECT calls a function that writes a table."""
-    return LoggingError(
-        errno=1746,
-        symbol="ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT",
-        message=f"Can't update table '{written.table}' while '{created.table}' is being created.",
-    )
+    message = f"Can't update table '{written.table}' while '{created.table}' is being created."
+    return Refusal(1746, _GENERAL, "ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT", message)
 
 
-def view_recursion(name: TableName) -> LoggingError:
+def view_recursion(name: TableName) -> Refusal:
     """1462: a view refers to itself."""
-    return LoggingError(
-        errno=1462,
-        symbol="ER_VIEW_RECURSIVE",
-        message=f"{name} contains view recursion",
-    )
+    return Refusal(1462, _GENERAL, "ER_VIEW_RECURSIVE", f"{name} contains view recursion")
 
 
-def invalid_view(name: TableName) -> LoggingError:
+def invalid_view(name: TableName) -> Refusal:
     """1356: a view refers to what does not exist."""
-    return LoggingError(
-        errno=1356,
-        symbol="ER_VIEW_INVALID",
-        message=(
-            f"View '{name.plain}' references invalid table(s) or column(s) or function(s) or "
-            "definer/invoker of view lack rights to use them"
-        ),
+    message = (
+        f"View '{name.plain}' references invalid table(s) or column(s) or function(s) or "
+        "definer/invoker of view lack rights to use them"
     )
-
-
-def _impossible(errno: int, symbol: str, why: str, server: Server) -> LoggingError:
-    end = "" if server.is_mariadb else "."
-    return LoggingError(errno=errno, symbol=symbol, message=f"{_IMPOSSIBLE}{why}{end}")
+    return Refusal(1356, _GENERAL, "ER_VIEW_INVALID", message)

@@ -14,7 +14,7 @@ from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
 from binlane.policy.reasons import Reason, ReasonFound, Via
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Server
 from binlane.policy.unsafe_text import (
     OWN_TEXT,
@@ -37,7 +37,8 @@ class TableAccess:
         table: What is known of it.
         changes: What happens to its rows, with what its own trigger or cascade would do left to
             their own entries; empty if it is only read.
-        is_locked_for_write: Its lock is for writing (also a target whose rows do not change).
+        is_locked_for_write: Its lock is for writing (also a target whose rows do not change):
+            it counts as written in the decision.
         is_prelocked: It comes from a function, trigger or foreign key.
         is_foreign_key: It comes from a foreign key.
         has_unsafe_default: A column's DEFAULT may give another value on a replica.
@@ -76,11 +77,6 @@ class TableAccess:
         """The table's name."""
         return self.table.name
 
-    @property
-    def is_written(self) -> bool:
-        """Whether it counts as written in the decision."""
-        return self.is_locked_for_write
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedStatement:
@@ -107,12 +103,17 @@ class ResolvedStatement:
     reasons: tuple[ReasonFound, ...] = ()
     functions: tuple[TableName, ...] = ()
     unknown_tables: tuple[tuple[TableName, int], ...] = ()
-    errors: tuple[LoggingError, ...] = ()
+    errors: tuple[Refusal, ...] = ()
     has_row_statement: bool = True
     is_temporary: bool = False
     is_on_duplicate: bool = False
     is_delayed: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def touches_temporary(self) -> bool:
+        """Whether any of its tables is temporary, or the one that it is about."""
+        return self.is_temporary or any(each.table.is_temporary for each in self.accesses)
 
     def moved(self, shift: Shift) -> ResolvedStatement:
         """The same for a statement that differs only in its literals."""
@@ -280,7 +281,7 @@ def _created(
     return Opened(name=name, changes=changes, is_locked_for_write=True, table=created)
 
 
-def _written_while_created(list_: LockList) -> Iterator[LoggingError]:
+def _written_while_created(list_: LockList) -> Iterator[Refusal]:
     """What MySQL says of a query that locks for writing: by FOR UPDATE, or in a function."""
     for entry in list_.tables[1:]:
         if entry.is_locked_for_write:

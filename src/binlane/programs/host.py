@@ -5,6 +5,7 @@ Also the errors and other conditions of a program, and which handlers are for th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 from binlane.names import TableName, quote
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError, Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
 from binlane.programs.ways import NoWays, Ways
@@ -58,54 +59,14 @@ class SessionValues(NamedTuple):
 
 NO_VALUES: Final = SessionValues()
 
-_SYMBOLS: Final = {
-    1326: "ER_SP_CURSOR_NOT_OPEN",
-    1329: "ER_SP_FETCH_NO_DATA",
-    1339: "ER_SP_CASE_NOT_FOUND",
-    1424: "ER_SP_NO_RECURSION",
-    1456: "ER_SP_RECURSION_LIMIT",
-}
+NO_DATA: Final = Refusal(
+    *(1329, "02000", "ER_SP_FETCH_NO_DATA"),
+    "No data - zero rows fetched, selected, or processed",
+    is_own=True,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """A condition that a statement raised.
-
-    Attributes:
-        errno: The server's number.
-        sqlstate: Five characters.
-        message: The server's text.
-        refusal: Of the session that refused the statement; None if the program raised it itself.
-    """
-
-    errno: int
-    sqlstate: str
-    message: str
-    refusal: Refusal | None = None
-
-    @classmethod
-    def by(cls, refusal: Refusal) -> Raised:
-        """The condition that a refused statement raises."""
-        return cls(refusal.errno, refusal.sqlstate, refusal.message, refusal)
-
-    @property
-    def as_refusal(self) -> Refusal:
-        """What the client gets if no handler is for it."""
-        if self.refusal is not None:
-            return self.refusal
-        return Refusal(
-            errno=self.errno,
-            sqlstate=self.sqlstate,
-            symbol=_SYMBOLS.get(self.errno, "ER_SIGNAL_EXCEPTION"),
-            message=self.message,
-            is_own=True,
-        )
-
-
-NO_DATA: Final = Raised(1329, "02000", "No data - zero rows fetched, selected, or processed")
-
-
-def handles(condition: str, raised: Raised) -> int:
+def handles(condition: str, raised: Refusal) -> int:
     """How exactly a handler's condition names what was raised; 0 if it does not.
 
     Args:
@@ -126,32 +87,13 @@ def handles(condition: str, raised: Raised) -> int:
     return 1 if words[0] == "SQLEXCEPTION" and is_exception else 0
 
 
-def raised_by(error: LoggingError) -> Raised:
-    """What a statement raises that is refused."""
-    return Raised.by(
-        Refusal(
-            errno=error.errno,
-            sqlstate=error.sqlstate,
-            symbol=error.symbol,
-            message=error.message,
-        )
-    )
-
-
-def table_in_use(name: TableName, *, is_mariadb: bool) -> Raised:
+def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
     """1442."""
     message = (
         f"Can't update table '{name.table}' in stored function/trigger because it is already used "
-        "by statement which invoked this stored function/trigger"
+        f"by statement which invoked this stored function/trigger{'' if is_mariadb else '.'}"
     )
-    return Raised.by(
-        Refusal(
-            errno=1442,
-            sqlstate="HY000",
-            symbol="ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG",
-            message=message if is_mariadb else f"{message}.",
-        )
-    )
+    return Refusal(1442, "HY000", "ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG", message)
 
 
 STEPS_MAX: Final = 40_000
@@ -161,17 +103,36 @@ STEPS_OF_ALL_MAX: Final = 100_000
 
 
 @dataclass(slots=True)
+class Remembered:
+    """Unsafe reasons of earlier executions of a statement, which servers keep with it.
+
+    Attributes:
+        reasons: Those that were found.
+        is_of_routine: It stands in a procedure.
+        tables: How often each of its tables had been changed then.
+    """
+
+    reasons: list[ReasonFound] = field(default_factory=list)
+    is_of_routine: bool = False
+    tables: tuple[int, ...] = ()
+
+    def copy(self) -> Remembered:
+        """As they are now."""
+        return Remembered(self.reasons.copy(), self.is_of_routine, self.tables)
+
+
+@dataclass(slots=True)
 class Prepared:
     """A prepared statement.
 
     Attributes:
         statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
             None stands for none prepared. Empty if it cannot be known.
-        remembered: Unsafe reasons of earlier executions: both servers keep them.
+        remembered: Of earlier executions.
     """
 
     statements: tuple[str | None, ...]
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
 
 
 class Expected(NamedTuple):
@@ -235,8 +196,10 @@ class ProgramState:
         user_variables: By name in lower case.
         prepared: By name in lower case.
         remembered: Unsafe reasons that statements of procedures showed when they ran, by the
-            procedure's name and the statement's place in its body. Both servers keep them until a
-            routine is created, altered or dropped: `forget_routines`.
+            procedure's name and the statement's place in its body. Both servers keep them until
+            they read their routines anew: `forget_routines`.
+        tables: How often tables were changed in a way for which statements are prepared anew; None
+            stands for all.
         effort: Of the current statement of the client.
         ways: Of the current statement of the client.
         expected: How the program goes that an outcome is stated of, once that was found out.
@@ -245,7 +208,8 @@ class ProgramState:
 
     user_variables: dict[str, Value] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
-    remembered: dict[tuple[TableName, int], list[ReasonFound]] = field(default_factory=dict)
+    remembered: dict[tuple[TableName, int], Remembered] = field(default_factory=dict)
+    tables: dict[TableName | None, int] = field(default_factory=dict)
     effort: Effort = field(default_factory=Effort)
     ways: Ways | NoWays = field(default_factory=NoWays)
     expected: Expected | None = None
@@ -260,18 +224,30 @@ class ProgramState:
                 for name, one in self.prepared.items()
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
+            tables=self.tables.copy(),
             effort=replace(self.effort),
             ways=self.ways,
             expected=self.expected,
             possible=self.possible.copy(),
         )
 
-    def remembered_of(self, routine: TableName | None, offset: int) -> list[ReasonFound]:
+    def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
         """Where the reasons of a procedure's statement are kept; outside of one they are not."""
-        return [] if routine is None else self.remembered.setdefault((routine, offset), [])
+        if routine is None:
+            return Remembered()
+        return self.remembered.setdefault((routine, offset), Remembered(is_of_routine=True))
+
+    def change_tables(self, *names: TableName | None) -> None:
+        """Tables changed, all of them for None: statements that use them are prepared anew."""
+        for name in names:
+            self.tables[name] = self.tables.get(name, 0) + 1
+
+    def changes_of(self, names: Iterable[TableName]) -> tuple[int, ...]:
+        """How often tables changed, the count of all first."""
+        return (self.tables.get(None, 0), *(self.tables.get(name, 0) for name in names))
 
     def forget_routines(self) -> None:
-        """Routines changed: the servers read all of them anew."""
+        """The servers read all routines anew."""
         self.remembered.clear()
 
 
@@ -296,7 +272,7 @@ class InnerStatement:
     logged: str
     database: str
     environment: Environment
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
     outcome: Outcome = field(default_factory=Outcome)
     is_condition: bool = False
     is_procedure: bool = True
@@ -341,10 +317,10 @@ class Host(Protocol):
         One that is unsafe has MySQL log all that follows in the program as rows under MIXED.
         """
 
-    def denied(self, facts: StatementFacts, database: str) -> LoggingError | None:
+    def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Why the account whose privileges hold may not run a statement; None if it may."""
 
-    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[LoggingError | None]:
+    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
         """A program runs with the privileges of whom it says; the error where nobody is that."""
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -358,7 +334,7 @@ class Host(Protocol):
     ) -> SessionValues:
         """What of the session a statement's text depends on, triggers and functions left out."""
 
-    def refusal_in_body(self, facts: StatementFacts) -> LoggingError | None:
+    def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Why a SET is refused in a function or trigger; None if it is not."""
 
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:

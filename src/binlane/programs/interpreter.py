@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias
 
+from binlane.policy.refusals import Refusal
 from binlane.programs.environment import (
     INTEGER,
     Body,
@@ -20,7 +21,7 @@ from binlane.programs.environment import (
     Scope,
     condition_of,
 )
-from binlane.programs.host import NO_DATA, Raised, handles
+from binlane.programs.host import NO_DATA, handles
 from binlane.programs.ways import Condition
 from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, equal, plain_text, truth
 from binlane.sql.parser import Stopped, parse_body
@@ -64,8 +65,12 @@ from binlane.sql.tree.statements import (
 )
 
 _CACHE_SIZE: Final = 1024
-_NO_CASE: Final = Raised(1339, "20000", "Case not found for CASE statement")
-_NOT_OPEN: Final = Raised(1326, "24000", "Cursor is not open")
+_NO_CASE: Final = Refusal(
+    *(1339, "20000", "ER_SP_CASE_NOT_FOUND", "Case not found for CASE statement"), is_own=True
+)
+_NOT_OPEN: Final = Refusal(
+    *(1326, "24000", "ER_SP_CURSOR_NOT_OPEN", "Cursor is not open"), is_own=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +92,13 @@ class Exhausted:
     """The program ran too many statements."""
 
 
-Jump: TypeAlias = Leave | Iterate | Returned | Raised | Exited | Exhausted
+Jump: TypeAlias = Leave | Iterate | Returned | Refusal | Exited | Exhausted
 
 
 class Actions(Protocol):
     """What the statements and expressions of a program do."""
 
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run an SQL statement; the error if it fails."""
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
@@ -129,7 +134,7 @@ class Interpreter:
     def __init__(self, actions: Actions) -> None:
         """Start with nothing run."""
         self._actions = actions
-        self._handled: list[Raised] = []
+        self._handled: list[Refusal] = []
         self._runners: Mapping[type, Callable[[Any, RoutineEnvironment], Jump | None]] = {
             Block: self._block,
             If: self._if,
@@ -168,7 +173,7 @@ class Interpreter:
         else:
             jump = runner(statement, environment)
         environment.running.pop()
-        if isinstance(jump, Raised) and not isinstance(statement, _COMPOUND):
+        if isinstance(jump, Refusal) and not isinstance(statement, _COMPOUND):
             return self._handle(jump, environment)
         return jump
 
@@ -178,7 +183,7 @@ class Interpreter:
                 return jump
         return None
 
-    def _handle(self, raised: Raised, environment: RoutineEnvironment) -> Jump | None:
+    def _handle(self, raised: Refusal, environment: RoutineEnvironment) -> Jump | None:
         """Look for a handler, from the innermost block outwards, and run it."""
         scopes = environment.scopes
         for index in range(len(scopes) - 1, -1, -1):
@@ -441,7 +446,8 @@ class Interpreter:
                 message = plain_text(value)
             elif name == "MYSQL_ERRNO" and isinstance(value, int):
                 errno = value
-        return Raised(errno, sqlstate or "45000", message or _SIGNALLED[errno])
+        told = (errno, sqlstate or "45000", "ER_SIGNAL_EXCEPTION", message or _SIGNALLED[errno])
+        return Refusal(*told, is_own=True)
 
 
 _ROUNDS_MAX: Final = 6
@@ -459,7 +465,7 @@ _SIGNALLED: Final = {
 
 
 def _handler(
-    handlers: Sequence[HandlerDeclaration], raised: Raised, environment: RoutineEnvironment
+    handlers: Sequence[HandlerDeclaration], raised: Refusal, environment: RoutineEnvironment
 ) -> HandlerDeclaration | None:
     """The handler of a block that is the most exact for a condition."""
     best: tuple[int, HandlerDeclaration] | None = None

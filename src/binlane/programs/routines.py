@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
-from binlane.policy.refusals import Refusal
+from binlane.policy.refusals import Refusal, no_such_routine
 from binlane.programs.environment import (
     Assignments,
     RoutineEnvironment,
@@ -17,7 +17,7 @@ from binlane.programs.environment import (
     SessionEnvironment,
     call_of,
 )
-from binlane.programs.host import NO_VALUES, Host, Raised, SessionValues
+from binlane.programs.host import NO_VALUES, Host, SessionValues
 from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body
 from binlane.programs.ways import NoWays, Undecided
 from binlane.sql.catalog import SchemaCatalog
@@ -33,7 +33,6 @@ from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import Call, DataType, Expression, Node, children
 
 _CACHE_SIZE: Final = 4096
-NO_PROCEDURE: Final = 1305
 
 
 def run_routine(
@@ -41,7 +40,7 @@ def run_routine(
     arguments: Mapping[str, Value],
     environment: RoutineEnvironment,
     actions: Actions,
-) -> Raised | Value:
+) -> Refusal | Value:
     """Run a routine's body in an environment that is made for it.
 
     Args:
@@ -61,7 +60,7 @@ def run_routine(
         return UNKNOWN
     environment.text = body
     jump = Interpreter(actions).run_body(body.tree, environment)
-    if isinstance(jump, Raised):
+    if isinstance(jump, Refusal):
         return jump
     if not isinstance(jump, Returned):
         return UNKNOWN
@@ -74,7 +73,7 @@ def not_understood(kind: str, name: TableName) -> str:
     return f"the body of {kind} {name.plain} is not understood"
 
 
-def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Raised | None:
+def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Refusal | None:
     """Why a procedure cannot be called; None if it can.
 
     Args:
@@ -83,17 +82,15 @@ def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) 
         facts: Of the CALL.
     """
     if routine is None:
-        message = f"PROCEDURE {name.plain} does not exist"
-        errno, symbol = NO_PROCEDURE, "ER_SP_DOES_NOT_EXIST"
-    elif len(routine.parameters) != len(call_of(facts).arguments):
-        message = (
-            f"Incorrect number of arguments for PROCEDURE {routine.name.plain}; expected "
-            f"{len(routine.parameters)}, got {len(call_of(facts).arguments)}"
-        )
-        errno, symbol = 1318, "ER_SP_WRONG_NO_OF_ARGS"
-    else:
+        return no_such_routine("PROCEDURE", name)
+    wanted, given = len(routine.parameters), len(call_of(facts).arguments)
+    if wanted == given:
         return None
-    return Raised.by(Refusal(errno=errno, sqlstate="42000", symbol=symbol, message=message))
+    message = (
+        f"Incorrect number of arguments for PROCEDURE {routine.name.plain}; expected {wanted}, "
+        f"got {given}"
+    )
+    return Refusal(1318, "42000", "ER_SP_WRONG_NO_OF_ARGS", message)
 
 
 def declare_parameters(
@@ -107,17 +104,17 @@ def declare_parameters(
         environment.declare(parameter.name, data_type, value)
 
 
-def recursion(routine: Routine, *, is_mariadb: bool) -> Raised:
+def recursion(routine: Routine, *, is_mariadb: bool) -> Refusal:
     """The error of a routine that comes to itself again."""
     if routine.is_function:
         end = "" if is_mariadb else "."
         message = f"Recursive stored functions and triggers are not allowed{end}"
-        return Raised(1424, "HY000", message)
+        return Refusal(1424, "HY000", "ER_SP_NO_RECURSION", message, is_own=True)
     message = (
         "Recursive limit 0 (as set by the max_sp_recursion_depth variable) was exceeded for "
         f"routine {routine.name.table}"
     )
-    return Raised(1456, "HY000", message)
+    return Refusal(1456, "HY000", "ER_SP_RECURSION_LIMIT", message, is_own=True)
 
 
 @lru_cache(_CACHE_SIZE)
@@ -245,7 +242,7 @@ class _Silent:
     def __init__(self, host: Host) -> None:
         self._assignments = Assignments(host)
 
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Do what a statement does to variables."""
         facts = facts_of(statement, environment)
         if facts.effects.kind is StatementKind.SET:
@@ -287,7 +284,7 @@ class _SilentFunctions:
         self._running.pop()
         self._left = programs.user_variables, programs.possible
         programs.user_variables, programs.possible, programs.ways = before
-        return UNKNOWN if isinstance(value, Raised) else value
+        return UNKNOWN if isinstance(value, Refusal) else value
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.environment import (
     Assignments,
@@ -16,15 +15,7 @@ from binlane.programs.environment import (
     has_no_row,
     own_statement,
 )
-from binlane.programs.host import (
-    NO_DATA,
-    Expected,
-    Host,
-    InnerStatement,
-    Prepared,
-    Raised,
-    raised_by,
-)
+from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
 from binlane.programs.interpreter import Interpreter
 from binlane.programs.routines import (
     call_error,
@@ -55,14 +46,8 @@ from binlane.sql.tree.expressions import (
 from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
 _PROGRAMS: Final = (CallProcedure, Prepare, *PROGRAMS)
-_STATED: Final = "the script states that the server fails with error {}"
-_WRONG_ARGUMENTS: Final = Raised.by(
-    Refusal(
-        errno=1210,
-        sqlstate="HY000",
-        symbol="ER_WRONG_ARGUMENTS",
-        message="Incorrect arguments to EXECUTE",
-    )
+_WRONG_ARGUMENTS: Final = Refusal(
+    *(1210, "HY000", "ER_WRONG_ARGUMENTS"), "Incorrect arguments to EXECUTE"
 )
 
 
@@ -89,8 +74,9 @@ def run(
     if outcome != Outcome() and host.programs.expected is None:
         host.programs.expected = Expected(outcomes.given, fails=raised is not None)
     if raised is None and outcome.error is not None:
-        raised = Raised(outcome.error, "HY000", _STATED.format(outcome.error))
-    return None if raised is None else raised.as_refusal
+        message = f"the script states that the server fails with error {outcome.error}"
+        raised = Refusal(outcome.error, "HY000", "ER_SIGNAL_EXCEPTION", message, is_own=True)
+    return raised
 
 
 class _Outcomes:
@@ -128,7 +114,7 @@ class _Runner:
         self._running: list[TableName] = []
         self._assignments = Assignments(host)
 
-    def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
+    def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """Run a statement that is a program: also a compound one outside of routines."""
         tree = own_statement(facts)
         if isinstance(tree, CallProcedure):
@@ -138,17 +124,17 @@ class _Runner:
         inside = RoutineEnvironment(self._host, self._host.database)
         inside.text = facts
         jump = Interpreter(_InProcedure(self, None)).run_body(tree, inside)
-        return jump if isinstance(jump, Raised) else None
+        return jump if isinstance(jump, Refusal) else None
 
     # CALL ----------------------------------------------------------------------------------------
 
     def _call(
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         name = procedure_name(facts, environment.database)
         routine = self._host.objects.procedure(name)
         denied = self._host.denied(facts, environment.database)
-        error = call_error(routine, name, facts) if denied is None else raised_by(denied)
+        error = call_error(routine, name, facts) if denied is None else denied
         if routine is None or error is not None:
             return error
         depth = environment.system_variable("max_sp_recursion_depth")
@@ -173,11 +159,11 @@ class _Runner:
         actions = _InProcedure(self, routine.name)
         with self._host.acting_for(routine) as refused:
             if refused is not None:
-                result: Raised | Value = raised_by(refused)
+                result: Refusal | Value = refused
             else:
                 result = run_routine(routine, given, inside, actions)
         self._running.pop()
-        if isinstance(result, Raised):
+        if isinstance(result, Refusal):
             return result
         for one, node in zip(routine.parameters, call.arguments, strict=False):
             if one.direction != "IN":
@@ -195,13 +181,13 @@ class _Runner:
         ]
         if called:
             text = f"DO {', '.join(called)}"
-            self._inner(text, text, environment, [])
+            self._inner(text, text, environment, Remembered())
 
     # Prepared statements -------------------------------------------------------------------------
 
     def _prepared_statement(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
@@ -213,13 +199,13 @@ class _Runner:
         if tree.verb == "DEALLOCATE":
             found = self._prepared(tree.name, "DEALLOCATE PREPARE")
             self._host.programs.prepared.pop(tree.name.lower(), None)
-            return found if isinstance(found, Raised) else None
+            return found if isinstance(found, Refusal) else None
         text = self._text(facts, tree, environment)
         return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         name, programs = tree.name.lower(), self._host.programs
         programs.prepared.pop(name, None)
         if self._outcomes.whole.error is not None:
@@ -231,7 +217,7 @@ class _Runner:
         inner = self._read(trimmed(text), environment)
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
-            return raised_by(denied)
+            return denied
         programs.prepared[name] = Prepared((trimmed(text),))
         if inner.effects.stopped_at is not None:
             programs.effort.unfollowed = "the text to be prepared is not understood"
@@ -261,7 +247,7 @@ class _Runner:
     def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
         return read(text, database=environment.database, dialect=self._host.dialect)
 
-    def _prepared(self, name: str, verb: str) -> Prepared | Raised | None:
+    def _prepared(self, name: str, verb: str) -> Prepared | Refusal | None:
         """A prepared statement on this way; None if its text cannot be known."""
         programs = self._host.programs
         found = programs.prepared.get(name.lower())
@@ -287,7 +273,7 @@ class _Runner:
         facts: StatementFacts,
         tree: Prepare,
         environment: SessionEnvironment,
-    ) -> Raised | None:
+    ) -> Refusal | None:
         values = [evaluate(node, facts, environment) for node in tree.using]
         text = prepared.statements[0]
         assert text is not None
@@ -317,7 +303,7 @@ class _Runner:
 
     def statement(
         self, statement: Node, routine: TableName | None, environment: RoutineEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         """Run a statement of a procedure."""
         facts = facts_of(statement, environment)
         if is_program(facts):
@@ -336,7 +322,7 @@ class _Runner:
             for assignment in facts.assignments
         )
 
-    def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Raised | None:
+    def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """SET of local and user variables."""
         with silent(environment):
             values = [self._assignments.value(one, facts, environment) for one in facts.assignments]
@@ -357,7 +343,7 @@ class _Runner:
         environment: RoutineEnvironment,
         *,
         is_condition: bool = False,
-    ) -> Raised | None:
+    ) -> Refusal | None:
         """Run the stored functions of an expression, whose changes are logged by themselves."""
         if not _does_anything(expression):
             return None
@@ -369,19 +355,19 @@ class _Runner:
             for use in facts.functions
         ):
             return None
-        return self._inner(sql, sql, environment, [], is_condition=is_condition)
+        return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
 
     def _inner(
         self,
         sql: str,
         logged: str,
         environment: SessionEnvironment,
-        remembered: list[ReasonFound],
+        remembered: Remembered,
         *,
         is_condition: bool = False,
-    ) -> Raised | None:
+    ) -> Refusal | None:
         self._host.programs.ways.passes(logged)
-        refusal = self._host.execute_inner(
+        return self._host.execute_inner(
             InnerStatement(
                 sql=sql,
                 logged=logged,
@@ -393,7 +379,6 @@ class _Runner:
                 is_procedure=bool(self._running),
             )
         )
-        return None if refusal is None else Raised.by(refusal)
 
 
 class _InProcedure:
@@ -403,7 +388,7 @@ class _InProcedure:
         self._runner = runner
         self._routine = routine
 
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run an SQL statement."""
         return self._runner.statement(statement, self._routine, environment)
 
@@ -441,8 +426,6 @@ def _with_values(
     return "".join([*parts, statement[end:]])
 
 
-def _no_statement(name: str, verb: str) -> Raised:
+def _no_statement(name: str, verb: str) -> Refusal:
     message = f"Unknown prepared statement handler ({name}) given to {verb}"
-    return Raised.by(
-        Refusal(errno=1243, sqlstate="HY000", symbol="ER_UNKNOWN_STMT_HANDLER", message=message)
-    )
+    return Refusal(1243, "HY000", "ER_UNKNOWN_STMT_HANDLER", message)

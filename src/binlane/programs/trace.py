@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
-from binlane.programs.host import NO_VALUES, Raised, SessionValues, UserVariable
+from binlane.programs.host import NO_VALUES, SessionValues, UserVariable
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import RowChange, StatementFacts
@@ -160,7 +160,7 @@ class Recorder:
     def __init__(self, *, is_mariadb: bool) -> None:
         """Start with nothing."""
         self.calls: list[FunctionCall] = []
-        self.raised: Raised | None = None
+        self.raised: Refusal | None = None
         self._is_mariadb = is_mariadb
         self._runs: list[RowRun] = []
         self._annotation: str | None = None
@@ -189,7 +189,7 @@ class Recorder:
             calls=tuple(self.calls),
             user_variables=tuple(self._user_variables),
             values=self._values,
-            error=None if self.raised is None else self.raised.as_refusal,
+            error=self.raised,
         )
 
     @contextmanager

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.policy.refusals import Outcome
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
@@ -24,7 +24,7 @@ from binlane.programs.environment import (
     has_no_row,
     own_statement,
 )
-from binlane.programs.host import NO_DATA, Host, Raised, SessionValues, raised_by, table_in_use
+from binlane.programs.host import NO_DATA, Host, SessionValues, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
 from binlane.programs.routines import (
     StoredCall,
@@ -95,7 +95,7 @@ class Tracer:
         self.recorder = recorder
         self._running: list[TableName] = []
         self.assignments = Assignments(host)
-        self.raised: Raised | None = None
+        self.raised: Refusal | None = None
         self.in_use: list[frozenset[TableName]] = []
         self._made: set[TableName] = set()
         self._at: list[object] = []
@@ -276,7 +276,7 @@ class Tracer:
         self._at.append(trigger.name.plain)
         with self._host.acting_for(trigger) as error:
             self._stops(
-                raised_by(error)
+                error
                 if error is not None
                 else Interpreter(_InFunction(self)).run_body(body.tree, environment)
             )
@@ -285,10 +285,10 @@ class Tracer:
 
     def _stops(self, jump: object) -> None:
         """Remember what ends the statement, if that is certain."""
-        if isinstance(jump, Raised) and self.raised is None:
+        if isinstance(jump, Refusal) and self.raised is None:
             self.raised = jump
 
-    def _take_raised(self) -> Raised | None:
+    def _take_raised(self) -> Refusal | None:
         raised, self.raised = self.raised, None
         return raised
 
@@ -331,15 +331,15 @@ class Tracer:
         names = [parameter.name.lower() for parameter in routine.parameters]
         given = dict(zip(names, arguments, strict=False))
         with self._host.acting_for(routine) as error:
-            value: Raised | Value
+            value: Refusal | Value
             if error is not None:
-                value = raised_by(error)
+                value = error
             else:
                 value = run_routine(routine, given, environment, _InFunction(self))
         self._at.pop()
         self._running.pop()
         self._stops(value)
-        return UNKNOWN if isinstance(value, Raised) else value
+        return UNKNOWN if isinstance(value, Refusal) else value
 
     def depends_on(self, values: SessionValues) -> None:
         """An expression of a function depends on values of the session."""
@@ -354,7 +354,7 @@ class Tracer:
 
     # Statements of functions and triggers --------------------------------------------------------
 
-    def inner(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+    def inner(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run a statement of a function or trigger."""
         facts = facts_of(statement, environment)
         kind = facts.effects.kind
@@ -407,23 +407,23 @@ class Tracer:
     ) -> ResolvedStatement:
         return self._host.resolved(facts, environment.database)
 
-    def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Raised | None:
+    def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """The error of a statement that names what is not there, or writes what is in use.
 
         So is that of a SET which no function may do.
         """
         forbidden = self._host.refusal_in_body(facts)
         if forbidden is not None:
-            return raised_by(forbidden)
+            return forbidden
         denied = self._host.denied(facts, environment.database)
         if denied is not None:
-            return raised_by(denied)
+            return denied
         if not facts.tables and not facts.functions:
             return None
         resolved = self._resolved(facts, environment)
         unknown = {name for name, _ in resolved.unknown_tables}
         if resolved.errors and not unknown & self._made:
-            return raised_by(resolved.errors[0])
+            return resolved.errors[0]
         for access in resolved.accesses:
             is_written = access.changes and not access.is_prelocked
             if is_written and any(access.name in names for names in self.in_use):
@@ -442,7 +442,7 @@ class Tracer:
 
     def _call_procedure(
         self, facts: StatementFacts, environment: RoutineEnvironment
-    ) -> Raised | None:
+    ) -> Refusal | None:
         name = procedure_name(facts, environment.database)
         routine = self._host.objects.procedure(name)
         error = call_error(routine, name, facts)
@@ -463,11 +463,11 @@ class Tracer:
         given = dict(zip(names, values, strict=False))
         with self._host.acting_for(routine) as denied:
             if denied is not None:
-                result: Raised | Value = raised_by(denied)
+                result: Refusal | Value = denied
             else:
                 result = run_routine(routine, given, inside, _InFunction(self))
         self._running.pop()
-        return result if isinstance(result, Raised) else None
+        return result if isinstance(result, Refusal) else None
 
 
 class _InFunction:
@@ -476,7 +476,7 @@ class _InFunction:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Raised | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run an SQL statement."""
         return self._tracer.inner(statement, environment)
 

@@ -347,7 +347,7 @@ def refuses_temporary(state: SessionState, statement: SessionStatement) -> bool:
         )
     ):
         return False
-    state.refuse(refusals.temporary_table_and_gtid())
+    state.fail(refusals.TEMPORARY_TABLE_AND_GTID)
     return True
 
 
@@ -596,5 +596,5 @@ def _is_refused(state: SessionState, statement: SessionStatement, created: Table
         or (state.server.fills_as_it_creates and traits(created, state.server).has_two_phases)
     ):
         return False
-    state.refuse(refusals.create_select_and_gtid())
+    state.fail(refusals.CREATE_SELECT_AND_GTID)
     return True

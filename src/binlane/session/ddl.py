@@ -48,9 +48,6 @@ _TABLE_KINDS: Final = frozenset(
         StatementKind.ALTER_SEQUENCE,
     )
 )
-_ROUTINE_KINDS: Final = frozenset(
-    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
-)
 _OPENING_KINDS: Final = (_TABLE_KINDS - {StatementKind.RENAME_TABLE}) | {StatementKind.MAINTENANCE}
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
 _UNLOGGED_FLUSH: Final = frozenset(
@@ -90,8 +87,6 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     apply(state, statement)
     opened = (*opened, *_opened(state, statement))
     _leave_dropped(state, statement)
-    if statement.facts.effects.kind in _ROUTINE_KINDS:
-        state.programs.forget_routines()
     if temporary is not None:
         _follow_rename(state, statement, temporary)
     if text is None:

@@ -11,7 +11,7 @@ Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
 from binlane.programs.interpreter import is_straight
@@ -79,7 +79,7 @@ class Plan:
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
-        self.misnamed: LoggingError | None = None
+        self.misnamed: Refusal | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
@@ -228,39 +228,59 @@ def decide(
         state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
         return None
     if resolved.errors:
-        state.refuse(resolved.errors[0])
+        state.fail(resolved.errors[0])
         return None
     asked = state.asked(statement.facts, statement.database)
     if asked is not None and (refused := denied_inside(asked)) is not None:
-        state.refuse(refused)
+        state.fail(refused)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     misnamed = plan.misnamed if statement.environment is None else None
     if misnamed is not None and not state.server.is_mariadb:
-        state.refuse(misnamed)
+        state.fail(misnamed)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
         return None
-    if statement.remembered or (resolved.is_delayed and statement.is_in_body):
+    remembered = _still_remembered(state, statement, resolved)
+    if remembered or (resolved.is_delayed and statement.is_in_body):
         is_delayed = resolved.is_delayed and not statement.is_in_body
-        reasons_ = (*resolved.reasons, *statement.remembered)
+        reasons_ = (*resolved.reasons, *remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
     if decided is not None and misnamed is not None:
-        state.refuse(misnamed)
+        state.fail(misnamed)
         return None
     if decided is not None:
-        _remember(statement, decided)
+        _remember(state, statement, decided)
     return decided
 
 
-def _remember(statement: SessionStatement, decided: Decided) -> None:
-    known = {found.reason for found in statement.remembered}
+def _still_remembered(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> Sequence[ReasonFound]:
+    """The reasons of earlier executions, unless the statement is prepared anew by now."""
+    remembered = statement.remembered
+    is_watched = not remembered.is_of_routine or state.server.has(Fact.PREPARES_BODIES_ANEW)
+    if remembered.reasons and is_watched and remembered.tables != _table_changes(state, resolved):
+        remembered.reasons.clear()
+    return remembered.reasons
+
+
+def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
+    """How often the tables of a statement were changed."""
+    return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
+    remembered = statement.remembered
+    known = {found.reason for found in remembered.reasons}
     for verdict in decided.verdicts.values():
-        statement.remembered.extend(one for one in verdict.unsafe if one.reason not in known)
+        remembered.reasons.extend(one for one in verdict.unsafe if one.reason not in known)
         known.update(one.reason for one in verdict.unsafe)
+    if remembered.reasons:
+        remembered.tables = _table_changes(state, decided.resolved)
 
 
 def _decide_resolved(
@@ -279,13 +299,14 @@ def _decide_resolved(
         state.execution.unsafe.setdefault(name, []).extend(
             reasons.symbol(found.reason) for found in verdict.unsafe
         )
-    refusing: dict[int, tuple[LoggingError, list[str]]] = {}
+    refusing: dict[int, Refusal] = {}
     for name, verdict in verdicts.items():
         for error in verdict.errors[:1]:
-            refusing.setdefault(error.errno, (error, []))[1].append(name)
+            known_error = refusing.get(error.errno, error)
+            refusing[error.errno] = replace(known_error, binlogs=(*known_error.binlogs, name))
     if refusing:
-        (error, names), *others = refusing.values()
-        state.refuse(error, tuple(names), others=[(one, tuple(more)) for one, more in others])
+        first, *others = refusing.values()
+        state.fail(replace(first, others=tuple(others)))
         return None
     decided = Decided(
         resolved=known.resolved,
@@ -487,14 +508,8 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             or state.objects.is_unknown(name)
         )
         if not is_known and state.objects.has_database(name.database):
-            state.fail(
-                Refusal(
-                    errno=_NOT_LOCKED,
-                    sqlstate="HY000",
-                    symbol="ER_TABLE_NOT_LOCKED",
-                    message=f"Table '{name.table}' was not locked with LOCK TABLES",
-                )
-            )
+            message = f"Table '{name.table}' was not locked with LOCK TABLES"
+            state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
             return True
     return False
 

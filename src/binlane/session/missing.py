@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.refusals import Refusal
+from binlane.policy.privileges import denied
+from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.accounts import (
     DATABASE_PRIVILEGES,
@@ -36,7 +37,14 @@ _TOLERANT: Final = frozenset(
     )
 )
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
-_MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
+OPEN_OR_RUN: Final = frozenset(
+    (
+        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE),
+        *(StatementKind.LOAD_DATA, StatementKind.SELECT, StatementKind.DO, StatementKind.SET),
+        *(StatementKind.CALL, StatementKind.CREATE_TABLE_SELECT),
+    )
+)
+"""What comes to nothing where it is denied; others commit first what is open."""
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
 
@@ -48,6 +56,9 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
         statement: A statement of which the script states no error.
     """
     kind = statement.facts.effects.kind
+    asked = None if kind in OPEN_OR_RUN else state.asked(statement.facts, statement.database)
+    if asked is not None and (refusal := denied(asked)) is not None:
+        return refusal
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
@@ -61,7 +72,7 @@ def no_database(statement: SessionStatement) -> Refusal | None:
     """1046: a name without a database where there is no default one, which the parser finds."""
     if statement.database or all(_databases_meant(statement.facts)):
         return None
-    return _refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+    return Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
 
 
 def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
@@ -79,29 +90,10 @@ def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
         yield tree.on.database
 
 
-def no_such_table(name: TableName) -> Refusal:
-    """1146."""
-    return _refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
-
-
-def no_such_routine(kind: str, name: TableName) -> Refusal:
-    """1305: of a PROCEDURE or FUNCTION."""
-    return _refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {name.plain} does not exist")
-
-
-def no_such_database(database: str) -> Refusal:
-    """1049."""
-    return _refusal(1049, "42000", "ER_BAD_DB_ERROR", f"Unknown database '{database}'")
-
-
-def _refusal(errno: int, sqlstate: str, symbol: str, message: str) -> Refusal:
-    return Refusal(errno=errno, sqlstate=sqlstate, symbol=symbol, message=message)
-
-
 def _wrong_kind(state: SessionState, name: TableName, kind: str) -> Refusal:
     is_what = "is not of type" if state.server.is_mariadb else "is not"
     shown = f"'{kind}'" if state.server.is_mariadb else kind
-    return _refusal(1347, "HY000", "ER_WRONG_OBJECT", f"'{name.plain}' {is_what} {shown}")
+    return Refusal(1347, "HY000", "ER_WRONG_OBJECT", f"'{name.plain}' {is_what} {shown}")
 
 
 def _has_table(state: SessionState, name: TableName) -> bool:
@@ -197,13 +189,13 @@ def _dropped_tables(state: SessionState, statement: SessionStatement) -> Refusal
     absent = [name for name in names if _is_absent(state, statement, name)]
     is_view = not effects.is_temporary and _has_view(state, names[0])
     if is_view and len(names) == 1 and state.server.is_mariadb and not _has_table(state, names[0]):
-        return _refusal(1965, "42S02", "ER_IT_IS_A_VIEW", f"'{names[0].plain}' is a view")
+        return Refusal(1965, "42S02", "ER_IT_IS_A_VIEW", f"'{names[0].plain}' is a view")
     if not absent:
         return None
     listed = ",".join(name.plain for name in absent)
     if effects.kind is StatementKind.DROP_SEQUENCE:
-        return _refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{listed}'")
-    return _refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
+        return Refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{listed}'")
+    return Refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
 
 
 def _is_absent(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
@@ -224,8 +216,8 @@ def _dropped_views(state: SessionState, statement: SessionStatement) -> Refusal 
         return None
     listed = ",".join(name.plain for name in absent)
     if state.server.is_mariadb:
-        return _refusal(4092, "42S02", "ER_UNKNOWN_VIEW", f"Unknown VIEW: '{listed}'")
-    return _refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
+        return Refusal(4092, "42S02", "ER_UNKNOWN_VIEW", f"Unknown VIEW: '{listed}'")
+    return Refusal(1051, "42S02", "ER_BAD_TABLE_ERROR", f"Unknown table '{listed}'")
 
 
 def _altered_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -252,7 +244,7 @@ def _triggers(state: SessionState, statement: SessionStatement) -> Refusal | Non
     effects = statement.facts.effects
     if effects.if_exists or all(state.objects.trigger(name) for name in effects.objects):
         return None
-    return _refusal(1360, "HY000", "ER_TRG_DOES_NOT_EXIST", "Trigger does not exist")
+    return Refusal(1360, "HY000", "ER_TRG_DOES_NOT_EXIST", "Trigger does not exist")
 
 
 def _events(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -261,7 +253,7 @@ def _events(state: SessionState, statement: SessionStatement) -> Refusal | None:
     for name in effects.objects[:1]:
         if not effects.if_exists and not state.objects.event(name):
             message = f"Unknown event '{name.table}'"
-            return _refusal(1539, "HY000", "ER_EVENT_DOES_NOT_EXIST", message)
+            return Refusal(1539, "HY000", "ER_EVENT_DOES_NOT_EXIST", message)
     return None
 
 
@@ -270,7 +262,7 @@ def _databases(state: SessionState, statement: SessionStatement) -> Refusal | No
     for name in effects.databases:
         if not effects.if_exists and not _has_database(state, name):
             message = f"Can't drop database '{name}'; database doesn't exist"
-            return _refusal(1008, "HY000", "ER_DB_DROP_EXISTS", message)
+            return Refusal(1008, "HY000", "ER_DB_DROP_EXISTS", message)
     return None
 
 
@@ -280,7 +272,7 @@ def _altered_databases(state: SessionState, statement: SessionStatement) -> Refu
             if state.server.is_mariadb:
                 return no_such_database(name)
             message = f"Database '{name}' doesn't exist"
-            return _refusal(3503, "HY000", "ER_DATABASE_NOT_FOUND", message)
+            return Refusal(3503, "HY000", "ER_DATABASE_NOT_FOUND", message)
     return None
 
 
@@ -302,7 +294,7 @@ def _opened(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 
 def _table_exists(name: TableName) -> Refusal:
-    return _refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", f"Table '{name.table}' already exists")
+    return Refusal(1050, "42S01", "ER_TABLE_EXISTS_ERROR", f"Table '{name.table}' already exists")
 
 
 def _is_taken(state: SessionState, name: TableName) -> bool:
@@ -343,17 +335,17 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
     for name in facts.effects.objects:
         if facts.effects.kind is StatementKind.CREATE_TRIGGER:
             if objects.trigger(name) is not None:
-                return _refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
+                return Refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
         elif facts.effects.kind is StatementKind.CREATE_EVENT:
             if objects.event(name):
                 message = f"Event '{name.table}' already exists"
-                return _refusal(1537, "HY000", "ER_EVENT_ALREADY_EXISTS", message)
+                return Refusal(1537, "HY000", "ER_EVENT_ALREADY_EXISTS", message)
         else:
             kind = "FUNCTION" if "FUNCTION" in facts.verb else "PROCEDURE"
             known = objects.function(name) if kind == "FUNCTION" else objects.procedure(name)
             if known is not None:
                 message = f"{kind} {name.table} already exists"
-                return _refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
+                return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
     return None
 
 
@@ -363,7 +355,7 @@ def _made_database(state: SessionState, statement: SessionStatement) -> Refusal 
         is_made_anew = effects.if_exists or statement.facts.is_or_replace
         if not is_made_anew and _has_database(state, name):
             message = f"Can't create database '{name}'; database exists"
-            return _refusal(1007, "HY000", "ER_DB_CREATE_EXISTS", message)
+            return Refusal(1007, "HY000", "ER_DB_CREATE_EXISTS", message)
     return None
 
 
@@ -381,7 +373,7 @@ def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | Non
     if error is None:
         return None
     sqlstate, symbol = _ACCOUNT_ERRORS[error.errno]
-    return _refusal(error.errno, sqlstate, symbol, error.message)
+    return Refusal(error.errno, sqlstate, symbol, error.message)
 
 
 def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> Refusal | None:
@@ -393,12 +385,12 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
     dynamic = "" if state.server.is_mariadb else next(filter(is_dynamic, sorted(names)), "")
     if dynamic:
         message = f"Illegal privilege level specified for {dynamic}"
-        return _refusal(3619, "HY000", "ER_ILLEGAL_PRIVILEGE_LEVEL", message)
+        return Refusal(3619, "HY000", "ER_ILLEGAL_PRIVILEGE_LEVEL", message)
     if on.name == "*":
         if names <= DATABASE_PRIVILEGES:
             return None
         message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES"
-        return _refusal(1221, "HY000", "ER_WRONG_USAGE", message)
+        return Refusal(1221, "HY000", "ER_WRONG_USAGE", message)
     name = TableName(on.database or database, on.name)
     is_table = tree.object_kind == "TABLE"
     if not names <= (TABLE_PRIVILEGES if is_table else ROUTINE_PRIVILEGES):
@@ -406,7 +398,7 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
             "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can "
             "be used"
         )
-        return _refusal(1144, "42000", "ER_ILLEGAL_GRANT_FOR_TABLE", message)
+        return Refusal(1144, "42000", "ER_ILLEGAL_GRANT_FOR_TABLE", message)
     if not is_table:
         objects = state.objects
         find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
@@ -419,7 +411,7 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
     for column in columns:
         if known and not any(one.name.lower() == column.lower() for one in known):
             message = f"Unknown column '{column}' in '{name.table}'"
-            return _refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
+            return Refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
     is_there = _has_table(state, name) or _has_view(state, name)
     return None if is_there or "CREATE" in names else no_such_table(name)
 

@@ -100,6 +100,7 @@ class Recurring:
             or state.locked_tables is not None
             or state.unknown_programs
             or state.temporary.names
+            or state.empty_tables
             or self._looks_for_null
         )
 

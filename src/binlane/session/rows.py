@@ -346,7 +346,7 @@ def logged_rows(
 
 def is_row_logged(table: Table, server: Server) -> bool:
     """Whether rows of a table can be in a log."""
-    return not table.is_temporary and traits(table, server).capability != NEITHER
+    return not table.is_temporary and traits(table, server).formats is not NEITHER
 
 
 def _is_transactional(table: Table, server: Server, definition: frozenset[TableName]) -> bool:

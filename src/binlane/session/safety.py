@@ -581,10 +581,7 @@ def refuse_views(definition: Definition, objects: Objects) -> None:
 def _refusal(danger: Danger) -> Refusal:
     error = danger.error
     return Refusal(
-        errno=error.errno,
-        sqlstate=error.sqlstate,
-        symbol=SYMBOLS[type(error)],
-        message=str(error),
+        *(error.errno, error.sqlstate, SYMBOLS[type(error)], str(error)),
         binlogs=danger.binlogs,
         why=tuple(_why(cause, error.hint) for cause in danger.causes) or (Why(hint=error.hint),),
     )

@@ -123,7 +123,7 @@ def checked(
         if error is None and statement.environment is None:
             error = misspelt(assignment.name)
         if error is not None:
-            state.refuse(error)
+            state.fail(error)
             return None
         if state.transaction.xa_phase is not None and _turns_autocommit_on(state, assignment):
             refuse_in_xa(state)
@@ -290,7 +290,7 @@ def _set_role(state: SessionState, statement: SessionStatement, tree: AccountSta
     granted = roles_of(accounts, given) if state.server.is_mariadb else given
     if state.knows_accounts or own in accounts:
         for role in sorted(roles.difference(granted)):
-            state.refuse(not_granted(role, own, is_mariadb=state.server.is_mariadb))
+            state.fail(not_granted(role, own, is_mariadb=state.server.is_mariadb))
             return
     state.identity = Identity(state.identity.account, roles)
 

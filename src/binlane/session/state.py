@@ -5,7 +5,7 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Final
@@ -13,11 +13,10 @@ from typing import Final
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
-from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import LoggingError, Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
-from binlane.programs.host import Host, ProgramState
+from binlane.programs.host import Host, ProgramState, Remembered
 from binlane.session.log_events import Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
@@ -69,7 +68,7 @@ class SessionStatement:
     outcome: Outcome = field(default_factory=Outcome)
     is_inner: bool = False
     is_condition: bool = False
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
     environment: Environment | None = None
     failure: Refusal | None = None
 
@@ -195,6 +194,8 @@ class SessionState:
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
+        empty_tables: Those that the session made or emptied, and did not fill since, whose engine
+            tells so to the optimizer of servers that ask it.
         null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
         unknown_programs: Routines and other programs that a statement may have made, altered or
             dropped which was not analysed.
@@ -218,6 +219,7 @@ class SessionState:
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
+    empty_tables: set[TableName] = field(default_factory=set)
     null_is_insert_id: bool = False
     unknown_programs: frozenset[TableName] = frozenset()
     knows_accounts: bool = False
@@ -238,6 +240,7 @@ class SessionState:
             sequence_values={name: replace(one) for name, one in self.sequence_values.items()},
             programs=self.programs.copy(),
             execution=self.execution.copy(),
+            empty_tables=self.empty_tables.copy(),
         )
 
     def restore(self, snapshot: SessionState) -> None:
@@ -296,7 +299,7 @@ class SessionState:
         return Asked(facts, rights, self.objects, self.server, database)
 
     @contextmanager
-    def acting_for(self, program: Routine | Trigger) -> Iterator[LoggingError | None]:
+    def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
         """Run a program with the privileges of whom it says; the error where nobody is that."""
         before, definer = self.identity, program.definer
         is_invoker = isinstance(program, Routine) and program.is_invoker
@@ -466,23 +469,6 @@ class SessionState:
             self.transaction.changes.uses(name, has_two_phases=use.has_two_phases)
         self.transaction.changes.merge_flags(engine_changes)
 
-    def refuse(
-        self,
-        error: LoggingError,
-        binlogs: tuple[str, ...] = (),
-        *,
-        others: Sequence[tuple[LoggingError, tuple[str, ...]]] = (),
-    ) -> None:
-        """Refuse the current statement; the first refusal counts.
-
-        Args:
-            error: Why.
-            binlogs: Names of those that refuse it; empty for all.
-            others: More reasons, of these binlogs.
-        """
-        more = tuple(refusal_of(one, names) for one, names in others)
-        self.fail(replace(refusal_of(error, binlogs), others=more))
-
     def fail(self, refusal: Refusal) -> None:
         """End the current statement with an error; the first one counts."""
         if self.execution.error is None:
@@ -495,15 +481,8 @@ class SessionState:
             return
         errno = statement.outcome.error
         assert errno is not None
-        self.fail(
-            Refusal(
-                errno=errno,
-                sqlstate="HY000",
-                symbol="",
-                message=f"the script states that the server fails with error {errno}",
-                is_stated=True,
-            )
-        )
+        message = f"the script states that the server fails with error {errno}"
+        self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
 
     def each_logging(self) -> Mapping[str, Binlog]:
         """The binlogs that are written now."""
@@ -530,18 +509,3 @@ def write_directly(
         if names is None or name in names:
             binlog.write_directly(events)
             state.execution.log(name, LoggingFormat.STATEMENT)
-
-
-def refusal_of(error: LoggingError, binlogs: tuple[str, ...] = ()) -> Refusal:
-    """An error as a statement's refusal."""
-    cause = error.cause
-    return Refusal(
-        errno=error.errno,
-        sqlstate=error.sqlstate,
-        symbol=error.symbol,
-        message=error.message,
-        binlogs=binlogs,
-        why=()
-        if cause is None
-        else (Why(what=cause.what, offset=cause.offset, length=cause.length),),
-    )

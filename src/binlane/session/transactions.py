@@ -8,7 +8,7 @@ from typing import Final
 
 from binlane.codec.transaction import TransactionXid, XaPrepareEvent
 from binlane.policy.engines import traits
-from binlane.policy.refusals import Refusal, nontransactional_and_gtid
+from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
 from binlane.session import creates, log_events
 from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
@@ -56,20 +56,12 @@ def _chain(state: SessionState, statement: SessionStatement, isolation: object) 
 
 def refuse_in_xa(state: SessionState) -> None:
     """Refuse what the state of the XA transaction does not allow."""
-    phase = (
-        "NON-EXISTING" if state.transaction.xa_phase is None else state.transaction.xa_phase.value
+    phase = state.transaction.xa_phase
+    message = (
+        "XAER_RMFAIL: The statement cannot be executed when global transaction is in the  "
+        f"{'NON-EXISTING' if phase is None else phase.value} state"
     )
-    state.fail(
-        Refusal(
-            errno=1399,
-            sqlstate="XAE07",
-            symbol="ER_XAER_RMFAIL",
-            message=(
-                "XAER_RMFAIL: The statement cannot be executed when global transaction is in the  "
-                f"{phase} state"
-            ),
-        )
-    )
+    state.fail(Refusal(1399, "XAE07", "ER_XAER_RMFAIL", message))
 
 
 def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
@@ -138,14 +130,8 @@ def _forget(state: SessionState, name: str) -> None:
 
 
 def _unknown(state: SessionState, name: str) -> None:
-    state.fail(
-        Refusal(
-            errno=1305,
-            sqlstate="42000",
-            symbol="ER_SP_DOES_NOT_EXIST",
-            message=f"SAVEPOINT {name} does not exist",
-        )
-    )
+    message = f"SAVEPOINT {name} does not exist"
+    state.fail(Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message))
 
 
 # XA -----------------------------------------------------------------------------------------------
@@ -194,10 +180,10 @@ def _start(state: SessionState, _: SessionStatement, xid: TransactionXid) -> Non
         refuse_in_xa(state)
         return
     if state.transaction.is_begun or (state.transaction.is_active and state.is_in_transaction):
-        _fail(state, 1400, "XAE09", "ER_XAER_OUTSIDE", _OUTSIDE)
+        state.fail(_OUTSIDE)
         return
     if xid in state.prepared_xa.held:
-        _fail(state, 1440, "XAE08", "ER_XAER_DUPID", "XAER_DUPID: The XID already exists")
+        state.fail(_DUPLICATE)
         return
     state.begin()
     state.transaction.xid, state.transaction.xa_phase = xid, XaPhase.ACTIVE
@@ -312,7 +298,7 @@ def _may_finish(state: SessionState, xid: TransactionXid) -> bool:
         return True
     if state.server.is_mariadb:
         if state.transaction.xa_phase is not None or state.is_in_transaction:
-            _fail(state, 1400, "XAE09", "ER_XAER_OUTSIDE", _OUTSIDE)
+            state.fail(_OUTSIDE)
             return False
     elif state.transaction.xa_phase is not None or (
         state.transaction.is_active and state.is_in_transaction
@@ -320,7 +306,7 @@ def _may_finish(state: SessionState, xid: TransactionXid) -> bool:
         refuse_in_xa(state)
         return False
     if xid not in state.prepared_xa.held:
-        _fail(state, 1397, "XAE04", "ER_XAER_NOTA", "XAER_NOTA: Unknown XID")
+        state.fail(_UNKNOWN)
         return False
     return True
 
@@ -330,13 +316,9 @@ def _is_current(state: SessionState, xid: TransactionXid, phase: XaPhase) -> boo
         refuse_in_xa(state)
         return False
     if state.transaction.xid != xid:
-        _fail(state, 1397, "XAE04", "ER_XAER_NOTA", "XAER_NOTA: Unknown XID")
+        state.fail(_UNKNOWN)
         return False
     return True
-
-
-def _fail(state: SessionState, errno: int, sqlstate: str, symbol: str, message: str) -> None:
-    state.fail(Refusal(errno=errno, sqlstate=sqlstate, symbol=symbol, message=message))
 
 
 def _xid(facts: StatementFacts) -> TransactionXid:
@@ -357,7 +339,12 @@ def _bytes(node: Literal, facts: StatementFacts) -> bytes:
     return content.encode("utf-8", "surrogateescape") if is_text else content.encode("latin-1")
 
 
-_OUTSIDE: Final = "XAER_OUTSIDE: Some work is done outside global transaction"
+_UNKNOWN: Final = Refusal(1397, "XAE04", "ER_XAER_NOTA", "XAER_NOTA: Unknown XID")
+_DUPLICATE: Final = Refusal(*(1440, "XAE08", "ER_XAER_DUPID"), "XAER_DUPID: The XID already exists")
+_OUTSIDE: Final = Refusal(
+    *(1400, "XAE09", "ER_XAER_OUTSIDE"),
+    "XAER_OUTSIDE: Some work is done outside global transaction",
+)
 _HANDLERS: Final[Mapping[str, Callable[[SessionState, SessionStatement, TransactionXid], None]]] = (
     MappingProxyType(
         {
@@ -381,7 +368,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
             opened = state.host.resolved(statement.facts, statement.database).accesses
             written = [one.table for one in opened if one.is_locked_for_write]
             if _mixes_engines(state, written):
-                state.refuse(nontransactional_and_gtid())
+                state.fail(NONTRANSACTIONAL_AND_GTID)
             else:
                 state.locked_tables = tuple(table.name for table in written)
     elif statement.facts.verb.startswith("UNLOCK"):

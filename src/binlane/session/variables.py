@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
-from binlane.policy.refusals import LoggingError
+from binlane.policy.refusals import Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
@@ -268,14 +268,12 @@ class Situation:
     may_switch_with_temporary: bool
 
 
-def refusal(
-    assignment: Assignment, variables: Variables, situation: Situation
-) -> LoggingError | None:
+def refusal(assignment: Assignment, variables: Variables, situation: Situation) -> Refusal | None:
     """Why an assignment is refused; None if it is not."""
     name = assignment.name
     if name == "transaction isolation level" or name in _ISOLATION_NAMES:
         is_next = assignment.scope is VariableScope.UNSAID and name not in _ISOLATION_NAMES
-        return _no_isolation() if is_next and situation.is_transaction_active else None
+        return _NO_ISOLATION if is_next and situation.is_transaction_active else None
     if name not in _LOGGED or assignment.scope in _GLOBAL_SCOPES:
         return None
     if name == "binlog_format" and not situation.may_switch_with_temporary:
@@ -285,7 +283,7 @@ def refusal(
     return _IN_TRANSACTION[name] if situation.is_transaction_active else None
 
 
-def refusal_in_function(assignments: Iterable[Assignment]) -> LoggingError | None:
+def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
     """Why a SET in a stored function or trigger is refused; None if it is not."""
     for assignment in assignments:
         if assignment.name in _LOGGED and assignment.scope not in _GLOBAL_SCOPES:
@@ -295,7 +293,7 @@ def refusal_in_function(assignments: Iterable[Assignment]) -> LoggingError | Non
 
 def _temporary_refusal(
     assignment: Assignment, variables: Variables, situation: Situation
-) -> LoggingError | None:
+) -> Refusal | None:
     if not situation.has_temporary_tables:
         return None
     if variables.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
@@ -308,66 +306,44 @@ def _temporary_refusal(
     return _OUT_OF_ROWS if leaves_rows and target.logging_mode is LoggingMode.STATEMENT else None
 
 
-def _no_isolation() -> LoggingError:
-    return LoggingError(
-        errno=1568,
-        sqlstate="25001",
-        symbol="ER_CANT_CHANGE_TX_CHARACTERISTICS",
-        message="Transaction characteristics can't be changed while a transaction is in progress",
-    )
-
-
-_OUT_OF_ROWS: Final = LoggingError(
-    errno=1559,
-    symbol="ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR",
-    message=(
-        "Cannot switch out of the row-based binary log format when the session has open temporary "
-        "tables"
-    ),
+_NO_ISOLATION: Final = Refusal(
+    *(1568, "25001", "ER_CANT_CHANGE_TX_CHARACTERISTICS"),
+    "Transaction characteristics can't be changed while a transaction is in progress",
 )
-_SESSION_FORMAT: Final = LoggingError(
-    errno=3745,
-    symbol="ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT",
-    message=(
-        "Changing @@session.binlog_format is disallowed when the session has open temporary "
-        "table(s). You could wait until these temporary table(s) are dropped and try again."
-    ),
+_OUT_OF_ROWS: Final = Refusal(
+    *(1559, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR"),
+    "Cannot switch out of the row-based binary log format when the session has open temporary "
+    "tables",
+)
+_SESSION_FORMAT: Final = Refusal(
+    *(3745, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT"),
+    "Changing @@session.binlog_format is disallowed when the session has open temporary "
+    "table(s). You could wait until these temporary table(s) are dropped and try again.",
 )
 _IN_FUNCTION: Final = {
-    "binlog_format": LoggingError(
-        errno=1560,
-        symbol="ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT",
-        message="Cannot change the binary logging format inside a stored function or trigger",
+    "binlog_format": Refusal(
+        *(1560, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT"),
+        "Cannot change the binary logging format inside a stored function or trigger",
     ),
-    _DIRECT: LoggingError(
-        errno=1686,
-        symbol="ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_DIRECT",
-        message="Cannot change the binlog direct flag inside a stored function or trigger",
+    _DIRECT: Refusal(
+        *(1686, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_DIRECT"),
+        "Cannot change the binlog direct flag inside a stored function or trigger",
     ),
-    "sql_log_bin": LoggingError(
-        errno=1695,
-        symbol="ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN",
-        message="Cannot change the sql_log_bin inside a stored function or trigger",
+    "sql_log_bin": Refusal(
+        *(1695, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN"),
+        "Cannot change the sql_log_bin inside a stored function or trigger",
     ),
 }
 _IN_TRANSACTION: Final = {
-    "binlog_format": LoggingError(
-        errno=1679,
-        symbol="ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_FORMAT",
-        message="Cannot modify @@session.binlog_format inside a transaction",
-    ),
-    _DIRECT: LoggingError(
-        errno=1685,
-        symbol="ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_BINLOG_DIRECT",
-        message=(
-            "Cannot modify @@session.binlog_direct_non_transactional_updates inside a transaction"
-        ),
-    ),
-    "sql_log_bin": LoggingError(
-        errno=1694,
-        symbol="ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN",
-        message="Cannot modify @@session.sql_log_bin inside a transaction",
-    ),
+    name: Refusal(
+        *(errno, "HY000", f"ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_{what}"),
+        f"Cannot modify @@session.{name} inside a transaction",
+    )
+    for name, errno, what in (
+        ("binlog_format", 1679, "BINLOG_FORMAT"),
+        (_DIRECT, 1685, "BINLOG_DIRECT"),
+        ("sql_log_bin", 1694, "SQL_LOG_BIN"),
+    )
 }
 
 
@@ -396,7 +372,7 @@ _NEIGHBOURS: Final = frozenset(("read_only", "server_uid", "server_uuid"))
 _NEAR: Final = 0.85
 
 
-def misspelt(name: str) -> LoggingError | None:
+def misspelt(name: str) -> Refusal | None:
     """1193 for a name that is nearly that of a variable which bears on what is logged.
 
     Other names are not judged: plugins have variables of their own.
@@ -407,8 +383,5 @@ def misspelt(name: str) -> LoggingError | None:
     near = get_close_matches(name, _BEARING, n=1, cutoff=_NEAR)
     if not near:
         return None
-    return LoggingError(
-        errno=1193,
-        symbol="ER_UNKNOWN_SYSTEM_VARIABLE",
-        message=f"Unknown system variable '{name}' (is {near[0]} meant?)",
-    )
+    message = f"Unknown system variable '{name}' (is {near[0]} meant?)"
+    return Refusal(1193, "HY000", "ER_UNKNOWN_SYSTEM_VARIABLE", message)

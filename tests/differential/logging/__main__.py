@@ -59,6 +59,10 @@ def _lines(value: object) -> str:
     return str(value)
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - what it is run for
+
+
 def _compare(recorder: Recorder, seeds: range, length: int, found_folder: Path) -> None:
     name = recorder.server_name
     compared, differing, began = 0, [], time.monotonic()
@@ -75,17 +79,14 @@ def _compare(recorder: Recorder, seeds: range, length: int, found_folder: Path) 
             compared += min(found.difference.index + 1, len(script.statements))
             found = shrunk(recorder, found)
             path = found_folder / f"{seed}.{name.replace(':', '-')}.json"
-            path.write_text(
-                cases.text(found.script, found.recorded, server=name), encoding="utf-8"
-            )
+            path.write_text(cases.text(found.script, found.recorded, server=name), encoding="utf-8")
             path.with_suffix(".txt").write_text(_told(found), encoding="utf-8")
-            print(f"seed {seed}: {found.difference.aspect}: {found.statement}", flush=True)
+            _say(f"seed {seed}: {found.difference.aspect}: {found.statement}")
         if count % _TOLD_EVERY == 0 or count == len(seeds):
             share = 1 - len(differing) / compared
-            print(
+            _say(
                 f"{name}, seeds {seeds.start} to {seed}: {compared:,} statements, "
-                f"{len(differing)} differ, {share:.3%} equal; {time.monotonic() - began:,.0f} s",
-                flush=True,
+                f"{len(differing)} differ, {share:.3%} equal; {time.monotonic() - began:,.0f} s"
             )
 
 

@@ -73,7 +73,7 @@ class UnpackedMariadb:
         names = ("system_tables", "performance_tables", "system_tables_data")
         texts = [(share / f"mariadb_{name}.sql").read_text(encoding="utf-8") for name in names]
         data.mkdir(parents=True, exist_ok=True)
-        subprocess.run(  # noqa: S603 - our own command line
+        subprocess.run(
             [*self.command(data=data), "--bootstrap"],
             input="\n".join(("create database mysql;", "use mysql;", *texts)),
             capture_output=True,
@@ -120,9 +120,7 @@ def mariadb(
     options = list(_MARIADB_OPTIONS)
     if plugins is not None:
         options += [f"--plugin-dir={plugins}", "--plugin-load-add=ha_blackhole"]
-    with PrivateServer.start(
-        directory, name="logging", options=options, program=program
-    ) as server:
+    with PrivateServer.start(directory, name="logging", options=options, program=program) as server:
         yield LoggingServer("mariadb", server.socket_path)
 
 

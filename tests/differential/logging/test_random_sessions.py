@@ -40,7 +40,9 @@ def recorder(
 def test_sessions_log_as_the_server_does(recorder: Recorder) -> None:
     flavor = recorder.server.flavor
     for seed in _FEW:
-        found = run(recorder, Generator(flavor, seed, has_blackhole=recorder.has_blackhole).script())
+        found = run(
+            recorder, Generator(flavor, seed, has_blackhole=recorder.has_blackhole).script()
+        )
         if found is not None:
             smallest = shrunk(recorder, found)
             pytest.fail(

@@ -184,8 +184,8 @@ def test_unsafe_and_a_statement_only_engine() -> None:
         assert errnos(verdict) == numbers
         if numbers:
             assert "LIMIT clause" in verdict.errors[0].message
-            assert verdict.errors[0].cause == LIMITED
-            assert verdict.errors[1].cause == UNSAFE
+            assert verdict.errors[0].why[0].what == LIMITED.what
+            assert verdict.errors[1].why[0].what == UNSAFE.what
 
 
 @pytest.mark.rule("004:ER_BINLOG_ROW_INJECTION_AND_STMT_ENGINE")
