@@ -41,7 +41,13 @@ from binlane.landing.steps import (
 from binlane.ranges.items import Trouble
 from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementEffects, StatementKind
+from binlane.sql.facts import (
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    WRITING_KINDS,
+    StatementEffects,
+    StatementKind,
+)
 from binlane.sql.logged_columns import (
     AddColumn,
     ChangeRows,
@@ -63,32 +69,16 @@ from binlane.sql.tree.definitions import (
 )
 from binlane.sql.tree.statements import innermost
 
-_CREATES: Final = frozenset(
-    {
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_SEQUENCE,
-    }
-)
-_DROPS: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
+_CREATES: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 # In row format CREATE TABLE … SELECT is logged as CREATE TABLE and rows.
-_CHANGES_ROWS: Final = frozenset(
-    {
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-        StatementKind.CALL,
-        StatementKind.DO,
-        StatementKind.SELECT,
-    }
-)
+_CHANGES_ROWS: Final = WRITING_KINDS | {
+    *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CALL, StatementKind.DO),
+    StatementKind.SELECT,
+}
 _OF_TABLES: Final = frozenset(
     {
         *_CREATES,
-        *_DROPS,
+        *TABLE_DROPPING_KINDS,
         *_CHANGES_ROWS,
         StatementKind.ALTER_TABLE,
         StatementKind.RENAME_TABLE,
@@ -178,7 +168,7 @@ def _steps(
     kind = effects.kind
     if kind in _CREATES:
         yield from _create_steps(statement, effects, scope)
-    elif kind in _DROPS:
+    elif kind in TABLE_DROPPING_KINDS:
         yield from map(Drop, effects.drops)
     elif kind is StatementKind.TRUNCATE_TABLE:
         yield from map(Truncate, effects.writes)

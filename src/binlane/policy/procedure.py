@@ -31,12 +31,9 @@ from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
 from binlane.policy.unsafe_text import Place
-from binlane.sql.facts import RowChange, Shift, StatementKind
+from binlane.sql.facts import CREATE_TABLE_KINDS, RowChange, Shift, StatementKind
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine
-
-CREATES: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
-"""Commands that make a table."""
 
 
 @dataclass(slots=True)
@@ -148,7 +145,7 @@ class Survey:
 
         MySQL leaves out the table that is made, MariaDB also those that are selected from.
         """
-        if self.statement.kind not in CREATES or self.statement.is_temporary:
+        if self.statement.kind not in CREATE_TABLE_KINDS or self.statement.is_temporary:
             return False
         return self.server.is_mariadb or access.is_locked_for_write
 
@@ -180,7 +177,7 @@ class Survey:
             if not each.is_foreign_key and not is_unreplicated(each.name, self.server)
         ]
         counting = self._look_at_counting(accesses)
-        if self.statement.has_row_statement and self.statement.kind not in CREATES:
+        if self.statement.has_row_statement and self.statement.kind not in CREATE_TABLE_KINDS:
             for each in self.statement.accesses:
                 if each.is_locked_for_write and (each.has_unsafe_default or each.table.is_sequence):
                     self.blame(Reason.SYSTEM_FUNCTION, each)
@@ -220,16 +217,10 @@ class Survey:
     def look_at_mixture(self) -> None:
         """Apply the rules about several engines, and those about the transaction."""
         now = self.circumstances
-        is_create = not self.server.is_mariadb and self.statement.kind in CREATES
+        is_create = not self.server.is_mariadb and self.statement.kind in CREATE_TABLE_KINDS
         is_in_transaction = now.is_in_transaction and not is_create
-        self.is_mixed = is_mixed_unsafe(
-            self.access,
-            is_in_transaction=is_in_transaction,
-            is_direct=now.is_direct,
-            is_cache_empty=now.is_trx_cache_empty,
-            is_below_repeatable_read=now.is_below_repeatable_read,
-        )
-        if self.is_mixed:
+        self.is_mixed = self._is_mixed(is_in_transaction=now.is_in_transaction)
+        if self._is_mixed(is_in_transaction=is_in_transaction):
             self._blame_mixture(Reason.MIXED_STATEMENT)
         elif (
             is_in_transaction
@@ -244,6 +235,16 @@ class Survey:
             self._blame_mixture(Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE)
         if now.is_in_xa and self.is_written and self.server.has(Fact.UNSAFE_IN_XA):
             self.add(ReasonFound(reason=Reason.XA, what="an XA transaction"))
+
+    def _is_mixed(self, *, is_in_transaction: bool) -> bool:
+        now = self.circumstances
+        return is_mixed_unsafe(
+            self.access,
+            is_in_transaction=is_in_transaction,
+            is_direct=now.is_direct,
+            is_cache_empty=now.is_trx_cache_empty,
+            is_below_repeatable_read=now.is_below_repeatable_read,
+        )
 
     def _blame_mixture(self, reason: Reason) -> None:
         """Blame the first table that is not transactional."""
@@ -347,7 +348,7 @@ class Survey:
             return None
         if Formats.STATEMENT not in self.written_by_all and self.statement.has_row_statement:
             only_temporary = self.is_written and self.writes_only_temporary
-            if is_mariadb and (only_temporary or self.forces_row):
+            if is_mariadb and only_temporary:
                 return LoggingFormat.ROW
             self.errors.append(refusals.statement_mode_and_row_engine())
             return None
@@ -524,7 +525,7 @@ def _refused_by_engine(
         or not statement.has_row_statement
     ):
         return None
-    is_create = statement.kind in CREATES and now.server.is_mariadb
+    is_create = statement.kind in CREATE_TABLE_KINDS and now.server.is_mariadb
     for index, access in enumerate(statement.accesses):
         if is_create and index == 0:
             continue

@@ -24,7 +24,16 @@ from binlane.policy.unsafe_text import (
     used_defaults,
 )
 from binlane.policy.used_objects import updated_uses
-from binlane.sql.facts import RowChange, Shift, StatementFacts, StatementKind, TableUse
+from binlane.sql.facts import (
+    CREATE_TABLE_KINDS,
+    READING_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    Shift,
+    StatementFacts,
+    StatementKind,
+    TableUse,
+)
 from binlane.sql.schema import Key, Objects, Table
 from binlane.sql.table_definitions import TableDefinition
 
@@ -130,14 +139,11 @@ class ResolvedStatement:
         )
 
 
-ROW_KINDS: Final = frozenset(
-    {
-        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE),
-        *(StatementKind.DELETE, StatementKind.LOAD_DATA),
-        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT),
-        *(StatementKind.SELECT, StatementKind.DO, StatementKind.SET, StatementKind.CALL),
-        StatementKind.COMPOUND,
-    }
+ROW_KINDS: Final = (
+    WRITING_KINDS
+    | READING_KINDS
+    | CREATE_TABLE_KINDS
+    | {StatementKind.CALL, StatementKind.COMPOUND}
 )
 """Commands that can generate row events."""
 _OPENING_KINDS: Final = ROW_KINDS - {StatementKind.CREATE_TABLE, StatementKind.COMPOUND}

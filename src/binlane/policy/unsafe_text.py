@@ -21,6 +21,7 @@ from typing import Final
 from binlane.policy.reasons import Reason, ReasonFound, Via
 from binlane.policy.server import Server
 from binlane.sql.facts import (
+    INSERTING_KINDS,
     FunctionUse,
     StatementFacts,
     StatementKind,
@@ -226,9 +227,6 @@ _MARIADB_VARYING: Final = frozenset(
         *("DATE_FORMAT", "DAYNAME", "MONTHNAME", "ENCRYPT"),
     }
 )
-_INSERTED_DEFAULTS: Final = frozenset(
-    {StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA}
-)
 
 
 @lru_cache(maxsize=_EXPRESSIONS_MAX)
@@ -289,7 +287,7 @@ def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
         # Of CREATE … SELECT the columns that it defines itself, also where its query gives them.
         given = {column.name.lower() for column in table.definition.columns}
         given -= {e.name.lower() for e in created.elements if isinstance(e, Column)}
-    is_insert = facts.effects.kind in _INSERTED_DEFAULTS or created is not None
+    is_insert = facts.effects.kind in INSERTING_KINDS or created is not None
     for column in table.definition.columns:
         name = column.name.lower()
         if name in said or (is_insert and given is not None and name not in given):

@@ -24,11 +24,11 @@ from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.sql.fact_finder import Untold, facts_of, parts_of
 from binlane.sql.facts import (
+    CREATE_TABLE_KINDS,
     DDL_KINDS,
     RowChange,
     SetColumn,
     StatementFacts,
-    StatementKind,
     TableUse,
 )
 from binlane.sql.parser import Stopped, parse_body
@@ -243,7 +243,6 @@ def identifier(key: ForeignKey) -> str:
 
 
 _BODIES_MAX: Final = 4096
-_CREATED: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +283,12 @@ def _merged(facts: list[StatementFacts]) -> tuple[TableUse, ...]:
     own = {
         name
         for each in facts
-        if each.effects.kind in _CREATED and each.effects.is_temporary
+        if each.effects.kind in CREATE_TABLE_KINDS and each.effects.is_temporary
         for name in each.effects.writes
     }
     merged: dict[tuple[TableName, str, int], TableUse] = {}
     for each in facts:
-        if each.effects.kind in DDL_KINDS and each.effects.kind not in _CREATED:
+        if each.effects.kind in DDL_KINDS and each.effects.kind not in CREATE_TABLE_KINDS:
             continue
         counts: dict[tuple[TableName, str], int] = {}
         for use in each.tables:

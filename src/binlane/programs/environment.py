@@ -376,107 +376,96 @@ class RoutineEnvironment(SessionEnvironment):
         return False
 
 
-class Assignments:
-    """SET, SELECT … INTO and `:=`: local and user variables."""
-
-    def __init__(self, host: Host) -> None:
-        """Work for a session."""
-        self._host = host
-
-    def of_set(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
-        """Do what SET assigns to local and user variables; system variables are left out."""
-        waiting: list[tuple[Assignment, Value]] = []
-        for assignment in facts.assignments:
-            if not self.is_variable(assignment, environment):
-                continue
-            value = self.value(assignment, facts, environment)
-            if assignment.name.startswith("@"):
-                waiting.append((assignment, value))
-            else:
-                self.store(assignment, value, facts, environment)
-        # User variables are set when all values are known: `SET @a = 1, @b = @a` reads the old.
-        for assignment, value in waiting:
-            self.store(assignment, value, facts, environment)
-
-    def is_variable(self, assignment: Assignment, environment: SessionEnvironment) -> bool:
-        """Whether a local or user variable is set, not one of the system."""
-        if assignment.scope is not VariableScope.UNSAID or assignment.name.startswith("@@"):
-            return False
+def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Do what SET assigns to local and user variables; system variables are left out."""
+    waiting: list[tuple[Assignment, Value]] = []
+    for assignment in facts.assignments:
+        if not is_variable(assignment, environment):
+            continue
+        value = assigned_value(assignment, facts, environment)
         if assignment.name.startswith("@"):
-            return True
-        return isinstance(environment, RoutineEnvironment) and environment.has(assignment.name)
+            waiting.append((assignment, value))
+        else:
+            assign(assignment, value, facts, environment)
+    # User variables are set when all values are known: `SET @a = 1, @b = @a` reads the old.
+    for assignment, value in waiting:
+        assign(assignment, value, facts, environment)
 
-    def value(
-        self, assignment: Assignment, facts: StatementFacts, environment: SessionEnvironment
-    ) -> Value:
-        """What is assigned."""
-        if assignment.node is None:
-            return UNKNOWN
-        return evaluate(assignment.node, facts, environment)
 
-    def store(
-        self,
-        assignment: Assignment,
-        value: Value,
-        facts: StatementFacts,
-        environment: SessionEnvironment,
-    ) -> None:
-        """Give a variable its value, or all that it can be."""
-        if assignment.name.startswith("@"):
-            node = assignment.node
-            name = assignment.name[1:]
-            possible = None
-            if value is UNKNOWN and node is not None:
-                possible = possible_values(node, facts, environment)
-            if value is UNKNOWN:
-                give_one_of(name, possible, environment)
-            else:
-                environment.assign_user_variable(name, value)
-        elif isinstance(environment, RoutineEnvironment):
-            environment.assign(assignment.name, value)
+def is_variable(assignment: Assignment, environment: SessionEnvironment) -> bool:
+    """Whether a local or user variable is set, not one of the system."""
+    if assignment.scope is not VariableScope.UNSAID or assignment.name.startswith("@@"):
+        return False
+    if assignment.name.startswith("@"):
+        return True
+    return isinstance(environment, RoutineEnvironment) and environment.has(assignment.name)
 
-    def in_expressions(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
-        """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
-        if not facts.user_variables:
-            return
-        reads_rows = bool(facts.tables) and not facts.row_count
-        if reads_rows or isinstance(facts.tree, LoadData):
-            for name in user_variables_assigned(facts.tree):
-                environment.assign_user_variable(name, UNKNOWN)
-            return
-        for node in _assigning(facts.tree):
-            evaluate(node, facts, environment)
 
-    def of_select(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
-        """Do what SELECT … INTO assigns; what comes from tables is unknown."""
-        query = query_of(own_statement(facts))
-        if query is None or query.into is None:
-            return
-        targets, select = query.into.variables, query.body
-        if not isinstance(select, Select) or len(select.items) != len(targets):
-            for target in targets:
-                give(target, UNKNOWN, environment)
-            return
-        nodes = [item.value for item in select.items]
-        if not select.tables:
-            for target, value in zip(
-                targets, [evaluate(node, facts, environment) for node in nodes], strict=True
-            ):
-                give(target, value, environment)
-            return
-        choices = [
-            possible_values(node, facts, environment) if isinstance(target, UserVariable) else None
-            for target, node in zip(targets, nodes, strict=True)
-        ]
-        for target, choice in zip(targets, choices, strict=True):
-            if choice is not None and isinstance(target, UserVariable):
-                before = environment.user_variable_values(target.name)
-                if _is_one_row(query, select):
-                    before = ()
-                values = None if before is None else (*choice, *before)
-                give_one_of(target.name, values, environment)
-            else:
-                give(target, UNKNOWN, environment)
+def assigned_value(
+    assignment: Assignment, facts: StatementFacts, environment: SessionEnvironment
+) -> Value:
+    """What is assigned."""
+    if assignment.node is None:
+        return UNKNOWN
+    return evaluate(assignment.node, facts, environment)
+
+
+def assign(
+    assignment: Assignment, value: Value, facts: StatementFacts, environment: SessionEnvironment
+) -> None:
+    """Give a variable its value, or all that it can be."""
+    if assignment.name.startswith("@"):
+        node, name = assignment.node, assignment.name[1:]
+        if value is not UNKNOWN:
+            environment.assign_user_variable(name, value)
+        else:
+            possible = None if node is None else possible_values(node, facts, environment)
+            give_one_of(name, possible, environment)
+    elif isinstance(environment, RoutineEnvironment):
+        environment.assign(assignment.name, value)
+
+
+def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
+    if not facts.user_variables:
+        return
+    reads_rows = bool(facts.tables) and not facts.row_count
+    if reads_rows or isinstance(facts.tree, LoadData):
+        for name in user_variables_assigned(facts.tree):
+            environment.assign_user_variable(name, UNKNOWN)
+        return
+    for node in _assigning(facts.tree):
+        evaluate(node, facts, environment)
+
+
+def assign_by_select(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Do what SELECT … INTO assigns; what comes from tables is unknown."""
+    query = query_of(own_statement(facts))
+    if query is None or query.into is None:
+        return
+    targets, select = query.into.variables, query.body
+    if not isinstance(select, Select) or len(select.items) != len(targets):
+        for target in targets:
+            give(target, UNKNOWN, environment)
+        return
+    nodes = [item.value for item in select.items]
+    if not select.tables:
+        values = [evaluate(node, facts, environment) for node in nodes]
+        for target, value in zip(targets, values, strict=True):
+            give(target, value, environment)
+        return
+    choices = [
+        possible_values(node, facts, environment) if isinstance(target, UserVariable) else None
+        for target, node in zip(targets, nodes, strict=True)
+    ]
+    for target, choice in zip(targets, choices, strict=True):
+        if choice is not None and isinstance(target, UserVariable):
+            is_set = _is_one_row(query, select)
+            before = () if is_set else environment.user_variable_values(target.name)
+            known = None if before is None else (*choice, *before)
+            give_one_of(target.name, known, environment)
+        else:
+            give(target, UNKNOWN, environment)
 
 
 def assigned_first(statement: Node) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -11,10 +11,11 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.refusals import Refusal, no_such_routine
 from binlane.programs.environment import (
-    Assignments,
     RoutineEnvironment,
     Scope,
     SessionEnvironment,
+    assign_by_select,
+    assign_by_set,
     call_of,
 )
 from binlane.programs.host import NO_VALUES, Host, SessionValues
@@ -37,7 +38,7 @@ _CACHE_SIZE: Final = 4096
 
 def run_routine(
     routine: Routine,
-    arguments: Mapping[str, Value],
+    arguments: Sequence[Value],
     environment: RoutineEnvironment,
     actions: Actions,
 ) -> Refusal | Value:
@@ -45,7 +46,7 @@ def run_routine(
 
     Args:
         routine: Which.
-        arguments: Values of its parameters, by their names in lower case.
+        arguments: Values of its parameters; those that are not there are NULL.
         environment: Fresh; its first scope gets the parameters.
         actions: What statements do.
 
@@ -94,12 +95,12 @@ def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) 
 
 
 def declare_parameters(
-    routine: Routine, arguments: Mapping[str, Value], environment: RoutineEnvironment
+    routine: Routine, arguments: Sequence[Value], environment: RoutineEnvironment
 ) -> None:
     """Give a fresh environment the parameters of a routine, their values in their types."""
     environment.scopes = [Scope()]
-    for parameter in routine.parameters:
-        value = arguments.get(parameter.name.lower())
+    for index, parameter in enumerate(routine.parameters):
+        value = arguments[index] if index < len(arguments) else None
         data_type = type_of(parameter.type_text, environment.host.dialect)
         environment.declare(parameter.name, data_type, value)
 
@@ -168,10 +169,9 @@ def trimmed(statement: str) -> str:
     return statement.strip(" \t\r\n\v\f\0").rstrip("; \t\r\n\v\f\0")
 
 
-def procedure_name(facts: StatementFacts, database: str) -> TableName:
-    """The procedure that CALL names."""
-    use = facts.functions[0]
-    return TableName(use.database or database, use.name)
+def routine_name(use: FunctionUse, environment: SessionEnvironment) -> TableName:
+    """The whole name of a stored function, or of the procedure that CALL names."""
+    return TableName(use.database or environment.database, use.name)
 
 
 # Functions that are called ----------------------------------------------------------------------
@@ -190,7 +190,7 @@ def stored_functions(facts: StatementFacts, environment: SessionEnvironment) -> 
     uses = [
         StoredCall(use, facts)
         for use in facts.functions
-        if objects.function(function_name(use, environment)) is not None
+        if objects.function(routine_name(use, environment)) is not None
     ]
     uses.sort(key=lambda call: call.use.offset + call.use.length)
     return [*uses, *_in_views(facts, (), objects)]
@@ -222,11 +222,6 @@ def values_of(expression: Node) -> SessionValues:
     return found
 
 
-def function_name(use: FunctionUse, environment: SessionEnvironment) -> TableName:
-    """The whole name of a stored function."""
-    return TableName(use.database or environment.database, use.name)
-
-
 def random_values(facts: StatementFacts) -> SessionValues:
     """What an expression of a function or trigger depends on."""
     names = [use.upper_name for use in facts.functions if not use.arguments]
@@ -239,16 +234,13 @@ def random_values(facts: StatementFacts) -> SessionValues:
 class _Silent:
     """Statements of a function that only set variables."""
 
-    def __init__(self, host: Host) -> None:
-        self._assignments = Assignments(host)
-
     def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Do what a statement does to variables."""
         facts = facts_of(statement, environment)
         if facts.effects.kind is StatementKind.SET:
-            self._assignments.of_set(facts, environment)
+            assign_by_set(facts, environment)
         elif facts.has_into:
-            self._assignments.of_select(facts, environment)
+            assign_by_select(facts, environment)
         return None
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
@@ -275,10 +267,8 @@ class _SilentFunctions:
         programs.ways = NoWays()
         self._running.append(routine.name)
         environment = RoutineEnvironment(host, routine.name.database, call_stored=self)
-        names = [parameter.name.lower() for parameter in routine.parameters]
-        given = dict(zip(names, arguments, strict=False))
         try:
-            value = run_routine(routine, given, environment, _Silent(host))
+            value = run_routine(routine, arguments, environment, _Silent())
         except Undecided:
             value = UNKNOWN
         self._running.pop()

@@ -8,11 +8,13 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.environment import (
-    Assignments,
     RoutineEnvironment,
     SessionEnvironment,
+    assign,
+    assigned_value,
     give,
     has_no_row,
+    is_variable,
     own_statement,
 )
 from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
@@ -22,8 +24,8 @@ from binlane.programs.routines import (
     calls_stored,
     facts_of,
     logged_text,
-    procedure_name,
     recursion,
+    routine_name,
     run_routine,
     silent,
     trimmed,
@@ -106,13 +108,12 @@ class _Outcomes:
 
 
 class _Runner:
-    """Runs the programs of one outermost statement."""
+    """Runs the programs of one outermost statement, and what stands in procedures."""
 
     def __init__(self, host: Host, outcomes: _Outcomes) -> None:
         self._host = host
         self._outcomes = outcomes
         self._running: list[TableName] = []
-        self._assignments = Assignments(host)
 
     def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """Run a statement that is a program: also a compound one outside of routines."""
@@ -123,7 +124,7 @@ class _Runner:
             return self._prepared_statement(facts, tree, environment)
         inside = RoutineEnvironment(self._host, self._host.database)
         inside.text = facts
-        jump = Interpreter(_InProcedure(self, None)).run_body(tree, inside)
+        jump = Interpreter(self).run_body(tree, inside)
         return jump if isinstance(jump, Refusal) else None
 
     # CALL ----------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ class _Runner:
     def _call(
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
     ) -> Refusal | None:
-        name = procedure_name(facts, environment.database)
+        name = routine_name(facts.functions[0], environment)
         routine = self._host.objects.procedure(name)
         denied = self._host.denied(facts, environment.database)
         error = call_error(routine, name, facts) if denied is None else denied
@@ -145,10 +146,10 @@ class _Runner:
         self._functions_of(facts, call, environment)
         with silent(environment):
             values = [evaluate(node, facts, environment) for node in call.arguments]
-        given = {
-            parameter.name.lower(): None if parameter.direction == "OUT" else value
+        given = [
+            None if parameter.direction == "OUT" else value
             for parameter, value in zip(routine.parameters, values, strict=False)
-        }
+        ]
         inside = RoutineEnvironment(
             self._host,
             routine.name.database,
@@ -156,12 +157,8 @@ class _Runner:
             program=f"procedure {routine.name.plain}",
         )
         self._running.append(routine.name)
-        actions = _InProcedure(self, routine.name)
-        with self._host.acting_for(routine) as refused:
-            if refused is not None:
-                result: Refusal | Value = refused
-            else:
-                result = run_routine(routine, given, inside, actions)
+        with self._host.acting_for(routine) as denied:
+            result = run_routine(routine, given, inside, self) if denied is None else denied
         self._running.pop()
         if isinstance(result, Refusal):
             return result
@@ -301,42 +298,42 @@ class _Runner:
 
     # Statements ----------------------------------------------------------------------------------
 
-    def statement(
-        self, statement: Node, routine: TableName | None, environment: RoutineEnvironment
-    ) -> Refusal | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run a statement of a procedure."""
         facts = facts_of(statement, environment)
         if is_program(facts):
             return self.run(facts, environment)
-        if facts.effects.kind is StatementKind.SET and self._sets_variables(facts, environment):
+        if facts.effects.kind is StatementKind.SET and all(
+            is_variable(one, environment) for one in facts.assignments
+        ):
             return self._set(facts, environment)
         if facts.has_into and has_no_row(statement, environment):
             return NO_DATA
         logged = logged_text(statement, facts, environment)
-        remembered = self._host.programs.remembered_of(routine, statement.at)
+        remembered = self._host.programs.remembered_of(environment.routine, statement.at)
         return self._inner(facts.text, logged, environment, remembered)
-
-    def _sets_variables(self, facts: StatementFacts, environment: RoutineEnvironment) -> bool:
-        return all(
-            self._assignments.is_variable(assignment, environment)
-            for assignment in facts.assignments
-        )
 
     def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """SET of local and user variables."""
         with silent(environment):
-            values = [self._assignments.value(one, facts, environment) for one in facts.assignments]
+            values = [assigned_value(one, facts, environment) for one in facts.assignments]
         for assignment in facts.assignments:
-            if assignment.node is None:
-                continue
-            raised = self.functions_in(assignment.node, facts, environment)
-            if raised is not None:
-                return raised
+            if assignment.node is not None:
+                raised = self._functions_in(assignment.node, facts, environment)
+                if raised is not None:
+                    return raised
         for assignment, value in zip(facts.assignments, values, strict=True):
-            self._assignments.store(assignment, value, facts, environment)
+            assign(assignment, value, facts, environment)
         return None
 
-    def functions_in(
+    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
+        """The value of an expression of a procedure; what its functions do is logged."""
+        with silent(environment):
+            value = environment.value(expression)
+        self._functions_in(expression, environment.text, environment, is_condition=True)
+        return value
+
+    def _functions_in(
         self,
         expression: Expression,
         text: StatementText,
@@ -351,8 +348,7 @@ class _Runner:
         facts = self._read(sql, environment)
         self._host.evaluates(facts, environment.database)
         if not any(
-            self._host.objects.function(TableName(use.database or environment.database, use.name))
-            for use in facts.functions
+            self._host.objects.function(routine_name(use, environment)) for use in facts.functions
         ):
             return None
         return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
@@ -379,25 +375,6 @@ class _Runner:
                 is_procedure=bool(self._running),
             )
         )
-
-
-class _InProcedure:
-    """What the statements of a procedure do."""
-
-    def __init__(self, runner: _Runner, routine: TableName | None) -> None:
-        self._runner = runner
-        self._routine = routine
-
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
-        """Run an SQL statement."""
-        return self._runner.statement(statement, self._routine, environment)
-
-    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression; what its functions do is logged."""
-        with silent(environment):
-            value = environment.value(expression)
-        self._runner.functions_in(expression, environment.text, environment, is_condition=True)
-        return value
 
 
 def _does_anything(node: Node) -> bool:

@@ -38,21 +38,23 @@ class RowRun(NamedTuple):
     is_cascade: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class FunctionCall:
-    """A call of a stored function by SELECT, DO or SET that is logged in statement format.
+    """A call of a stored function by SELECT, DO or SET.
 
     Attributes:
-        text: ``SELECT `db`.`f`(args)``.
+        values: What is logged before it, beside user variables.
+        text: As it is logged in statement format: ``SELECT `db`.`f`(args)``.
+        is_logged: A statement in it would be logged by itself.
         writes: The tables that its statements write.
-        user_variables: Those that are logged before it.
-        values: What else is logged before it.
+        user_variables: Those that they read.
     """
 
-    text: str
-    writes: frozenset[TableName]
-    user_variables: tuple[UserVariable, ...] = ()
-    values: SessionValues = NO_VALUES
+    values: SessionValues
+    text: str = ""
+    is_logged: bool = False
+    writes: set[TableName] = field(default_factory=set)
+    user_variables: list[UserVariable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +86,12 @@ class Traced:
     Attributes:
         facts: What it says.
         resolved: Its tables.
-        sql: Its text.
         logged: Its text with local variables replaced.
         outcome: What happened.
     """
 
     facts: StatementFacts
     resolved: ResolvedStatement
-    sql: str
     logged: str
     outcome: Outcome = field(default_factory=Outcome)
 
@@ -132,23 +132,6 @@ class Traced:
 _SECOND: Final = 2
 
 
-@dataclass(slots=True)
-class CallRecord:
-    """A function call of SELECT, DO or SET while it runs.
-
-    Attributes:
-        is_logged: A statement in it would be logged by itself.
-        writes: Tables that its statements change.
-        user_variables: Those that they read.
-        values: What else they depend on.
-    """
-
-    is_logged: bool = False
-    writes: set[TableName] = field(default_factory=set)
-    user_variables: list[UserVariable] = field(default_factory=list)
-    values: SessionValues = NO_VALUES
-
-
 class Recorder:
     """What happened so far.
 
@@ -169,7 +152,7 @@ class Recorder:
         self._is_random = False
         self._read: set[str] = set()
         self._started = 0
-        self._call: CallRecord | None = None
+        self._call: FunctionCall | None = None
 
     def state(self) -> object:
         """What has a bearing on what comes: which rows changed, and how a call is logged."""
@@ -193,10 +176,10 @@ class Recorder:
         )
 
     @contextmanager
-    def call(self) -> Iterator[CallRecord]:
+    def call(self) -> Iterator[FunctionCall]:
         """A function call of SELECT, DO or SET."""
         # The servers forget that RAND() was called only at the end of the whole statement.
-        self._call = CallRecord(values=SessionValues(random=self._is_random))
+        self._call = FunctionCall(SessionValues(random=self._is_random))
         self._read.clear()
         self._started = 0
         yield self._call
@@ -352,24 +335,10 @@ _PLAIN: Final = MappingProxyType(
 
 
 def steps_of(
-    access: TableAccess,
-    given: int,
-    count: int | None,
-    objects: SchemaCatalog,
-    *,
-    has_portion: bool = False,
-    is_of_history: bool = False,
+    access: TableAccess, statement: Traced, objects: SchemaCatalog
 ) -> Iterator[tuple[TableName, tuple[Step, ...]]]:
-    """What happens to a table row by row, for each way in which it is changed.
-
-    Args:
-        access: The table.
-        given: Rows that the text has.
-        count: Rows that changed; None if that is not stated.
-        objects: Where triggers and foreign keys are looked up.
-        has_portion: FOR PORTION OF.
-        is_of_history: DELETE HISTORY.
-    """
+    """What happens to a table row by row, for each way in which a statement changes it."""
+    given, count = statement.facts.row_count or 1, changed_rows(statement.outcome)
     # Clauses of one INSERT: what it does to a row that is there says it all.
     changes = access.changes & _REPLACING or access.changes
     for change in sorted(changes, key=lambda change: change.name):
@@ -378,8 +347,8 @@ def steps_of(
         elif change in _PLAIN:
             rows = given if count is None else count
             step = _PLAIN[change]
-            if not is_of_history:
-                step = _kept(step, access, has_portion=has_portion)
+            if not statement.is_of_history:
+                step = _kept(step, access, has_portion=statement.has_portion)
             yield access.name, (step,) * min(rows, ROWS_MAX)
 
 

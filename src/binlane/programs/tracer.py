@@ -13,30 +13,30 @@ from typing import Final
 
 from binlane.names import TableName, quote
 from binlane.policy.refusals import Outcome, Refusal
-from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
-    Assignments,
     RoutineEnvironment,
     SessionEnvironment,
+    assign_by_select,
+    assign_by_set,
+    assign_in_expressions,
     assigned_first,
     call_of,
     has_no_row,
     own_statement,
 )
-from binlane.programs.host import NO_DATA, Host, SessionValues, table_in_use
+from binlane.programs.host import NO_DATA, Host, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
 from binlane.programs.routines import (
     StoredCall,
     call_error,
     declare_parameters,
     facts_of,
-    function_name,
     logged_text,
     not_understood,
-    procedure_name,
     random_values,
     recursion,
+    routine_name,
     run_routine,
     silent,
     stored_functions,
@@ -45,7 +45,6 @@ from binlane.programs.routines import (
 from binlane.programs.trace import (
     EVENTS,
     ROWS_MAX,
-    FunctionCall,
     Recorder,
     RowRun,
     Step,
@@ -56,45 +55,33 @@ from binlane.programs.trace import (
     steps_of,
 )
 from binlane.sql.evaluation.evaluator import evaluate
-from binlane.sql.evaluation.statements import user_variables_read
+from binlane.sql.evaluation.statements import RowsTried, user_variables_read
 from binlane.sql.evaluation.values import UNKNOWN, Value, constant
-from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import DDL_KINDS, READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read_expression
 from binlane.sql.schema import Routine, Trigger, TriggerTime
 from binlane.sql.tree.expressions import Expression, Node, Row
 from binlane.sql.tree.statements import Insert, Update
 
-READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
-_WRITING: Final = frozenset(
-    (
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-    )
-)
 _ROWS_EXPLORED: Final = 2
 """For so many rows of a statement each way of its triggers and functions is followed."""
 _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": TriggerTime.AFTER})
 
 
 class Tracer:
-    """Runs statements, functions and triggers of one outermost statement.
+    """Runs one outermost statement, and what stands in its functions and triggers.
 
     Attributes:
         recorder: Of what they do.
-        assignments: Of user variables.
         raised: What stops the statement.
         in_use: Tables of the statements that run, the outermost first.
     """
 
-    def __init__(self, host: Host, recorder: Recorder) -> None:
+    def __init__(self, host: Host) -> None:
         """Start outside of any statement."""
         self._host = host
-        self.recorder = recorder
+        self.recorder = Recorder(is_mariadb=host.server.is_mariadb)
         self._running: list[TableName] = []
-        self.assignments = Assignments(host)
         self.raised: Refusal | None = None
         self.in_use: list[frozenset[TableName]] = []
         self._made: set[TableName] = set()
@@ -108,8 +95,74 @@ class Tracer:
         """What the rest hangs on, the programs at work left out."""
         return tuple(self._at), self.recorder.state(), self.raised, sorted(map(repr, self._made))
 
+    # The outermost statement -----------------------------------------------------------------------
+
+    def follow(self, statement: Traced, environment: SessionEnvironment) -> None:
+        """Follow the statement that the client sent, or that stands in a procedure."""
+        facts = statement.facts
+        self.in_use.append(statement.own_tables)
+        if facts.effects.kind in READING_KINDS:
+            self._read(statement, environment)
+        else:
+            self._record_variables(facts, environment, statement.outcome)
+            self._change(statement, environment)
+        if facts.effects.kind is StatementKind.SET:
+            with silent(environment):
+                assign_by_set(facts, environment)
+        elif facts.has_into:
+            with silent(environment):
+                assign_by_select(facts, environment)
+        else:
+            assign_in_expressions(facts, environment)
+        self.recorder.raised = self.raised
+
+    def _read(self, statement: Traced, environment: SessionEnvironment) -> None:
+        """SELECT, DO, SET: each call of a function that changes something is logged."""
+        count = changed_rows(statement.outcome)
+        if statement.outcome.error is not None and not count:
+            return
+        is_by_row = bool(statement.facts.tables) and count is not None
+        for index in range(min(count or 0, ROWS_MAX) if is_by_row else 1):
+            with self._at_row(index):
+                self._read_row(statement, environment)
+
+    def _read_row(self, statement: Traced, environment: SessionEnvironment) -> None:
+        for stored in stored_functions(statement.facts, environment):
+            name = routine_name(stored.use, environment)
+            arguments = self._arguments(stored, environment)
+            with self.recorder.call() as call:
+                for node in stored.use.arguments:
+                    self.recorder.depends_on(values_of(node))
+                self._value_of(name, arguments)
+            routine = self._host.objects.function(name)
+            if routine is not None and call.is_logged:
+                call.text = _call_text(routine, arguments, environment)
+                self.recorder.calls.append(call)
+            if self.raised is not None:
+                return
+
+    def _record_variables(
+        self, facts: StatementFacts, environment: SessionEnvironment, outcome: Outcome
+    ) -> None:
+        """Note the user variables that a statement reads."""
+        if not facts.user_variables:
+            return
+        known = self._host.programs.user_variables
+        set_first = assigned_first(facts.tree)
+        tried = None
+        if not environment.is_mariadb:
+            tried = RowsTried(changed_rows(outcome), outcome.error is not None)
+        tree = facts.tree if tried is None else own_statement(facts)
+        for name in user_variables_read(tree, facts, tried):
+            key = name.lower()
+            if key in set_first and (key not in known or not environment.is_mariadb):
+                continue
+            self.recorder.reads_variable(name, environment.user_variable(key))
+
+    # Rows ------------------------------------------------------------------------------------------
+
     @contextmanager
-    def at_row(self, number: int) -> Iterator[None]:
+    def _at_row(self, number: int) -> Iterator[None]:
         """One row of a statement: of many, those behind the first ones are like them."""
         ways = self._host.programs.ways
         self._at.append(min(number, _ROWS_EXPLORED))
@@ -118,44 +171,21 @@ class Tracer:
         ways.repeats -= number >= _ROWS_EXPLORED
         self._at.pop()
 
-    def record_variables(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
-        """Note the user variables that a statement reads."""
-        known = self._host.programs.user_variables
-        set_first = assigned_first(facts.tree)
-        for name in user_variables_read(facts.tree, facts):
-            key = name.lower()
-            if key in set_first and (key not in known or not environment.is_mariadb):
-                continue
-            self.recorder.reads_variable(name, environment.user_variable(name.lower()))
-
-    def change(self, statement: Traced, environment: SessionEnvironment) -> None:
+    def _change(self, statement: Traced, environment: SessionEnvironment) -> None:
         """INSERT, UPDATE, DELETE and their like, row by row."""
-        facts = statement.facts
+        facts, objects = statement.facts, self._host.objects
         functions = stored_functions(facts, environment)
         changes = [a for a in statement.resolved.accesses if a.changes and not a.is_prelocked]
-        has_triggers = any(self._host.objects.triggers(one.name) for one in changes)
+        has_triggers = any(objects.triggers(one.name) for one in changes)
         tree = own_statement(facts)
         rows: Sequence[Row] = ()
         if isinstance(tree, Insert) and tree.rows is not None and (functions or has_triggers):
             rows = tree.rows
-        count = changed_rows(statement.outcome)
-        given = facts.row_count or 1
-        steps = [
-            step
-            for one in changes
-            for step in steps_of(
-                one,
-                given,
-                count,
-                self._host.objects,
-                has_portion=statement.has_portion,
-                is_of_history=statement.is_of_history,
-            )
-        ]
+        steps = [step for one in changes for step in steps_of(one, statement, objects)]
         rounds = max((len(kinds) for _, kinds in steps), default=0)
         for index in range(min(rounds, ROWS_MAX)):
             row = rows[index] if index < len(rows) else None
-            with self.at_row(index):
+            with self._at_row(index):
                 self._call_all(functions, row, facts, environment)
                 if self.raised is not None:
                     return
@@ -163,11 +193,8 @@ class Tracer:
                 for table, kinds in steps:
                     if index < len(kinds) and self.raised is None:
                         self._row(table, kinds[index], new, statement)
-        if (
-            statement.outcome.error is not None
-            and rounds
-            and (facts.row_count or ROWS_MAX) > rounds
-        ):
+        is_failing = statement.outcome.error is not None
+        if is_failing and rounds and (facts.row_count or ROWS_MAX) > rounds:
             # The row that the statement fails with: all that comes before its change.
             row = rows[rounds] if rounds < len(rows) else None
             self._call_all(functions, row, facts, environment)
@@ -187,7 +214,7 @@ class Tracer:
         for call in functions:
             place = call.use.offset
             if row is None or facts.place(row.at) <= place < facts.place(row.end):
-                self.call(call, self.arguments(call, environment), environment)
+                self._call(call, environment)
 
     def _given(
         self, row: Row | None, statement: Traced, environment: SessionEnvironment
@@ -226,13 +253,6 @@ class Tracer:
         self._host.programs.ways.passes(run)
         self.recorder.changes(run, text)
 
-    def _fire_all(self, table: TableName, part: str, new: Mapping[str, Value]) -> None:
-        """The triggers of one time and event: BEFORE INSERT."""
-        time, _, event = part.partition(" ")
-        for trigger in self._host.objects.triggers(table):
-            if event in trigger.events and trigger.time is _TIMES[time]:
-                self._fire(trigger, new)
-
     def _cascade(
         self, parent: TableName, kind: str, columns: frozenset[str] | None, statement: Traced
     ) -> None:
@@ -256,30 +276,40 @@ class Tracer:
             self._changes(RowRun(key.table, child, is_cascade=True), statement.logged)
             self._running.pop()
 
+    # Triggers and routines -------------------------------------------------------------------------
+
+    def _fire_all(self, table: TableName, part: str, new: Mapping[str, Value]) -> None:
+        """The triggers of one time and event: BEFORE INSERT."""
+        time, _, event = part.partition(" ")
+        for trigger in self._host.objects.triggers(table):
+            if event in trigger.events and trigger.time is _TIMES[time]:
+                self._fire(trigger, new)
+
     def _fire(self, trigger: Trigger, given: Mapping[str, Value]) -> None:
         body = read_body(trigger.body, trigger.dialect)
         if body is None:
             reason = not_understood("trigger", trigger.name)
             self._host.programs.effort.unfollowed = reason
             return
+        with self._inside("trigger", trigger.name) as environment:
+            environment.rows = True
+            environment.text = body
+            environment.set_row(given)
+            with self._host.acting_for(trigger) as denied:
+                run = Interpreter(self).run_body
+                self._stops(run(body.tree, environment) if denied is None else denied)
+
+    @contextmanager
+    def _inside(self, kind: str, name: TableName) -> Iterator[RoutineEnvironment]:
+        """Inside of a trigger or routine that runs."""
         environment = RoutineEnvironment(
-            self._host,
-            trigger.name.database,
-            call_stored=self._value_of,
-            rows=True,
-            program=f"trigger {trigger.name.plain}",
+            self._host, name.database, call_stored=self._value_of, program=f"{kind} {name.plain}"
         )
-        environment.text = body
-        environment.on_read, environment.on_assign = self._reads, self.recorder.assigns_variable
-        environment.set_row(given)
-        self._running.append(trigger.name)
-        self._at.append(trigger.name.plain)
-        with self._host.acting_for(trigger) as error:
-            self._stops(
-                error
-                if error is not None
-                else Interpreter(_InFunction(self)).run_body(body.tree, environment)
-            )
+        environment.on_read = self.recorder.reads_variable
+        environment.on_assign = self.recorder.assigns_variable
+        self._running.append(name)
+        self._at.append(name.plain)
+        yield environment
         self._at.pop()
         self._running.pop()
 
@@ -288,124 +318,107 @@ class Tracer:
         if isinstance(jump, Refusal) and self.raised is None:
             self.raised = jump
 
-    def _take_raised(self) -> Refusal | None:
-        raised, self.raised = self.raised, None
-        return raised
-
-    # Functions ---------------------------------------------------------------------------------------
-
-    def arguments(self, call: StoredCall, environment: SessionEnvironment) -> list[Value]:
+    def _arguments(self, call: StoredCall, environment: SessionEnvironment) -> list[Value]:
         """The values that a function is called with."""
         with silent(environment):
             return [evaluate(node, call.facts, environment) for node in call.use.arguments]
 
-    def call(
-        self, call: StoredCall, arguments: Sequence[Value], environment: SessionEnvironment
-    ) -> tuple[TableName, Routine | None, dict[str, Value]]:
-        """Run a function; its name, itself if there is one, and its parameters' values."""
-        name = function_name(call.use, environment)
-        routine = self._host.objects.function(name)
-        if routine is None:
-            return name, None, {}
-        self._value_of(name, arguments)
-        names = [parameter.name.lower() for parameter in routine.parameters]
-        return name, routine, dict(zip(names, arguments, strict=False))
+    def _call(self, call: StoredCall, environment: SessionEnvironment) -> None:
+        self._value_of(routine_name(call.use, environment), self._arguments(call, environment))
 
     def _value_of(self, name: TableName, arguments: Sequence[Value]) -> Value:
-        """Run a stored function."""
+        """Run a stored function, if there is one of that name."""
         routine = self._host.objects.function(name)
         if routine is None:
             return UNKNOWN
-        if routine.name in self._running:
-            self._stops(recursion(routine, is_mariadb=self._host.server.is_mariadb))
-            return UNKNOWN
-        self._running.append(routine.name)
-        self._at.append(routine.name.plain)
-        environment = RoutineEnvironment(
-            self._host,
-            routine.name.database,
-            call_stored=self._value_of,
-            program=f"function {routine.name.plain}",
-        )
-        environment.on_read, environment.on_assign = self._reads, self.recorder.assigns_variable
-        names = [parameter.name.lower() for parameter in routine.parameters]
-        given = dict(zip(names, arguments, strict=False))
-        with self._host.acting_for(routine) as error:
-            value: Refusal | Value
-            if error is not None:
-                value = error
-            else:
-                value = run_routine(routine, given, environment, _InFunction(self))
-        self._at.pop()
-        self._running.pop()
+        value = self._run(routine, arguments)
         self._stops(value)
         return UNKNOWN if isinstance(value, Refusal) else value
 
-    def depends_on(self, values: SessionValues) -> None:
-        """An expression of a function depends on values of the session."""
-        self.recorder.depends_on(values)
+    def _run(self, routine: Routine, arguments: Sequence[Value]) -> Refusal | Value:
+        if routine.name in self._running:
+            return recursion(routine, is_mariadb=self._host.server.is_mariadb)
+        kind = "function" if routine.is_function else "procedure"
+        with (
+            self._inside(kind, routine.name) as environment,
+            self._host.acting_for(routine) as denied,
+        ):
+            if denied is not None:
+                return denied
+            return run_routine(routine, arguments, environment, self)
 
-    def starts_statement(self) -> None:
-        """A statement or expression of a function or trigger begins."""
+    def _call_procedure(
+        self, facts: StatementFacts, environment: RoutineEnvironment
+    ) -> Refusal | None:
+        name = routine_name(facts.functions[0], environment)
+        routine = self._host.objects.procedure(name)
+        error = call_error(routine, name, facts)
+        if routine is None or error is not None:
+            return error
+        arguments = [evaluate(node, facts, environment) for node in call_of(facts).arguments]
+        result = self._run(routine, arguments)
+        return result if isinstance(result, Refusal) else None
+
+    # What bodies of functions and triggers do -------------------------------------------------------
+
+    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
+        """The value of an expression of a function or trigger."""
         self.recorder.starts_statement()
+        self.recorder.depends_on(values_of(expression))
+        if calls_functions(expression):
+            text = environment.text.text_of(expression)
+            dialect = self._host.dialect
+            facts = read_expression(text, database=environment.database, dialect=dialect)
+            self._stops(self._refused(facts, environment))
+        return environment.value(expression)
 
-    def _reads(self, name: str, value: Value) -> None:
-        self.recorder.reads_variable(name, value)
-
-    # Statements of functions and triggers --------------------------------------------------------
-
-    def inner(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
+    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run a statement of a function or trigger."""
         facts = facts_of(statement, environment)
         kind = facts.effects.kind
         self.recorder.starts_statement()
         if kind in DDL_KINDS:
             self._made.update(facts.effects.writes)
-        raised = self._refused(facts, environment)
-        if raised is not None:
-            return raised
+        refusal = self._refused(facts, environment)
+        if refusal is not None:
+            return refusal
         if kind is StatementKind.CALL:
             return self._call_procedure(facts, environment)
-        if kind in READING:
+        if kind in READING_KINDS:
             if facts.has_into and has_no_row(statement, environment):
                 return NO_DATA
             self.recorder.depends_on(random_values(facts))
             self._read_in_body(facts, environment)
-        elif kind in _WRITING:
+        elif kind in WRITING_KINDS:
             self._write_in_body(statement, facts, environment)
-        return self._take_raised()
+        raised, self.raised = self.raised, None
+        return raised
 
     def _read_in_body(self, facts: StatementFacts, environment: RoutineEnvironment) -> None:
         if facts.effects.kind is StatementKind.SET:
-            self.assignments.of_set(facts, environment)
+            assign_by_set(facts, environment)
             return
-        self.record_variables(facts, environment)
+        self._record_variables(facts, environment, Outcome())
         for call in stored_functions(facts, environment):
-            self.call(call, self.arguments(call, environment), environment)
+            self._call(call, environment)
         if facts.has_into:
             with silent(environment):
-                self.assignments.of_select(facts, environment)
+                assign_by_select(facts, environment)
 
     def _write_in_body(
         self, statement: Node, facts: StatementFacts, environment: RoutineEnvironment
     ) -> None:
-        sql = facts.text
-        resolved = self._resolved(facts, environment)
+        resolved = self._host.resolved(facts, environment.database)
         logged = logged_text(statement, facts, environment, trims=False)
-        traced = Traced(facts=facts, resolved=resolved, sql=sql, logged=logged)
-        self.record_variables(facts, environment)
+        traced = Traced(facts=facts, resolved=resolved, logged=logged)
+        self._record_variables(facts, environment, Outcome())
         self.recorder.depends_on(self._host.depends_on(facts, resolved, environment))
         for change in plain_changes(facts, resolved, Outcome()):
             self._host.programs.ways.passes(change)
             self.recorder.logs(change.table)
         self.in_use.append(traced.own_tables)
-        self.change(traced, environment)
+        self._change(traced, environment)
         self.in_use.pop()
-
-    def _resolved(
-        self, facts: StatementFacts, environment: SessionEnvironment
-    ) -> ResolvedStatement:
-        return self._host.resolved(facts, environment.database)
 
     def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """The error of a statement that names what is not there, or writes what is in use.
@@ -420,7 +433,7 @@ class Tracer:
             return denied
         if not facts.tables and not facts.functions:
             return None
-        resolved = self._resolved(facts, environment)
+        resolved = self._host.resolved(facts, environment.database)
         unknown = {name for name, _ in resolved.unknown_tables}
         if resolved.errors and not unknown & self._made:
             return resolved.errors[0]
@@ -430,65 +443,19 @@ class Tracer:
                 return table_in_use(access.name, is_mariadb=environment.is_mariadb)
         return None
 
-    def check_expression(self, node: Expression, environment: RoutineEnvironment) -> None:
-        """Find what an expression names and is not there."""
-        if calls_functions(node):
-            facts = read_expression(
-                environment.text.text_of(node),
-                database=environment.database,
-                dialect=self._host.dialect,
-            )
-            self._stops(self._refused(facts, environment))
 
-    def _call_procedure(
-        self, facts: StatementFacts, environment: RoutineEnvironment
-    ) -> Refusal | None:
-        name = procedure_name(facts, environment.database)
-        routine = self._host.objects.procedure(name)
-        error = call_error(routine, name, facts)
-        if routine is None or error is not None:
-            return error
-        if routine.name in self._running:
-            return recursion(routine, is_mariadb=environment.is_mariadb)
-        self._running.append(routine.name)
-        inside = RoutineEnvironment(
-            self._host,
-            routine.name.database,
-            call_stored=self._value_of,
-            program=f"procedure {routine.name.plain}",
-        )
-        inside.on_read, inside.on_assign = self._reads, self.recorder.assigns_variable
-        values = [evaluate(node, facts, environment) for node in call_of(facts).arguments]
-        names = [parameter.name.lower() for parameter in routine.parameters]
-        given = dict(zip(names, values, strict=False))
-        with self._host.acting_for(routine) as denied:
-            if denied is not None:
-                result: Refusal | Value = denied
-            else:
-                result = run_routine(routine, given, inside, _InFunction(self))
-        self._running.pop()
-        return result if isinstance(result, Refusal) else None
-
-
-class _InFunction:
-    """What the statements of a function's or trigger's body do."""
-
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
-
-    def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
-        """Run an SQL statement."""
-        return self._tracer.inner(statement, environment)
-
-    def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression."""
-        self._tracer.starts_statement()
-        self._tracer.depends_on(values_of(expression))
-        self._tracer.check_expression(expression, environment)
-        return environment.value(expression)
-
-
-# The outermost statement -------------------------------------------------------------------------
+def _call_text(
+    routine: Routine, arguments: Sequence[Value], environment: SessionEnvironment
+) -> str:
+    """How a call is logged: with the values that the parameters got."""
+    inside = RoutineEnvironment(environment.host, routine.name.database)
+    declare_parameters(routine, arguments, inside)
+    given = [
+        constant(inside.declared(parameter.name)[1], is_mariadb=environment.is_mariadb)
+        for parameter in routine.parameters
+    ]
+    shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
+    return f"SELECT {shown}({','.join(given)})"
 
 
 def trace(statement: Traced, host: Host, environment: SessionEnvironment | None = None) -> Trace:
@@ -499,87 +466,11 @@ def trace(statement: Traced, host: Host, environment: SessionEnvironment | None 
         host: The session; its user variables change.
         environment: Of the program that the statement stands in.
     """
-    recorder = Recorder(is_mariadb=host.server.is_mariadb)
-    tracer = Tracer(host, recorder)
+    tracer = Tracer(host)
     activities = host.programs.ways.activities
     activities.append(tracer)
     try:
-        _follow(tracer, statement, environment or SessionEnvironment(host))
+        tracer.follow(statement, environment or SessionEnvironment(host))
     finally:
         activities.pop()
-    return recorder.trace(statement.logged)
-
-
-def _follow(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
-    """Follow the statement that the client sent, or that stands in a procedure."""
-    facts = statement.facts
-    tracer.in_use.append(statement.own_tables)
-    if facts.effects.kind in READING:
-        _read(tracer, statement, environment)
-    else:
-        tracer.record_variables(facts, environment)
-        tracer.change(statement, environment)
-    _assign(tracer, statement, environment)
-    tracer.recorder.raised = tracer.raised
-
-
-def _read(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
-    """SELECT, DO, SET: each call of a function that changes something is logged."""
-    count = changed_rows(statement.outcome)
-    if statement.outcome.error is not None and not count:
-        return
-    is_by_row = bool(statement.facts.tables) and count is not None
-    for index in range(min(count or 0, ROWS_MAX) if is_by_row else 1):
-        with tracer.at_row(index):
-            _read_row(tracer, statement, environment)
-
-
-def _read_row(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
-    for stored in stored_functions(statement.facts, environment):
-        arguments = tracer.arguments(stored, environment)
-        with tracer.recorder.call() as call:
-            for node in stored.use.arguments:
-                tracer.recorder.depends_on(values_of(node))
-            name, routine, values = tracer.call(stored, arguments, environment)
-        if routine is not None and call.is_logged:
-            text = _call_text(name, routine, values, environment)
-            tracer.recorder.calls.append(
-                FunctionCall(
-                    text=text,
-                    writes=frozenset(call.writes),
-                    user_variables=tuple(call.user_variables),
-                    values=call.values,
-                )
-            )
-        if tracer.raised is not None:
-            return
-
-
-def _call_text(
-    name: TableName,
-    routine: Routine,
-    values: Mapping[str, Value],
-    environment: SessionEnvironment,
-) -> str:
-    """How a call is logged: with the values that the parameters got."""
-    inside = RoutineEnvironment(environment.host, name.database)
-    declare_parameters(routine, values, inside)
-    arguments = [
-        constant(inside.declared(parameter.name)[1], is_mariadb=environment.is_mariadb)
-        for parameter in routine.parameters
-    ]
-    shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
-    return f"SELECT {shown}({','.join(arguments)})"
-
-
-def _assign(tracer: Tracer, statement: Traced, environment: SessionEnvironment) -> None:
-    """User variables that the statement sets."""
-    facts = statement.facts
-    if facts.effects.kind is StatementKind.SET:
-        with silent(environment):
-            tracer.assignments.of_set(facts, environment)
-    elif facts.has_into:
-        with silent(environment):
-            tracer.assignments.of_select(facts, environment)
-    else:
-        tracer.assignments.in_expressions(facts, environment)
+    return tracer.recorder.trace(statement.logged)

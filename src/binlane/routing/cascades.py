@@ -35,7 +35,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.routing.rows import table_name, whole_rows
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementEffects, StatementKind
+from binlane.sql.facts import WRITING_KINDS, StatementEffects, StatementKind
 from binlane.sql.table_links import ACTING, TableLinks
 
 NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
@@ -47,15 +47,6 @@ MAPPED: Final = (
     "a table is locked for write beside rows outside of the scope, whose foreign keys are not known"
 )
 _CACHED_MAX: Final = 256
-_UPDATES: Final = frozenset(
-    {
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.REPLACE,
-        StatementKind.INSERT,
-        StatementKind.LOAD_DATA,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +274,7 @@ def _change(body: RowsEvent, owner: TableMapEvent, names: tuple[str, ...], flavo
 
 def changes_unseen(effects: StatementEffects, links: TableLinks, scope: Scope) -> bool:
     """Whether a statement that was logged as such may have changed rows in scope beside its own."""
-    if effects.kind not in _UPDATES and effects.kind is not StatementKind.TRUNCATE_TABLE:
+    if effects.kind not in WRITING_KINDS and effects.kind is not StatementKind.TRUNCATE_TABLE:
         return False
     known = dangers(links, scope)
     found = [known[table] for table in map(scope.key, effects.writes) if table in known]

@@ -34,7 +34,13 @@ from binlane.routing.statements import (
 )
 from binlane.scope.scope import Scope
 from binlane.sql.evaluation.functions import is_built_in
-from binlane.sql.facts import FunctionUse, StatementEffects, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    TABLE_MAKING_KINDS,
+    FunctionUse,
+    StatementEffects,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.logged_statements import LoggedStatement
 from binlane.sql.reading import read
 from binlane.sql.remarks import dotted_names, without_comments, without_remarks
@@ -50,18 +56,10 @@ from binlane.sql.tree.expressions import Literal, children
 from binlane.sql.tree.statements import Prepare, innermost
 
 _VIEWS: Final = frozenset({StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW})
-_TABLES: Final = frozenset(
-    {
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.ALTER_TABLE,
-        StatementKind.CREATE_INDEX,
-        StatementKind.DROP_INDEX,
-        StatementKind.CREATE_SEQUENCE,
-        StatementKind.ALTER_SEQUENCE,
-    }
-)
+_TABLES: Final = TABLE_MAKING_KINDS | {
+    *(StatementKind.ALTER_TABLE, StatementKind.ALTER_SEQUENCE),
+    *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX),
+}
 _WITH_REMARKS: Final = _TABLES | {
     StatementKind.CREATE_ROUTINE,
     StatementKind.ALTER_ROUTINE,

@@ -27,7 +27,7 @@ from binlane.routing.queries import with_text
 from binlane.routing.rows import table_name
 from binlane.routing.statements import Incident, Keep, Rewrite, Verdict
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.sql.facts import OPEN_ENDED_KINDS, StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.sql.table_changes import created
 from binlane.sql.tree.definitions import AlterAction, AlterTable, CreateTable
@@ -45,18 +45,7 @@ _OF_THE_EVENT: Final = frozenset(
         *("HRNOW", "XID", "GTID_FLAGS3"),
     }
 )
-_UNTOLD: Final = frozenset(
-    {
-        StatementKind.UNKNOWN,
-        StatementKind.SELECT,
-        StatementKind.DO,
-        StatementKind.CALL,
-        StatementKind.COMPOUND,
-        StatementKind.EXECUTE,
-        StatementKind.EXECUTE_IMMEDIATE,
-        StatementKind.BINLOG,
-    }
-)
+_UNTOLD: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}
 _HARMLESS: Final = frozenset({StatementKind.MAINTENANCE, StatementKind.FLUSH, StatementKind.LOCK})
 
 

@@ -23,7 +23,7 @@ from binlane.grouping.inner import expanded
 from binlane.grouping.raw import RawRun
 from binlane.kernels import layout
 from binlane.routing.routed_group import Omission, OmissionKind
-from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.facts import WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 LOGGED_AS_STATEMENT: Final = Omission(
@@ -33,20 +33,10 @@ LOGGED_AS_STATEMENT: Final = Omission(
         "made of it is not in the log"
     ),
 )
-_KINDS: Final = frozenset(
-    {
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-        StatementKind.SELECT,
-        StatementKind.DO,
-        StatementKind.CALL,
-        StatementKind.COMPOUND,
-        StatementKind.CREATE_TABLE_SELECT,
-    }
-)
+_KINDS: Final = WRITING_KINDS | {
+    *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),
+    StatementKind.CREATE_TABLE_SELECT,
+}
 _CONTEXT: Final = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)
 _CERTAIN: Final = frozenset({*_CONTEXT, EventType.EXECUTE_LOAD_QUERY})
 _MAY_CHANGE: Final = re.compile(

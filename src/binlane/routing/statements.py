@@ -17,7 +17,12 @@ from binlane.routing.routed_group import Omission, OmissionKind
 from binlane.scope.changes import changed_databases, changes_in_text
 from binlane.scope.safety import coverage
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementEffects, StatementKind
+from binlane.sql.facts import (
+    OPEN_ENDED_KINDS,
+    TABLE_DROPPING_KINDS,
+    StatementEffects,
+    StatementKind,
+)
 from binlane.sql.schema import INFORMATION_SCHEMA, PERFORMANCE_SCHEMA
 
 
@@ -83,18 +88,6 @@ _WITHOUT_OBJECTS: Final = frozenset(
         StatementKind.DROP_REFERENCE_SYSTEM,
     }
 )
-# What these do cannot be told from the text alone.
-_OPEN_ENDED: Final = frozenset(
-    {
-        StatementKind.SELECT,
-        StatementKind.DO,
-        StatementKind.CALL,
-        StatementKind.COMPOUND,
-        StatementKind.EXECUTE,
-        StatementKind.EXECUTE_IMMEDIATE,
-        StatementKind.BINLOG,
-    }
-)
 # GRANT and REVOKE count as modifying the database of accounts, not the objects they name (seed 000).
 _DATABASE_KINDS: Final = frozenset(
     {
@@ -112,7 +105,6 @@ REPLACED: Final = (
     "have the shadow tables of online schema changes in scope"
 )
 _EVERYWHERE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
-_DROPS: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
 
 
 def judge(effects: StatementEffects, scope: Scope) -> Verdict:
@@ -127,9 +119,9 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
         return _judge_database(effects, scope)
     if effects.renames:
         return _judge_rename(effects, scope)
-    if effects.kind in _DROPS:
+    if effects.kind in TABLE_DROPPING_KINDS:
         return _judge_drop(effects, scope)
-    if effects.kind in _OPEN_ENDED:
+    if effects.kind in OPEN_ENDED_KINDS:
         return Incident("a statement calls stored code, whose writes its text does not tell")
     return _judge_writes(effects, scope)
 

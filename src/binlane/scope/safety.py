@@ -23,7 +23,7 @@ from binlane.scope.changes import Changes, ObjectKind, UsedObject
 from binlane.scope.definition import Definition
 from binlane.scope.repair import statement_to_log
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import TABLE_DROPPING_KINDS, TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
 NOT_UNDERSTOOD_HINT = "write it in another way, or use binlogs that log everything"
@@ -56,7 +56,7 @@ class Setting:
         """Whether the binlog logs what the statement does to an object."""
         if not used.is_temporary:
             return used.is_in(self.definition.scope)
-        is_made = changes.kind in _MAKES_TEMPORARY
+        is_made = changes.kind in TABLE_MAKING_KINDS
         return (
             self.mode is not LoggingMode.ROW
             and (self.logging_format is LoggingFormat.STATEMENT or changes.kind.is_ddl)
@@ -77,17 +77,6 @@ class Setting:
         if self.mode is LoggingMode.STATEMENT:
             return True
         return self.logging_format is LoggingFormat.STATEMENT and not changes.kind.is_ddl
-
-
-_MAKES_TEMPORARY = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.CREATE_SEQUENCE,
-    )
-)
-_DROPS = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +188,7 @@ def _coverage(changes: Changes, setting: Setting) -> Coverage:
     """What of the changes one binlog would log, temporary tables among them."""
     found = coverage(changes, setting.definition.scope).changes
     temporary = changes.temporary_writes
-    if changes.kind in _DROPS and not found:
+    if changes.kind in TABLE_DROPPING_KINDS and not found:
         # Each is dropped where it was made.
         return Coverage(())
     return Coverage((*found, *((table, setting.logs(table, changes)) for table in temporary)))

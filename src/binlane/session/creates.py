@@ -38,7 +38,7 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.servers import Fact, LoggingFormat
 from binlane.sql.show_create import create_table_text
@@ -49,13 +49,7 @@ from binlane.sql.tree.definitions import Column, CreateTable
 _ENGINE_NAMES: Final = MappingProxyType(
     {"INNODB": "InnoDB", "MYISAM": "MyISAM", "ARIA": "Aria", "MRG_MYISAM": "MRG_MyISAM"}
 )
-KINDS: Final = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_SEQUENCE,
-    )
-)
+KINDS: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 _EARLY_ERRORS: Final = frozenset((1044, 1049, 1064, 1142, 1146, 1347, 4161))
 """Errors found before a table is replaced: of syntax, privileges and what is missing."""
 _EARLY_QUERY_ERRORS: Final = frozenset((1052, 1054, 1143, 1222, 1241, 1305, 1582))

@@ -23,7 +23,7 @@ from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.accounts import Changed, change
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, StatementKind
+from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.definitions import (
     AccountStatement,
@@ -32,8 +32,6 @@ from binlane.sql.tree.definitions import (
     ObjectStatement,
 )
 from binlane.sql.tree.statements import innermost
-
-KINDS: Final = DDL_KINDS
 
 _DATABASE_KINDS: Final = frozenset(
     (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
@@ -336,16 +334,6 @@ _ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement],
 # Changes of the objects ---------------------------------------------------------------------------
 
 
-_CREATING = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.CREATE_SEQUENCE,
-    )
-)
-
-
 def apply(state: SessionState, statement: SessionStatement) -> None:
     """Do to the objects what a statement does."""
     known = len(state.objects.problems)
@@ -360,7 +348,7 @@ def preview(state: SessionState, statement: SessionStatement, name: TableName) -
     objects = state.objects.copy()
     _apply(objects, state, statement)
     effects = statement.facts.effects
-    if effects.kind in _CREATING and not effects.is_temporary:
+    if effects.kind in TABLE_MAKING_KINDS and not effects.is_temporary:
         # A temporary table of that name does not hide it from the statement that makes it.
         return objects.base_table(name)
     return objects.table(name)

@@ -56,11 +56,12 @@ class Plan:
         may_branch: Its triggers and functions may go on in more than one way.
         can_depend: Values of the session may have to be logged before its text; None: not found
             out yet.
+        may_recur: Statements of its shape do the same in the same state; None: not found out yet.
         misnamed: The error of columns that it names and that are not there.
     """
 
     __slots__ = (
-        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch"),
+        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
         *("misnamed", "resolved", "traces"),
     )
 
@@ -79,6 +80,7 @@ class Plan:
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
+        self.may_recur: bool | None = None
         self.misnamed: Refusal | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 

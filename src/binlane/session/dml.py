@@ -47,7 +47,7 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
-from binlane.sql.facts import RowChange, StatementFacts, StatementKind
+from binlane.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.tree.expressions import (
@@ -64,7 +64,6 @@ from binlane.sql.tree.statements import Delete, Insert, Update
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
 _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
-_READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 
 
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
@@ -85,7 +84,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
     if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
         # Functions of SELECT, DO and SET are logged, and noted, one by one.
-        times = len(trace.calls) if statement.facts.effects.kind in _READING else 1
+        times = len(trace.calls) if statement.facts.effects.kind in READING_KINDS else 1
         for _ in range(times):
             give_notes(state, decided, logged)
     if not statement.succeeds:
@@ -240,7 +239,7 @@ class _StatementLog:
             return False
         if statement.outcome.is_proven_empty:
             return False
-        if statement.facts.effects.kind in _READING:
+        if statement.facts.effects.kind in READING_KINDS:
             return self._write_calls(binlog, context, is_mixed_unsafe=verdict.is_mixed_unsafe)
         is_transactional = verdict.is_mixed_unsafe or (
             self._is_transactional

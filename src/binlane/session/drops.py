@@ -20,7 +20,6 @@ from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingFormat
 from binlane.sql.tree.definitions import DropTables
 
-KINDS: Final = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 _MISSING: Final = (1051, 4091)
 _IS_REFERRED_TO: Final = 1451
 _Named = Sequence[tuple[TableName, Table | None]]

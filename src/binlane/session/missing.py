@@ -20,22 +20,14 @@ from binlane.sql.accounts import (
     change,
     is_dynamic,
 )
-from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.tree.definitions import AccountStatement
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
-_TOLERANT: Final = frozenset(
-    (
-        StatementKind.DROP_TABLE,
-        StatementKind.DROP_SEQUENCE,
-        StatementKind.DROP_VIEW,
-        StatementKind.DROP_ROUTINE,
-        StatementKind.DROP_TRIGGER,
-        StatementKind.DROP_DATABASE,
-        StatementKind.RENAME_TABLE,
-        StatementKind.ALTER_TABLE,
-    )
-)
+_TOLERANT: Final = TABLE_DROPPING_KINDS | {
+    *(StatementKind.DROP_VIEW, StatementKind.DROP_ROUTINE, StatementKind.DROP_TRIGGER),
+    *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
+}
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
 OPEN_OR_RUN: Final = frozenset(
     (

@@ -33,7 +33,13 @@ from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import Binlog, WriteContext
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.evaluation.statements import where_holds
-from binlane.sql.facts import RowChange, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    INSERTING_KINDS,
+    READING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect
@@ -41,8 +47,6 @@ from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
-
-_READING: Final = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 
 
 def trace_of(state: SessionState, statement: SessionStatement, decided: Decided) -> Trace:
@@ -55,7 +59,6 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     traced = Traced(
         facts=statement.facts,
         resolved=resolved,
-        sql=statement.sql,
         logged=statement.text,
         outcome=statement.outcome,
     )
@@ -99,7 +102,7 @@ def _follow_sequences(
 ) -> Trace:
     """Add what SELECT, DO and SET do to sequences; leave out what needs no new range."""
     runs = found.runs
-    if statement.facts.effects.kind in _READING:
+    if statement.facts.effects.kind in READING_KINDS:
         if changed_rows(statement.outcome) == 0:
             return found
         advanced = [
@@ -117,11 +120,6 @@ def _follow_sequences(
 # sql_auto_is_null: WHERE id IS NULL finds the row inserted last -----------------------------------
 
 
-_INSERTING: Final = frozenset(
-    (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA)
-)
-
-
 def with_null_ids(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement, trace: Trace
 ) -> Trace:
@@ -131,7 +129,7 @@ def with_null_ids(
     if state.null_is_insert_id and _looks_for_null(statement, resolved):
         state.null_is_insert_id = not state.server.is_mariadb
         trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
-    if statement.facts.effects.kind in _INSERTING and statement.succeeds and trace.runs:
+    if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
         environment = SessionEnvironment(state.host, statement.database)
         if generates_insert_id(statement.facts, resolved, environment):
             state.null_is_insert_id = True

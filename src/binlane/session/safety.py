@@ -51,33 +51,21 @@ from binlane.scope.safety import Cause, Danger, Setting, coverage, find_dangers,
 from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.scope.temporary import TemporaryTables
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
-from binlane.sql.facts import RowChange, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.schema import Objects, Table
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
-_BY_ROWS: Final = frozenset(
-    (
-        StatementKind.INSERT,
-        StatementKind.REPLACE,
-        StatementKind.UPDATE,
-        StatementKind.DELETE,
-        StatementKind.LOAD_DATA,
-        StatementKind.SELECT,
-        StatementKind.DO,
-        StatementKind.SET,
-        StatementKind.CALL,
-    )
-)
+_BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
 """What these change is told by what happens to rows; the text may name a view instead."""
 
-_MAKES_TABLE: Final = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.CREATE_TABLE_SELECT,
-        StatementKind.CREATE_SEQUENCE,
-    )
-)
 
 _TRIGGER_EVENTS: Final[Mapping[RowChange, frozenset[str]]] = MappingProxyType(
     {
@@ -155,7 +143,7 @@ def _table_of_trigger(facts: StatementFacts, objects: Objects) -> Iterator[UsedO
 def _named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
     """A table that the text of a DDL statement names."""
     use = next((use for use in facts.tables if use.name == name), None)
-    if facts.effects.kind in _MAKES_TABLE:
+    if facts.effects.kind in TABLE_MAKING_KINDS:
         is_temporary = facts.effects.is_temporary
     else:
         table = objects.table(name)
@@ -216,7 +204,7 @@ def _needs(
 
 def _need_named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
     used = _named(name, facts, objects)
-    if facts.effects.kind in _MAKES_TABLE:
+    if facts.effects.kind in TABLE_MAKING_KINDS:
         table = objects.table(name)
         is_temporary = table is not None and table.is_temporary
     else:
@@ -284,8 +272,6 @@ SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
     }
 )
 """The symbols of refusals that no server has."""
-
-_DROPS: Final = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +400,7 @@ class ScopeSafety:
         if not coverage(changes, definition.scope).is_empty:
             return True
         begun = self._temporary.begun.get(definition.name, frozenset())
-        is_drop = changes.kind in _DROPS
+        is_drop = changes.kind in TABLE_DROPPING_KINDS
         return any(
             used.is_in(definition.scope) or (is_drop and used.name in begun)
             for used in changes.temporary_writes
@@ -502,7 +488,7 @@ class ScopeSafety:
     ) -> frozenset[str]:
         """Names of the binlogs that log a statement which none refuses."""
         candidates = self.candidates(changes)
-        if changes.kind in _DROPS and changes.temporary_writes:
+        if changes.kind in TABLE_DROPPING_KINDS and changes.temporary_writes:
             return candidates
         return candidates & self._judge(changes, modes, formats).recording
 
@@ -523,7 +509,7 @@ class ScopeSafety:
         if is_in_transaction:
             self.transaction = self.transaction.added(changes.writes, recorders)
         names = [one.name for one in changes.temporary_writes]
-        if changes.kind in _DROPS or not names:
+        if changes.kind in TABLE_DROPPING_KINDS or not names:
             return
         for definition in self.definitions:
             if definition.name not in recorders:

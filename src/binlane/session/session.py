@@ -49,7 +49,14 @@ from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
-from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    WRITING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, Fact, LoggingMode
@@ -59,25 +66,14 @@ from binlane.sql.tree.definitions import AlterTable
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
 _NO_OUTCOME: Final = Outcome()
-_DEFINITIONS: Final = frozenset(
-    (
-        StatementKind.CREATE_VIEW,
-        StatementKind.ALTER_VIEW,
-        StatementKind.CREATE_TRIGGER,
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.CREATE_EVENT,
-        StatementKind.CREATE_PACKAGE,
-    )
-)
-"""What the server keeps, and logs, without executable comments."""
 _CREATES_PROGRAMS: Final = frozenset(
-    (
-        StatementKind.CREATE_TRIGGER,
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.CREATE_EVENT,
+    {
+        *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
         StatementKind.CREATE_PACKAGE,
-    )
+    }
 )
+_DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
+"""What the server keeps, and logs, without executable comments."""
 _CHANGES_ROUTINES: Final = frozenset(
     (
         StatementKind.CREATE_ROUTINE,
@@ -223,9 +219,12 @@ class Session:
             outcome: What happened, where the text does not tell it.
         """
         state = self._state
+        text = statement.strip().rstrip(";").rstrip()
+        known = self._recurring.again(text, is_stated=outcome != _NO_OUTCOME)
+        if isinstance(known, StatementResult):
+            return known
         state.execution = Execution()
         state.programs.effort.reset()
-        text = statement.strip().rstrip(";").rstrip()
         had = self._as_had(text)
         facts = self._read(had.read, state.database)
         is_understood = facts.error is None and facts.effects.stopped_at is None
@@ -245,20 +244,17 @@ class Session:
         return self._run(
             SessionStatement(
                 sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
-            )
+            ),
+            known,
         )
 
-    def _run(self, command: SessionStatement) -> StatementResult:
-        """Carry out a statement, or do again what is known of it; nothing is left half done."""
+    def _run(self, command: SessionStatement, attempt: Attempt | None) -> StatementResult:
+        """Carry out a statement; nothing is left half done."""
         state, facts = self._state, command.facts
         before = None
         try:
-            attempt: Attempt | None = None
-            if command.outcome == _NO_OUTCOME:
-                known = self._recurring.again(facts, command.text)
-                if isinstance(known, StatementResult):
-                    return known
-                attempt = known
+            if attempt is not None and not attempt.begins(state, facts, command.text):
+                attempt = None
             is_followed = self._may_branch(facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
                 before = state.snapshot()
@@ -273,7 +269,7 @@ class Session:
             state.abandon(facts, before, repr(error))
             raise
         if attempt is not None:
-            attempt.was(result)
+            attempt.was(state, result)
         if result.unanalysed is not None:
             state.abandon(facts, before, result.unanalysed.reason)
         elif unknown and any(one.logged_as or one.bodies for one in result.binlogs.values()):
@@ -384,14 +380,17 @@ class Session:
 
     def snapshot(self) -> SessionState:
         """The session as it is now: for `restore`, as often as it is wanted."""
+        self._recurring.leave()
         return self._state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
         """Be again as `snapshot` was taken."""
+        self._recurring.leave()
         self._state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
         """End the session: roll back what is open, drop its temporary tables."""
+        self._recurring.leave()
         state = self._state
         state.execution = Execution()
         state.transaction.xid = state.transaction.xa_phase = None
@@ -558,15 +557,6 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
 
 
 _KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
-_ROWS: Final = (
-    StatementKind.INSERT,
-    StatementKind.REPLACE,
-    StatementKind.UPDATE,
-    StatementKind.DELETE,
-    StatementKind.LOAD_DATA,
-    StatementKind.SELECT,
-    StatementKind.DO,
-)
 
 
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
@@ -659,11 +649,11 @@ def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
 
 _HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
     {
-        **dict.fromkeys(_ROWS, execute_rows),
-        **dict.fromkeys(ddl.KINDS, ddl.execute_ddl),
+        **dict.fromkeys(WRITING_KINDS | READING_KINDS, execute_rows),
+        **dict.fromkeys(DDL_KINDS, ddl.execute_ddl),
         **dict.fromkeys(creates.KINDS, creates.execute_create),
         StatementKind.CREATE_TABLE_SELECT: execute_create_select,
-        **dict.fromkeys(drops.KINDS, drops.execute_drop),
+        **dict.fromkeys(TABLE_DROPPING_KINDS, drops.execute_drop),
         StatementKind.SET: execute_set,
         StatementKind.BEGIN: transactions.begin,
         StatementKind.COMMIT: transactions.commit,

@@ -25,7 +25,7 @@ from binlane.session.variables import Variables
 from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode
 from binlane.sql.tree.definitions import Account
@@ -269,7 +269,7 @@ class SessionState:
             self.programs.prepared = prepared
         effects = facts.effects
         if effects.kind in DDL_KINDS:
-            views = effects.objects if effects.kind in _VIEWS else ()
+            views = effects.objects if effects.kind in VIEW_KINDS else ()
             renamed = (new for _, new in effects.renames)
             self.objects.forget(*effects.writes, *views, *renamed)
             self.unknown_programs |= {*effects.objects}.difference(views)
@@ -293,7 +293,7 @@ class SessionState:
         """A statement as one of whose account it is to be asked if it may; None: it may all."""
         accounts = self.objects.accounts
         grantee = accounts.get(self.identity.account)
-        if grantee is None or grantee.may_all(is_mariadb=self.server.is_mariadb):
+        if grantee is None or grantee.may_all:
             return None
         rights = Rights.of(self.identity, accounts)
         return Asked(facts, rights, self.objects, self.server, database)
@@ -493,9 +493,6 @@ _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )
 """What leaves a transaction as it was, whatever else it does."""
-_VIEWS: Final = frozenset(
-    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
-)
 
 Handler = Callable[[SessionState, SessionStatement], None]
 """Carries out statements of one kind."""

@@ -14,7 +14,7 @@ from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
-from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import Literal, LiteralKind
 from binlane.sql.tree.statements import Transaction as TransactionNode
@@ -138,20 +138,15 @@ def _unknown(state: SessionState, name: str) -> None:
 
 
 _ALWAYS: Final = frozenset((StatementKind.XA, StatementKind.SET, StatementKind.SESSION))
-_WHILE_ACTIVE: Final = _ALWAYS | {
-    StatementKind.INSERT,
-    StatementKind.REPLACE,
-    StatementKind.UPDATE,
-    StatementKind.DELETE,
-    StatementKind.LOAD_DATA,
-    StatementKind.SELECT,
-    StatementKind.DO,
-    StatementKind.CALL,
-    StatementKind.COMPOUND,
-    StatementKind.SAVEPOINT,
-    StatementKind.ROLLBACK_TO,
-    StatementKind.RELEASE_SAVEPOINT,
-}
+_WHILE_ACTIVE: Final = (
+    _ALWAYS
+    | WRITING_KINDS
+    | READING_KINDS
+    | {
+        *(StatementKind.CALL, StatementKind.COMPOUND, StatementKind.SAVEPOINT),
+        *(StatementKind.ROLLBACK_TO, StatementKind.RELEASE_SAVEPOINT),
+    }
+)
 
 
 def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:

@@ -63,6 +63,10 @@ _MYSQL_PRIVILEGES: Final = frozenset(
         *("TELEMETRY_LOG_ADMIN", "TRANSACTION_GTID_TAG", "XA_RECOVER_ADMIN"),
     )
 )
+_EVERYTHING: Final = (DATABASE_PRIVILEGES - {"DELETE HISTORY", "SHOW CREATE ROUTINE"}) | {
+    *("RELOAD", "SHUTDOWN", "PROCESS", "FILE", "SUPER", "CREATE USER", "GRANT OPTION")
+}
+"""What accounts have that may do everything, of every version."""
 _STATIC: Final = frozenset(("CREATE ROLE", "DROP ROLE"))
 """Of MySQL's own privileges those that are no dynamic ones."""
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
@@ -131,10 +135,11 @@ class Grantee:
     default_roles: frozenset[AccountName] = frozenset()
     proxied: frozenset[AccountName] = frozenset()
 
-    def may_all(self, *, is_mariadb: bool) -> bool:
-        """Whether nothing is forbidden to it."""
+    @property
+    def may_all(self) -> bool:
+        """Whether nothing that is asked here is forbidden to it."""
         given = self.privileges.get((), frozenset())
-        return GRANT_OPTION in given and all_privileges((), is_mariadb=is_mariadb) <= given
+        return given >= _EVERYTHING
 
 
 Accounts = dict[AccountName, Grantee]

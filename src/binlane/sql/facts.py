@@ -165,6 +165,31 @@ DDL_KINDS = frozenset(
         StatementKind.FLUSH,
     )
 )
+INSERTING_KINDS = frozenset((StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA))
+WRITING_KINDS = INSERTING_KINDS | {StatementKind.UPDATE, StatementKind.DELETE}
+READING_KINDS = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+"""What changes no rows but through functions."""
+TABLE_MAKING_KINDS = frozenset(
+    {
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
+    }
+)
+TABLE_DROPPING_KINDS = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
+CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT))
+VIEW_KINDS = frozenset(
+    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
+)
+ROUTINE_KINDS = frozenset(
+    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
+)
+OPEN_ENDED_KINDS = frozenset(
+    {
+        *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),
+        *(StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE, StatementKind.BINLOG),
+    }
+)
+"""What these do is not told by their text alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

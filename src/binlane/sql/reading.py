@@ -133,6 +133,9 @@ _SHAPED: Final = frozenset(
         StatementKind.UPDATE,
         StatementKind.DELETE,
         StatementKind.SELECT,
+        StatementKind.BEGIN,
+        StatementKind.COMMIT,
+        StatementKind.ROLLBACK,
     )
 )
 """Statements of which many differ in literals alone, and whose decision no literal changes."""

@@ -55,11 +55,19 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
         if recorded.error in _REFUSALS:
             return Outcome()
         return Outcome(error=recorded.error, rows=statement.rows or 0)
+    if _gives_one_row(statement.sql):
+        return Outcome(rows=recorded.affected)
     words = statement.sql.lower().split()
     is_counted = words[0] in _COUNTED or (words[0] == "create" and "select" in words)
     if is_counted and recorded.affected == 0:
         return Outcome(rows=0)
     return Outcome()
+
+
+def _gives_one_row(sql: str) -> bool:
+    """Whether the count of rows tells if the row was there already: it counts as two, or as none."""
+    lower = sql.lower()
+    return lower.startswith("insert into") and "on duplicate" in lower and "select" not in lower
 
 
 def first_difference(

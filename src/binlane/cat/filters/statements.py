@@ -9,27 +9,13 @@ from typing import Final
 from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName
-from binlane.sql.facts import StatementEffects, StatementKind
+from binlane.sql.facts import OPEN_ENDED_KINDS, VIEW_KINDS, StatementEffects, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 # Their text does not tell what they write.
-_OPEN_ENDED: Final = frozenset(
-    {
-        StatementKind.UNKNOWN,
-        StatementKind.SELECT,
-        StatementKind.DO,
-        StatementKind.CALL,
-        StatementKind.COMPOUND,
-        StatementKind.EXECUTE,
-        StatementKind.EXECUTE_IMMEDIATE,
-        StatementKind.BINLOG,
-    }
-)
+_OPEN_ENDED: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}
 _MAKES_FROM_OTHERS: Final = frozenset(
     {StatementKind.CREATE_TABLE_LIKE, StatementKind.CREATE_TABLE_SELECT}
-)
-_VIEW_KINDS: Final = frozenset(
-    {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW}
 )
 
 
@@ -78,7 +64,7 @@ def concern_of(body: QueryEvent) -> Concern:
 def _tables(effects: StatementEffects) -> tuple[TableName, ...]:
     if effects.renames:
         return (*effects.renamed_tables, *effects.reads)
-    objects = effects.objects if effects.kind in _VIEW_KINDS else ()
+    objects = effects.objects if effects.kind in VIEW_KINDS else ()
     return (*objects, *effects.writes, *effects.reads)
 
 

@@ -88,7 +88,7 @@ def read_account(cursor: Cursor) -> Account:
 
 
 def _part(cursor: Cursor) -> str:
-    if cursor.kind is TokenKind.STRING:
+    if cursor.kind is TokenKind.STRING or cursor.texts[cursor.index] == "``":
         return cursor.advance().value
     return cursor.identifier()
 
