@@ -10,7 +10,7 @@ Source: MariaDB 10.11 and MySQL 9.7: sql/sql_parse.cc `*_precheck`, `check_acces
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -33,14 +33,15 @@ from binlane.sql.accounts import (
 )
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import RowChange, StatementKind, VariableScope
+from binlane.sql.schema import Routine, Trigger
 from binlane.sql.tree.definitions import AccountStatement, AlterTable, CreateTable
-from binlane.sql.tree.expressions import Name, Node, Star, children
-from binlane.sql.tree.statements import Insert, QueryStatement, Update, innermost
+from binlane.sql.tree.expressions import Name, Node, Select, Star, children
+from binlane.sql.tree.statements import Assignment, Insert, QueryStatement, Update, innermost
 
 if TYPE_CHECKING:
     from binlane.policy.server import Server
     from binlane.sql.facts import StatementFacts, TableUse
-    from binlane.sql.schema import Objects, Routine, View
+    from binlane.sql.schema import Objects, View
 
 _ORDER: Final = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "GRANT OPTION", "REFERENCES"),
@@ -191,7 +192,7 @@ class Asked:
     def tables(self, wanted: frozenset[str], *names: TableName) -> Iterator[Refusal]:
         """1142 for what is missing on tables; columns may stand for them."""
         for name in names:
-            if name.database.lower() in _SYSTEM_DATABASES:
+            if not name.database or name.database.lower() in _SYSTEM_DATABASES:
                 continue
             have = self.rights.on("TABLE", name)
             if lacks := wanted - have:
@@ -288,13 +289,12 @@ def denied_routine(wanted: str, name: TableName, account: str) -> Refusal:
     )
 
 
-def denied_to_definer(routine: Routine, rights: Rights) -> Refusal | None:
-    """1370 if whom a routine runs for may not call it himself, which the servers ask."""
-    kind = "FUNCTION" if routine.is_function else "PROCEDURE"
-    name = TableName(routine.name.database, routine.name.table.lower())
-    if "EXECUTE" in rights.on(kind, name):
-        return None
-    return denied_routine("EXECUTE", routine.name, _shown(rights.identity.account))
+def denied_to_definer(program: Routine | Trigger, asked: Asked) -> Refusal | None:
+    """1370 if a routine's definer may not call it himself, 1142 if a trigger's may make none."""
+    if isinstance(program, Trigger):
+        return next(asked.tables(frozenset(("TRIGGER",)), program.table), None)
+    kind = "FUNCTION" if program.is_function else "PROCEDURE"
+    return next(asked.routines("EXECUTE", kind, program.name), None)
 
 
 def needs(privileges: str) -> Refusal:
@@ -357,14 +357,11 @@ def _rows(asked: Asked) -> Iterator[Refusal]:
     if is_load and not facts.is_local and _lacks_file(asked):
         yield asked.denied()
     uses = facts.tables
-    is_joined = kind is StatementKind.UPDATE and facts.is_multi_table
-    if is_joined and asked.server.is_mariadb:
-        uses = updated_uses(uses, facts.set_columns, asked.objects)
+    if kind is StatementKind.UPDATE and facts.is_multi_table:
+        yield from _joined(asked)
+        uses = tuple(use for use in uses if not use.is_outermost)
     for use in uses:
         wanted = _wanted(use)
-        if is_joined and use.is_outermost and not asked.server.is_mariadb:
-            have = asked.rights.on("TABLE", use.name) | asked.rights.on_columns(use.name)
-            wanted = frozenset() if "UPDATE" in have else _SELECT
         if is_load and use.changes and facts.is_replace:
             wanted |= {"DELETE"}
         if not use.is_sequence or asked.objects.table(use.name) is not None:
@@ -376,6 +373,24 @@ def _rows(asked: Asked) -> Iterator[Refusal]:
             (asked.denied(),) if is_login and _lacks_file(asked) else asked.everywhere("FILE")
         )
     yield from _unknown_functions(asked)
+
+
+def _joined(asked: Asked) -> Iterator[Refusal]:
+    """The tables of an UPDATE of several: any of two privileges first, the right one of each then."""
+    uses = [use for use in asked.facts.tables if use.is_outermost]
+    for use in uses:
+        have = asked.rights.on("TABLE", use.name) | asked.rights.on_columns(use.name)
+        if "UPDATE" not in have:
+            yield from asked.tables(_SELECT, use.name)
+    objects = asked.objects
+    if not all(objects.table(use.name) or objects.view(use.name) for use in uses):
+        return
+    if asked.server.is_mariadb:
+        for use in updated_uses(uses, asked.facts.set_columns, objects):
+            if not use.changes:
+                yield from asked.tables(_SELECT, use.name)
+            elif "SELECT" not in asked.rights.on("TABLE", use.name):
+                yield from asked.tables(frozenset(("UPDATE",)), use.name)
 
 
 def _unknown_functions(asked: Asked) -> Iterator[Refusal]:
@@ -479,30 +494,58 @@ def _used_columns(tree: Node, use: TableUse, asked: Asked) -> Iterator[tuple[str
     """The columns of a table that a statement uses, each with what it does to it."""
     columns = _columns_of(use.name, asked.objects)
     own = {column.lower() for column in columns}
-    assigned: set[int] = set()
-    if isinstance(tree, Insert):
-        updated = tree.on_duplicate or ()
-        assigned = {id(one.column) for one in updated}
+    written: Sequence[Assignment] = ()
+    if isinstance(tree, Update):
+        written = tree.assignments
+    elif isinstance(tree, Insert):
+        written = tree.on_duplicate or ()
         if use.changes:
             yield from (("INSERT", column) for column in tree.columns or columns)
-            kinds = ("SELECT", "UPDATE") if asked.server.is_mariadb else ("UPDATE",)
-            yield from ((kind, one.column.parts[-1]) for one in updated for kind in kinds)
-    elif isinstance(tree, Update):
-        assigned = {id(one.column) for one in tree.assignments}
-        for one in tree.assignments:
-            if _is_of(one.column, use, own):
-                yield "UPDATE", one.column.parts[-1]
-    for node in _in_order(tree):
-        if isinstance(node, Name) and id(node) not in assigned and _is_of(node, use, own):
+    for one in written:
+        if use.changes and _is_of(one.column, use, own):
+            if isinstance(tree, Insert) and asked.server.is_mariadb:
+                yield "SELECT", one.column.parts[-1]
+            yield "UPDATE", one.column.parts[-1]
+    yield from _read_columns(tree, use, asked, {id(one.column) for one in written})
+
+
+def _read_columns(
+    tree: Node, use: TableUse, asked: Asked, written: Collection[int]
+) -> Iterator[tuple[str, str]]:
+    columns = _columns_of(use.name, asked.objects)
+    own = {column.lower() for column in columns}
+    for node, select in _in_order(tree, None):
+        is_inside = _is_inside(use, select, asked)
+        if isinstance(node, Star):
+            yield from (("SELECT", one) for one in columns if is_inside and not use.changes)
+        elif id(node) in written or not _is_of(node, use, own):
+            continue
+        elif is_inside or not _has_own(node, select, asked):
             yield "SELECT", node.parts[-1]
-        elif isinstance(node, Star) and not use.changes:
-            yield from (("SELECT", column) for column in columns)
 
 
-def _in_order(node: Node) -> Iterator[Node]:
+def _in_order(node: Node, select: Select | None) -> Iterator[tuple[Name | Star, Select | None]]:
+    """Names and stars, each with the SELECT that it stands in."""
     for child in children(node):
-        yield child
-        yield from _in_order(child)
+        if isinstance(child, Name | Star):
+            yield child, select
+        yield from _in_order(child, child if isinstance(child, Select) else select)
+
+
+def _is_inside(use: TableUse, select: Select | None, asked: Asked) -> bool:
+    """Whether a table is one of a SELECT, or of the statement itself."""
+    place = asked.facts.place
+    return select is None or place(select.at) <= use.offset < place(select.end)
+
+
+def _has_own(name: Name, select: Select | None, asked: Asked) -> bool:
+    """Whether the tables of a SELECT itself have a column of this name."""
+    column = name.parts[-1].lower()
+    return any(
+        column in map(str.lower, _columns_of(use.name, asked.objects))
+        for use in asked.facts.tables
+        if len(name.parts) == 1 and _is_inside(use, select, asked)
+    )
 
 
 def _is_of(name: Name, use: TableUse, columns: set[str]) -> bool:
@@ -629,9 +672,20 @@ def _made_view(asked: Asked) -> Iterator[Refusal]:
         wanted.add("DROP")
     yield from asked.tables(frozenset(wanted), *effects.objects[:1])
     for name in effects.reads:
-        have = asked.rights.on("TABLE", name) | asked.rights.on_columns(name)
-        if not have & _ANY:
+        have = asked.rights.on("TABLE", name)
+        if have & _ANY:
+            continue
+        if not asked.rights.on_columns(name) & _ANY:
             yield asked.denied_table(_ANY, name)
+        tree = innermost(facts.tree)
+        has_star = any(isinstance(node, Star) for node, _ in _in_order(tree, None))
+        for use in facts.tables:
+            used = _used_columns(tree, use, asked) if use.name == name else ()
+            for _, column in used:
+                if not asked.rights.on_column(name, column) & _ANY and has_star:
+                    yield asked.denied_table(_ANY, name)
+                elif not asked.rights.on_column(name, column) & _ANY:
+                    yield asked.denied_column("create view", column, name)
 
 
 def _dropped_views(asked: Asked) -> Iterator[Refusal]:

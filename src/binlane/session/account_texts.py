@@ -69,7 +69,9 @@ class _Writer:
 
     def account(self, account: Account) -> str:
         """An account with quotes."""
-        user, host = self.state.account(account)
+        user, host = account.user, account.host or "%"
+        if account.is_current:
+            user, host = self.state.identity.account
         if self.state.server.is_mariadb:
             return f"'{user}'@'{host}'"
         return f"{_string(user)}@{_string(host)}"

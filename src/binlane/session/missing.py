@@ -5,7 +5,7 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -356,56 +356,74 @@ def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | Non
     tree = statement.facts.tree
     if not isinstance(tree, AccountStatement):
         return None
-    if tree.verb == "GRANT" and tree.on is not None:
-        refusal = _granted_on(state, tree, statement.database)
-        if refusal is not None:
-            return refusal
+    about = _granted_on(state, tree, statement.database)
     situation = state.account_situation(statement.database)
     error = change(state.objects.accounts, tree, situation).error
+    is_absent = error is not None and error.errno in _NOBODY
+    if about is not None and not (is_absent and about.errno == _WRONG_LEVEL):
+        return about
     if error is None:
         return None
     sqlstate, symbol = _ACCOUNT_ERRORS[error.errno]
     return Refusal(error.errno, sqlstate, symbol, error.message)
 
 
+_NOBODY: Final = frozenset((1133, 1410))
+"""That who is to get privileges is not there."""
+_WRONG_LEVEL: Final = 1221
+"""What is looked for behind that."""
+
+
 def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> Refusal | None:
-    """What privileges cannot be granted on: of the wrong level, or what is not there."""
-    on, names = tree.on, {one.name for one in tree.privileges} - {"ALL", "USAGE", "GRANT OPTION"}
-    assert on is not None, "the caller has looked"
-    if (on.database, on.name) == ("*", "*"):
+    """What is wrong with the object of GRANT or REVOKE: of another level, or not there."""
+    on, named = tree.on, {one.name for one in tree.privileges}
+    names = named - {"ALL", "USAGE", "GRANT OPTION"}
+    if on is None:
         return None
     dynamic = "" if state.server.is_mariadb else next(filter(is_dynamic, sorted(names)), "")
-    if dynamic:
+    if dynamic and on.database != "*":
         message = f"Illegal privilege level specified for {dynamic}"
         return Refusal(3619, "HY000", "ER_ILLEGAL_PRIVILEGE_LEVEL", message)
-    if on.name == "*":
-        if names <= DATABASE_PRIVILEGES:
-            return None
-        message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES"
-        return Refusal(1221, "HY000", "ER_WRONG_USAGE", message)
-    name = TableName(on.database or database, on.name)
-    is_table = tree.object_kind == "TABLE"
-    if not names <= (TABLE_PRIVILEGES if is_table else ROUTINE_PRIVILEGES):
+    columns = [column for one in tree.privileges for column in one.columns]
+    is_table, is_wide = tree.object_kind == "TABLE", on.name == "*"
+    allowed = TABLE_PRIVILEGES if is_table else ROUTINE_PRIVILEGES
+    if columns if is_wide else not names <= allowed:
         message = (
             "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can "
             "be used"
         )
         return Refusal(1144, "42000", "ER_ILLEGAL_GRANT_FOR_TABLE", message)
-    if not is_table:
-        objects = state.objects
-        find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
-        is_program = tree.object_kind in ("FUNCTION", "PROCEDURE")
-        is_absent = is_program and find(name) is None
-        return no_such_routine(tree.object_kind, name) if is_absent else None
-    columns = [column for one in tree.privileges for column in one.columns]
+    if is_wide:
+        if on.database == "*" or names <= DATABASE_PRIVILEGES:
+            return None
+        message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES"
+        return Refusal(_WRONG_LEVEL, "HY000", "ER_WRONG_USAGE", message)
+    if tree.verb == "REVOKE":
+        return None
+    name = TableName(on.database or database, on.name)
+    if is_table:
+        return _granted_table(state, name, columns, is_made=not named.isdisjoint(("ALL", "CREATE")))
+    objects = state.objects
+    find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
+    if tree.object_kind not in ("FUNCTION", "PROCEDURE") or find(name) is not None:
+        return None
+    is_old = state.server.is_mariadb and state.server.version < (11,)
+    kind = "FUNCTION or PROCEDURE" if is_old else tree.object_kind
+    message = f"{kind} {name.table} does not exist"
+    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
+
+
+def _granted_table(
+    state: SessionState, name: TableName, columns: Sequence[str], *, is_made: bool
+) -> Refusal | None:
     table = state.objects.table(name)
     known = table.definition.columns if table is not None and table.is_complete else ()
-    for column in columns:
-        if known and not any(one.name.lower() == column.lower() for one in known):
+    for column in columns if known else ():
+        if not any(one.name.lower() == column.lower() for one in known):
             message = f"Unknown column '{column}' in '{name.table}'"
             return Refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
-    is_there = _has_table(state, name) or _has_view(state, name)
-    return None if is_there or "CREATE" in names else no_such_table(name)
+    is_there = is_made or _has_table(state, name) or _has_view(state, name)
+    return None if is_there else no_such_table(name)
 
 
 _ACCOUNT_ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
@@ -418,6 +436,7 @@ _ACCOUNT_ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
         1403: ("42000", "ER_NONEXISTING_PROC_GRANT"),
         1410: ("42000", "ER_CANT_CREATE_USER_WITH_GRANT"),
         1959: ("OP000", "ER_INVALID_ROLE"),
+        1960: ("0L000", "ER_INVALID_CURRENT_USER"),
         1961: ("HY000", "ER_CANNOT_GRANT_ROLE"),
         1962: ("HY000", "ER_CANNOT_REVOKE_ROLE"),
         3523: ("HY000", "ER_UNKNOWN_AUTHID"),

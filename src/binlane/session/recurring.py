@@ -139,6 +139,7 @@ class Recurring:
             *(state.database, state.objects.version, variables.is_format_set, variables.connection),
             *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
             None if safety is None else safety.definitions,
+            state.identity,
         )
         key = (
             holds_for,

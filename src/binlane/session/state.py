@@ -25,7 +25,7 @@ from binlane.session.variables import Variables
 from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementEffects, StatementFacts, StatementKind
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode
 from binlane.sql.tree.definitions import Account
@@ -310,9 +310,8 @@ class SessionState:
                 error = no_definer(definer)
             roles = frozenset() if grantee is None else grantee.default_roles
             self.identity = Identity(definer, frozenset() if self.server.is_mariadb else roles)
-            if grantee is not None and isinstance(program, Routine):
-                rights = Rights.of(self.identity, self.objects.accounts)
-                error = denied_to_definer(program, rights)
+            asked = self.asked(_NO_FACTS, "")
+            error = error or (None if asked is None else denied_to_definer(program, asked))
         try:
             yield error
         finally:
@@ -489,6 +488,7 @@ class SessionState:
         return self.binlogs if self.is_logging else {}
 
 
+_NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EMPTY))
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )

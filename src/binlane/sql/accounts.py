@@ -113,10 +113,17 @@ OWN: Final = frozenset(
 
 
 class AccountError(NamedTuple):
-    """What the server says of an account statement."""
+    """What the server says of an account statement.
+
+    Attributes:
+        errno: As the client gets it.
+        message: Its text, to whose end the names come.
+        name: What is wrong, where the text names all that is.
+    """
 
     errno: int
     message: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +232,12 @@ def change(accounts: Accounts, node: AccountStatement, situation: Situation) -> 
     changing = _Changing(dict(accounts), node, situation)
     makers = _CHANGES.get(node.verb)
     results = [] if makers is None else list(makers(changing))
-    error = next((one for one in results if one is not None), None)
+    errors = [one for one in results if one is not None]
+    # What is told of all accounts together is told at the end.
+    error = min(errors, key=lambda one: bool(one.name), default=None)
+    if error is not None:
+        names = [one.name for one in errors if one.errno == error.errno and one.name]
+        error = error._replace(message=error.message + ",".join(names))
     is_kept = error is None or situation.is_mariadb
     return Changed(changing.accounts if is_kept else accounts, error, None in results)
 
@@ -282,8 +294,9 @@ class _Changing:
             return Grantee(privileges={(): everything})
         return Grantee() if known is None else known
 
-    def failed(self, name: AccountName) -> AccountError:
-        return AccountError(1396, f"Operation {self.node.verb} failed for {name.shown}")
+    def failed(self, name: AccountName, *, is_bare: bool = False) -> AccountError:
+        shown = f"'{name.user}'" if is_bare else name.shown
+        return AccountError(1396, f"Operation {self.node.verb} failed for ", shown)
 
     # Making and unmaking ----------------------------------------------------------------------
 
@@ -335,10 +348,11 @@ class _Changing:
 
     def rename(self) -> _Results:
         names = [self.plain(each) for each in self.node.accounts]
+        roles = {role for one in self.accounts.values() for role in one.roles}
+        if not self.is_mariadb and not roles.isdisjoint(names):
+            yield AccountError(3532, "Renaming of a role identifier is forbidden")
         for old, new in zip(names[::2], names[1::2], strict=True):
-            if not self.is_mariadb and any(old in one.roles for one in self.accounts.values()):
-                yield AccountError(3532, "Renaming of a role identifier is forbidden")
-            elif new in self.accounts or not self.has(old):
+            if new in self.accounts or not self.has(old):
                 yield self.failed(old)
             else:
                 yield None
@@ -351,11 +365,11 @@ class _Changing:
             yield from self.set_default()
             return
         for account in node.accounts:
-            name = self.plain(account)
+            name = self.name(account)
             if self.has(name):
                 yield None
             elif "IF EXISTS" not in node.options:
-                yield self.failed(name)
+                yield self.failed(name, is_bare=self.is_mariadb and account.host is None)
 
     def set_password(self) -> _Results:
         if any(not self.has(self.plain(each)) for each in self.node.accounts):
@@ -369,15 +383,16 @@ class _Changing:
             yield from self.grant_privileges()
             return
         admin = "WITH ADMIN OPTION" in node.options
-        if not self.is_mariadb:
-            yield from self.unknown([*node.roles, *node.accounts])
-        for each in node.roles:
-            role = self.role(each)
-            if not self.has(role):
+        roles = [self.role(each) for each in node.roles]
+        for role in roles:
+            if self.is_mariadb and not self.has(role):
                 yield AccountError(1959, f"Invalid role specification `{role.user}`")
                 return
-            for account in node.accounts:
-                name = self.name(account)
+        for account in node.accounts:
+            name = self.name(account)
+            yield from self.unknown([account])
+            for each, role in zip(node.roles, roles, strict=True):
+                yield from self.unknown([each])
                 if not self.has(name):
                     yield self.absent()
                 elif name in roles_of(self.accounts, (name,)) & roles_of(self.accounts, (role,)):
@@ -387,7 +402,7 @@ class _Changing:
 
     def unknown(self, accounts: Iterable[Account]) -> _Results:
         """MySQL's error of what is neither user nor role."""
-        for account in accounts:
+        for account in () if self.is_mariadb else accounts:
             name = self.name(account)
             if not self.has(name):
                 yield AccountError(3523, f"Unknown authorization ID {name.quoted}")
@@ -400,7 +415,7 @@ class _Changing:
 
     def loop(self, role: AccountName, name: AccountName) -> AccountError:
         if self.is_mariadb:
-            return AccountError(1961, f"Cannot grant role {role.shown} to: {name.shown}")
+            return AccountError(1961, f"Cannot grant role {role.shown} to: ", name.shown)
         return AccountError(
             4027,
             f"User account {name.quoted} is directly or indirectly granted to the role "
@@ -422,8 +437,8 @@ class _Changing:
             yield from self.revoke_all()
             return
         ignores = "IGNORE UNKNOWN USER" in node.options
-        if not self.is_mariadb and not ignores:
-            yield from self.unknown([*node.roles, *node.accounts])
+        if not ignores:
+            yield from self.unknown([*node.accounts, *node.roles])
         for each in node.roles:
             role = self.role(each)
             if self.is_mariadb and not self.has(role):
@@ -435,7 +450,8 @@ class _Changing:
                 if role in grantee.roles:
                     self.revoke_role(role, name, grantee)
                 elif self.is_mariadb and (name in self.accounts or not self.has(name)):
-                    yield AccountError(1962, f"Cannot revoke role {role.shown} from: {name.shown}")
+                    message = f"Cannot revoke role {role.shown} from: "
+                    yield AccountError(1962, message, name.shown)
 
     def revoke_role(self, role: AccountName, name: AccountName, grantee: Grantee) -> None:
         if "ADMIN OPTION FOR" in self.node.options:
@@ -459,14 +475,24 @@ class _Changing:
                     yield AccountError(3530, f"{role.quoted} is not granted to {name.quoted}")
                 elif self.has(role) and role in self.accounts:
                     yield AccountError(
-                        1959, f"User {name.shown} has not been granted role `{role.user}`"
+                        1959, f"User {name.quoted} has not been granted role `{role.user}`"
                     )
                 elif not self.has(role):
                     yield AccountError(1959, f"Invalid role specification `{role.user}`")
+            if not roles and not self.has(name) and (self.is_mariadb or "ALL" in node.options):
+                yield self.no_user(name)
             if "ALL" in node.options:
                 roles = frozenset(grantee.roles)
             if name in self.accounts or name in OWN:
                 self.accounts[name] = replace(grantee, default_roles=roles)
+
+    def no_user(self, name: AccountName) -> AccountError:
+        """That nobody is there whose default role is to be none or all."""
+        if not self.is_mariadb:
+            return AccountError(3523, f"Unknown authorization ID {name.quoted}")
+        if AccountName(name.user) in self.accounts:
+            return self.absent()
+        return AccountError(1960, "The current user is invalid")
 
     def has_grants_of(self, name: AccountName) -> bool:
         """Whether all that an account was granted is known."""
@@ -478,7 +504,7 @@ class _Changing:
         node = self.node
         gives_on = "WITH GRANT OPTION" in node.options
         for account in node.accounts:
-            name = self.name(account)
+            name = self.plain(account) if self.is_proxy else self.name(account)
             if not self.has(name):
                 yield self.absent()
             elif name in self.accounts:
@@ -489,9 +515,12 @@ class _Changing:
                 proxied = grantee.proxied | self.proxied()
                 self.accounts[name] = replace(grantee, privileges=privileges, proxied=proxied)
 
+    @property
+    def is_proxy(self) -> bool:
+        return self.node.on is None
+
     def proxied(self) -> frozenset[AccountName]:
-        is_proxy = self.node.privileges[0].name == "PROXY"
-        return frozenset(map(self.name, self.node.roles)) if is_proxy else frozenset()
+        return frozenset(map(self.plain, self.node.roles)) if self.is_proxy else frozenset()
 
     def level(self) -> Level:
         """What ON names."""
@@ -528,7 +557,7 @@ class _Changing:
 
     def revoke_privileges(self) -> _Results:
         for account in self.node.accounts:
-            name = self.name(account)
+            name = self.plain(account) if self.is_proxy else self.name(account)
             grantee = self.accounts.get(name)
             if grantee is None:
                 if not self.has(name) and "IGNORE UNKNOWN USER" not in self.node.options:
@@ -578,19 +607,25 @@ class _Changing:
         return AccountError(1147, f"{message} on table '{on.name}'")
 
     def revoke_all(self) -> _Results:
-        """REVOKE ALL PRIVILEGES, GRANT OPTION: MariaDB takes roles, too."""
+        """REVOKE ALL PRIVILEGES, GRANT OPTION: MariaDB takes roles, too; it is logged in any case.
+
+        MySQL says what became of the last one.
+        """
+        error = None
         for account in self.node.accounts:
             name = self.name(account)
             grantee = self.accounts.get(name)
-            yield None  # it is logged in any case
             if grantee is not None:
                 roles = {} if self.is_mariadb else grantee.roles
                 default = frozenset() if self.is_mariadb else grantee.default_roles
                 self.accounts[name] = Grantee(roles=roles, default_roles=default)
-            elif not self.has(name) and "IGNORE UNKNOWN USER" not in self.node.options:
-                yield AccountError(
-                    1269, "Can't revoke all privileges for one or more of the requested users"
-                )
+            is_absent = not self.has(name) and "IGNORE UNKNOWN USER" not in self.node.options
+            if is_absent or not self.is_mariadb:
+                error = is_absent
+        yield None
+        if error:
+            message = "Can't revoke all privileges for one or more of the requested users"
+            yield AccountError(1269, message)
 
 
 _CHANGES: Final[Mapping[str, Callable[[_Changing], _Results]]] = MappingProxyType(

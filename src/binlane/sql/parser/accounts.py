@@ -99,6 +99,22 @@ def _unquoted(text: str) -> str:
     return text
 
 
+def _roles(cursor: Cursor) -> tuple[Account, ...]:
+    """Roles; MariaDB's have no host."""
+    found = [_role(cursor)]
+    while cursor.accept_operator(","):
+        found.append(_role(cursor))
+    return tuple(found)
+
+
+def _role(cursor: Cursor) -> Account:
+    start = cursor.start
+    if cursor.dialect.flavor != "mariadb" or cursor.word == "CURRENT_ROLE":
+        return read_account(cursor)
+    user = _part(cursor)
+    return Account(start, cursor.end, user)
+
+
 def _accounts(cursor: Cursor) -> tuple[Account, ...]:
     found = [read_account(cursor)]
     while cursor.accept_operator(","):
@@ -135,7 +151,7 @@ def create_accounts(
             node.roles = _accounts(cursor)
         _account_clauses(cursor, node)
     else:
-        node.accounts = _accounts(cursor)
+        node.accounts = _roles(cursor)
         if cursor.dialect.may_be_mariadb and cursor.accept("WITH", "ADMIN"):
             node.roles = (read_account(cursor),)
     return _ended(cursor, node)
@@ -309,7 +325,7 @@ def _account_clause(cursor: Cursor) -> AccountClause | None:
 def drop_accounts(cursor: Cursor, at: int, verb: str) -> AccountStatement:
     """Read what stands behind DROP USER and DROP ROLE."""
     node = _begun(cursor, at, verb, "IF EXISTS")
-    node.accounts = _accounts(cursor)
+    node.accounts = (_roles if verb == "DROP ROLE" else _accounts)(cursor)
     return _ended(cursor, node)
 
 
@@ -431,6 +447,8 @@ def _object(cursor: Cursor, node: AccountStatement) -> None:
         is_kind = dialect.has_mysql(9, 2)
     node.object_kind = "TABLE"
     if is_kind and cursor.word_ahead(1) != ".":
+        if word != "TABLE" and any(one.columns for one in node.privileges):
+            raise cursor.stop("a table, which has columns")
         cursor.advance()
         node.object_kind = word
         if word == "PACKAGE" and cursor.accept("BODY"):
