@@ -184,7 +184,7 @@ class Survey:
         for each in counting:
             if self.circumstances.autoinc_lock_mode == 2 and each.table.engine == "INNODB":
                 self.blame(Reason.AUTOINC_LOCK_MODE, each)
-        if counting and counting[-1].is_prelocked:
+        if counting and counting[-1].is_prelocked and not self.statement.hides_prelocked:
             self.blame(Reason.AUTOINC_COLUMNS, counting[-1])
 
     def _look_at_mysql_columns(self) -> None:

@@ -5,7 +5,7 @@ Also the errors and other conditions of a program, and which handlers are for th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -325,6 +325,17 @@ class Host(Protocol):
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there.
+
+        Args:
+            facts: Of the statement.
+            database: Its default database.
+            is_local: Which names are declared around it.
+        """
 
     def depends_on(
         self,

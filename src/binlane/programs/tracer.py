@@ -420,7 +420,7 @@ class Tracer:
         self._change(traced, environment)
         self.in_use.pop()
 
-    def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
+    def _refused(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """The error of a statement that names what is not there, or writes what is in use.
 
         So is that of a SET which no function may do.
@@ -437,6 +437,11 @@ class Tracer:
         unknown = {name for name, _ in resolved.unknown_tables}
         if resolved.errors and not unknown & self._made:
             return resolved.errors[0]
+        if self._made.isdisjoint(use.name for use in facts.tables):
+            database = environment.database
+            misnamed = self._host.misnamed(facts, database, environment.hides)
+            if misnamed is not None:
+                return misnamed
         for access in resolved.accesses:
             is_written = access.changes and not access.is_prelocked
             if is_written and any(access.name in names for names in self.in_use):

@@ -40,7 +40,7 @@ from binlane.session.transaction import (
 )
 from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.servers import Fact, LoggingFormat
+from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.show_create import create_table_text
 from binlane.sql.table_changes import has_invisible_key
 from binlane.sql.table_definitions import TableDefinition
@@ -151,7 +151,7 @@ def _log_base(
             source is not None
             and source.is_temporary
             and created is not None
-            and state.is_row_now(name)
+            and _writes_copy_anew(state, name)
         ):
             own = definition_text(state, statement, _with_engine(created))
         seeds = random_seeds(state, name, statement, [created])
@@ -177,6 +177,13 @@ def _like_source(state: SessionState, statement: SessionStatement) -> Table | No
     if effects.kind is not StatementKind.CREATE_TABLE_LIKE or not effects.reads:
         return None
     return state.objects.table(effects.reads[0])
+
+
+def _writes_copy_anew(state: SessionState, name: str) -> bool:
+    """Whether CREATE … LIKE a temporary table, of which a replica may not know, is written anew."""
+    if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+        return state.mode(name) is not LoggingMode.STATEMENT
+    return state.is_row_now(name)
 
 
 def _with_engine(table: Table) -> Table:

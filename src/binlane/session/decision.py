@@ -11,7 +11,7 @@ Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -24,16 +24,19 @@ from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
+from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
-from binlane.session.state import SessionState, SessionStatement
+from binlane.session.state import LockedTables, SessionState, SessionStatement
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import Shift, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.sql.tree.definitions import AlterTable
+from binlane.sql.tree.expressions import Node
 
 PLANS_MAX: Final = 4_096
 """Plans that are kept."""
@@ -147,20 +150,6 @@ def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: Schem
     )
 
 
-def resolved_of(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> ResolvedStatement:
-    """The tables of a statement, its own places with them."""
-    plan = plan_of(facts, objects, server=server, database=database, opening=opening)
-    resolved = plan.resolved
-    return resolved if facts.shift is None else resolved.moved(facts.shift)
-
-
 _plans: Final[dict[tuple[object, ...], Plan]] = {}
 
 
@@ -200,6 +189,10 @@ class Decided:
         return self.verdicts[name].is_filtered
 
 
+_BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
+"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+
+
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
@@ -229,17 +222,20 @@ def decide(
     if lost is not None:
         state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
         return None
-    if resolved.errors:
-        state.fail(resolved.errors[0])
+    if _is_beyond_locks(state, statement, resolved):
         return None
-    asked = state.asked(statement.facts, statement.database)
-    if asked is not None and (refused := denied_inside(asked)) is not None:
-        state.fail(refused)
+    failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
+    if failure is not None:
+        state.fail(failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    misnamed = plan.misnamed if statement.environment is None else None
-    if misnamed is not None and not state.server.is_mariadb:
-        state.fail(misnamed)
+    refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
+    if refusal is not None and isinstance(statement.environment, RoutineEnvironment):
+        refusal = state.host.misnamed(
+            statement.facts, statement.database, statement.environment.hides
+        )
+    if refusal is not None and not state.server.is_mariadb:
+        state.fail(refusal)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
@@ -251,8 +247,8 @@ def decide(
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
-    if decided is not None and misnamed is not None:
-        state.fail(misnamed)
+    if decided is not None and refusal is not None:
+        state.fail(refusal)
         return None
     if decided is not None:
         _remember(state, statement, decided)
@@ -273,6 +269,12 @@ def _still_remembered(
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
     """How often the tables of a statement were changed."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """What the account may not do with columns, views and functions of the tables that are open."""
+    asked = state.asked(statement.facts, statement.database)
+    return None if asked is None else denied_inside(asked)
 
 
 def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
@@ -487,7 +489,7 @@ def recorders_of(
 
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
-_OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1471))
+_OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
 """What is wrong with columns and targets: known of a statement before it runs."""
 
 
@@ -514,6 +516,121 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
             return True
     return False
+
+
+def _is_beyond_locks(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
+    """Fail a statement that opens what LOCK TABLES did not lock, not for writing, or not so often.
+
+    What foreign keys lead to is locked with their tables.
+    """
+    locked = state.locked_tables
+    if locked is None:
+        return False
+    views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
+    opened = [(use.name, use.alias, bool(use.changes)) for use in views]
+    opened += [
+        (access.name, access.alias, access.is_locked_for_write)
+        for access in resolved.accesses
+        if not (access.table.is_temporary or access.is_foreign_key)
+    ]
+    refusal = locked.refusal(opened)
+    if refusal is not None:
+        state.fail(refusal)
+    return refusal is not None
+
+
+_CREATES_TABLES: Final = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE))
+_NEEDS_LOCKS: Final = _CREATES_TABLES | {
+    *(StatementKind.ALTER_TABLE, StatementKind.DROP_TABLE, StatementKind.TRUNCATE_TABLE),
+    *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.CREATE_TRIGGER),
+    *(StatementKind.RENAME_TABLE, StatementKind.DROP_SEQUENCE, StatementKind.ALTER_SEQUENCE),
+}
+_NOT_UNDER_LOCKS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW),
+        *(StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE),
+        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE),
+        *(StatementKind.DROP_DATABASE, StatementKind.HANDLER),
+    )
+)
+_UNDER_LOCKS: Final = Refusal(
+    1192,
+    "HY000",
+    "ER_LOCK_OR_ACTIVE_TRANSACTION",
+    "Can't execute the given command because you have active locked tables or an active transaction",
+)
+_USERS: Final = TableName("mysql", "user")
+_LOOKING: Final = frozenset(("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"))
+_OF_SYSTEM_TABLES: Final = frozenset((StatementKind.ACCOUNT, StatementKind.DROP_TRIGGER))
+
+
+def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
+    """Fail a statement about objects that LOCK TABLES does not allow; what is open is committed.
+
+    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
+    """
+    locked = state.locked_tables
+    if locked is None:
+        return False
+    refusal = _refusal_under_locks(state, statement, locked)
+    if refusal is None:
+        return False
+    if not statement.facts.effects.is_temporary:
+        state.implicit_commit()
+    state.fail(refusal)
+    return True
+
+
+def _refusal_under_locks(
+    state: SessionState, statement: SessionStatement, locked: LockedTables
+) -> Refusal | None:
+    facts, effects = statement.facts, statement.facts.effects
+    is_rename = effects.kind is StatementKind.RENAME_TABLE and state.server.is_mariadb
+    if effects.kind in _NOT_UNDER_LOCKS or is_rename:
+        return _UNDER_LOCKS
+    if effects.kind in _OF_SYSTEM_TABLES:
+        return locked.refusal([(_USERS, _USERS.table, True)])
+    if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
+        names = effects.writes or [name for name, _, is_written in locked.locks if not is_written]
+        return locked.refusal((name, name.table, True) for name in names)
+    if effects.kind not in _NEEDS_LOCKS or _looks_at_partitions(facts.tree):
+        return None
+    return locked.refusal(_changed_under_locks(state, statement))
+
+
+def _changed_under_locks(
+    state: SessionState, statement: SessionStatement
+) -> Iterator[tuple[TableName, str, bool]]:
+    """The tables that DDL changes, and reads for CREATE … LIKE, as LOCK TABLES has to hold them."""
+    effects = statement.facts.effects
+    makes = effects.kind in _CREATES_TABLES
+    if not effects.is_temporary:
+        names = (*effects.writes, *effects.drops)
+        if effects.kind is StatementKind.RENAME_TABLE:
+            names = tuple(old for old, _ in effects.renames)
+        for name in dict.fromkeys(names):
+            table = state.objects.table(name)
+            if makes or table is None or not table.is_temporary:
+                yield name, name.table, True
+    for name in effects.reads:
+        table = state.objects.table(name)
+        if makes and (table is None or not table.is_temporary):
+            yield name, name.table, False
+
+
+def _looks_at_partitions(tree: Node) -> bool:
+    """Whether it is an ALTER TABLE that answers with a table of what it did, errors included."""
+    return isinstance(tree, AlterTable) and any(
+        action.kind == "PARTITION" and not _LOOKING.isdisjoint(action.words)
+        for action in tree.actions
+    )
+
+
+def is_of_the_text(errno: int | None) -> bool:
+    """Whether an error is one of columns and targets."""
+    return errno in _OF_THE_TEXT
 
 
 def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:

@@ -27,7 +27,14 @@ from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events
-from binlane.session.decision import Decided, decide, fails_at_once, give_notes, is_not_locked
+from binlane.session.decision import (
+    Decided,
+    decide,
+    fails_at_once,
+    give_notes,
+    is_not_locked,
+    is_of_the_text,
+)
 from binlane.session.log_events import Body
 from binlane.session.logged_texts import load_event
 from binlane.session.rows import (
@@ -118,6 +125,12 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
     if is_not_locked(state, statement):
         return None
+    # MySQL looks at the text before it decides.
+    if not state.server.is_mariadb and is_of_the_text(statement.outcome.error):
+        resolved = state.host.resolved(statement.facts, statement.database)
+        if fails_at_once(statement, resolved):
+            state.fail_as_stated(statement)
+            return None
     decided = decide(state, statement)
     if decided is not None and fails_at_once(statement, decided.resolved):
         state.fail_as_stated(statement)
@@ -369,8 +382,8 @@ def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
 
 
 def _becomes_join(tree: Node) -> bool:
-    """Whether WHERE of an UPDATE asks for a value of IN (SELECT … FROM …), or = ANY."""
-    if not isinstance(tree, Update) or tree.where is None:
+    """Whether WHERE of UPDATE or DELETE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    if not isinstance(tree, Update | Delete) or tree.where is None:
         return False
     where = tree.where
     is_all = isinstance(where, Operation) and where.operator == "AND"

@@ -10,8 +10,18 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.misdeclared import misdeclared
+from binlane.policy.misdefined import Parents, misdefined, misreferenced
+from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.privileges import denied
-from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
+from binlane.policy.refusals import (
+    NO_DATABASE,
+    Refusal,
+    no_such_database,
+    no_such_routine,
+    no_such_table,
+)
+from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.accounts import (
     DATABASE_PRIVILEGES,
@@ -21,7 +31,9 @@ from binlane.sql.accounts import (
     is_dynamic,
 )
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
-from binlane.sql.tree.definitions import AccountStatement
+from binlane.sql.schema import Table
+from binlane.sql.table_changes import engine_name
+from binlane.sql.tree.definitions import AccountStatement, CreateTable
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -37,6 +49,12 @@ OPEN_OR_RUN: Final = frozenset(
     )
 )
 """What comes to nothing where it is denied; others commit first what is open."""
+_PROGRAMS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
+        *(StatementKind.CREATE_EVENT, StatementKind.COMPOUND),
+    )
+)
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
 
@@ -56,15 +74,26 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
+    finders.append(_DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
 
 
+def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The error that the server's parser finds in the body of a program; None if it has none."""
+    if statement.facts.effects.kind not in _PROGRAMS or not statement.succeeds:
+        return None
+    return misdeclared(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
+
+
 def no_database(statement: SessionStatement) -> Refusal | None:
     """1046: a name without a database where there is no default one, which the parser finds."""
-    if statement.database or all(_databases_meant(statement.facts)):
+    is_loadable = statement.facts.verb.startswith("DROP FUNCTION")
+    if statement.database or is_loadable or all(_databases_meant(statement.facts)):
         return None
-    return Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+    return NO_DATABASE
 
 
 def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
@@ -228,7 +257,8 @@ def _routines(state: SessionState, statement: SessionStatement) -> Refusal | Non
         found = state.objects.function(name) if is_function else state.objects.procedure(name)
         is_loadable = is_function and state.objects.is_loadable_function(name.table)
         if found is None and not is_loadable and name.database.lower() not in _SYSTEM_DATABASES:
-            return no_such_routine("FUNCTION" if is_function else "PROCEDURE", name)
+            kind = "FUNCTION" if is_function else "PROCEDURE"
+            return no_such_routine(kind if name.database else f"{kind} (UDF)", name)
     return None
 
 
@@ -294,9 +324,11 @@ def _is_taken(state: SessionState, name: TableName) -> bool:
     return state.objects.base_table(name) is not None or _has_view(state, name)
 
 
-def _made_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
+def _made_table(
+    state: SessionState, statement: SessionStatement, *, is_tolerant: bool = True
+) -> Refusal | None:
     effects, name = statement.facts.effects, statement.facts.effects.writes[0]
-    if effects.if_exists or statement.facts.is_or_replace:
+    if is_tolerant and (effects.if_exists or statement.facts.is_or_replace):
         return None
     if effects.is_temporary:
         table = state.objects.table(name)
@@ -463,6 +495,71 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
     return None
 
 
+# What is wrong with a definition -------------------------------------------------------------------
+
+
+def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Tables and their keys."""
+    facts, tree = statement.facts, statement.facts.tree
+    table: Table | None = None
+    selected: list[str] | None = []
+    if not isinstance(tree, CreateTable):
+        table = state.objects.table(facts.effects.writes[0])
+    elif facts.effects.if_exists and _made_table(state, statement, is_tolerant=False) is not None:
+        return None
+    elif tree.query is not None:
+        selected = column_names(
+            tree.query, facts, state.objects, server=state.server, database=statement.database
+        )
+    engine = state.variables.text("default_storage_engine") or "InnoDB"
+    error = misdefined(
+        facts, table, server=state.server, engine=engine_name(engine), selected=selected
+    )
+    return error or _misreferenced(state, statement, table)
+
+
+def _misreferenced(
+    state: SessionState, statement: SessionStatement, before: Table | None
+) -> Refusal | None:
+    """Foreign keys."""
+    facts = statement.facts
+    is_new = isinstance(facts.tree, CreateTable)
+    is_select = facts.effects.kind is StatementKind.CREATE_TABLE_SELECT
+    if "REFERENCES" not in facts.text.upper() or (before is None and not is_new):
+        return None
+    if is_select and not state.server.is_mariadb:
+        return None  # which MySQL refuses for another reason
+    child = preview(state, statement, facts.effects.writes[0])
+    if child is None:
+        return None
+
+    def parent(name: TableName) -> Table | None:
+        found, visible = state.objects.base_table(name), state.objects.table(name)
+        is_hidden = visible is not None and visible.is_temporary
+        if found is None and not is_hidden and (_has_table(state, name) or not name.database):
+            raise LookupError(name)
+        if found is not None and not found.is_complete:
+            raise LookupError(name)
+        return found
+
+    variables = state.variables
+    must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
+    checks = variables.checks_foreign_keys
+    parents = Parents(
+        server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
+    )
+    return misreferenced(facts, before, child, parents)
+
+
+def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The query of a view."""
+    if state.assume_engine is not None:
+        return None
+    return misnamed(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
+
+
 _Finder = Callable[[SessionState, SessionStatement], Refusal | None]
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
@@ -509,5 +606,17 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.RENAME_TABLE: _new_names,
         StatementKind.ALTER_TABLE: _new_names,
         StatementKind.ACCOUNT: _accounts,
+    }
+)
+_DEFINING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT),
+                *(StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX),
+            ),
+            _misdefined,
+        ),
+        **dict.fromkeys((StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW), _misnamed_view),
     }
 )

@@ -6,7 +6,7 @@ does is told by its text, the objects and, where that is not enough, its stated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
+from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import Identity, denied, denied_inside
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import Outcome, Refusal, Why
@@ -27,10 +28,10 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import resolved_of
+from binlane.session.decision import Plan, fails_under_locks, plan_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
-from binlane.session.missing import OPEN_OR_RUN, missing, no_database
+from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -316,7 +317,22 @@ class Session:
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
-        return resolved_of(
+        resolved = self._plan(facts, database).resolved
+        return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there."""
+        if self._plan(facts, database).misnamed is None:
+            return None
+        return misnamed(
+            facts, self.objects, server=self.server, database=database, is_local=is_local
+        )
+
+    def _plan(self, facts: StatementFacts, database: str) -> Plan:
+        """What is known of all statements of the same shape."""
+        return plan_of(
             facts,
             self.objects,
             server=self.server,
@@ -451,8 +467,12 @@ class Session:
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
-        if (failure := no_database(statement) or _denied_at_once(state, statement)) is not None:
+        failure = unparsed(state, statement) or no_database(statement)
+        failure = failure or _denied_at_once(state, statement)
+        if failure is not None:
             state.fail(failure)
+            return
+        if fails_under_locks(state, statement):
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)

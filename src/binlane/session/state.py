@@ -5,10 +5,10 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
@@ -145,6 +145,43 @@ class Execution:
         )
 
 
+class LockedTables(NamedTuple):
+    """What LOCK TABLES locks.
+
+    Attributes:
+        written: The tables that are locked for writing, in its order, those of triggers and foreign
+            keys included.
+        locks: Each table and view with its alias in small letters, and whether the lock is for
+            writing.
+    """
+
+    written: tuple[TableName, ...]
+    locks: tuple[tuple[TableName, str, bool], ...]
+
+    def refusal(self, opened: Iterable[tuple[TableName, str, bool]]) -> Refusal | None:
+        """Why a statement cannot open tables, of which each lock is for one; None if it can.
+
+        Args:
+            opened: Their names, how its text names them, and if they are opened for writing.
+        """
+        left = list(self.locks)
+        for name, alias, is_written in opened:
+            found = [lock for lock in left if lock[:2] == (name, alias.lower())]
+            if not found:
+                message = f"Table '{alias}' was not locked with LOCK TABLES"
+                return Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message)
+            taken = max(found, key=lambda lock: lock[2] == is_written)
+            if is_written and not taken[2]:
+                message = f"Table '{alias}' was locked with a READ lock and can't be updated"
+                return Refusal(_LOCKED_FOR_READ, "HY000", "ER_TABLE_NOT_LOCKED_FOR_WRITE", message)
+            left.remove(taken)
+        return None
+
+
+_LOCKED_FOR_READ: Final = 1099
+_NOT_LOCKED: Final = 1100
+
+
 @dataclass(slots=True)
 class OpenTemporaryTables:
     """What the session remembers of its temporary tables beside their definitions.
@@ -189,8 +226,7 @@ class SessionState:
         transaction: That is open, or that the next statement begins.
         prepared_xa: XA transactions that are prepared.
         temporary: Temporary tables.
-        locked_tables: Those that LOCK TABLES locks for writing, in its order, those of triggers and
-            foreign keys included; None without.
+        locked_tables: What LOCK TABLES locks; None without.
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
@@ -215,7 +251,7 @@ class SessionState:
     transaction: Transaction = field(default_factory=Transaction)
     prepared_xa: PreparedXa = field(default_factory=PreparedXa)
     temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
-    locked_tables: tuple[TableName, ...] | None = None
+    locked_tables: LockedTables | None = None
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
@@ -390,8 +426,14 @@ class SessionState:
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
+        kept = None
         if self.is_in_transaction or self.transaction.is_active:
+            # MySQL leaves a transaction that BEGIN ends its isolation level.
+            if not self.server.is_mariadb:
+                kept = self.current_isolation
             self.commit()
+        if kept is not None:
+            self.transaction.isolation = kept
         self.locked_tables = None
         self.transaction.is_begun = True
         self.transaction.is_active = True

@@ -7,11 +7,13 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.transaction import TransactionXid, XaPrepareEvent
+from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
+from binlane.policy.resolution import TableAccess
 from binlane.session import creates, log_events
 from binlane.session.log_events import Body
-from binlane.session.state import SessionState, SessionStatement
+from binlane.session.state import LockedTables, SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
@@ -365,13 +367,27 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
             if _mixes_engines(state, written):
                 state.fail(NONTRANSACTIONAL_AND_GTID)
             else:
-                state.locked_tables = tuple(table.name for table in written)
+                state.locked_tables = LockedTables(
+                    tuple(table.name for table in written),
+                    _locks(state, statement, opened),
+                )
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:
             state.implicit_commit()
         state.locked_tables = None
     if not statement.succeeds:
         state.fail_as_stated(statement)
+
+
+def _locks(
+    state: SessionState, statement: SessionStatement, opened: Iterable[TableAccess]
+) -> tuple[tuple[TableName, str, bool], ...]:
+    """What LOCK TABLES locks, views included."""
+    views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
+    return (
+        *((use.name, use.alias.lower(), use.lock.upper().endswith("WRITE")) for use in views),
+        *((one.name, one.alias, one.is_locked_for_write) for one in opened),
+    )
 
 
 def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,11 @@ compiled = pytest.mark.skipif(
 @pytest.mark.parametrize("name, file_bytes", CASES)
 def test_both_paths_make_the_same_files(name: str, file_bytes: int, tmp_path: Path) -> None:
     paths = written(name, tmp_path / "in")
-    fields = {"uses_kernels": False}, {}, {"window_bytes": 64, "held_bytes_max": 200}
+    fields: tuple[dict[str, Any], ...] = (
+        {"uses_kernels": False},
+        {},
+        {"window_bytes": 64, "held_bytes_max": 200},
+    )
     (reference, expected), *others = (
         (
             routed(paths, tmp_path / f"{n}", *_SCOPES, max_binlog_size=file_bytes, **each),

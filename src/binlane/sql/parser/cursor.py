@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from binlane.sql.servers import Dialect
-    from binlane.sql.tree.expressions import Expression, Query
+    from binlane.sql.tree.expressions import Expression, Node, Query
 
 from binlane.names import folded
 from binlane.sql.parser.words import no_aliases, reserved_words
 from binlane.sql.tokens import NAME_KINDS, Token, TokenKind, depth_change, read_tokens, value_of
 
+_T = TypeVar("_T")
 DEPTH_MAX: Final = 760
 """Calls that reading an expression or query may nest; more would end the interpreter's stack."""
 
@@ -59,10 +60,16 @@ class Grammar:
     Attributes:
         query: Reads a query; given one in parentheses that was read, the rest of the one around it.
         name: Reads a name, or the call that begins with one.
+        statement: Reads a statement that is no compound one.
+        body: Reads the body of a routine, trigger or event.
+        account: Reads an account.
     """
 
     query: Callable[[Cursor, Query | None], Query]
     name: Callable[[Cursor], Expression]
+    statement: Callable[[Cursor], Node]
+    body: Callable[[Cursor], Node]
+    account: Callable[[Cursor], Node]
 
 
 class Cursor:
@@ -288,6 +295,23 @@ class Cursor:
                 break
             tokens.append(self.advance())
         return tokens
+
+    def several(self, read: Callable[[Cursor], _T]) -> tuple[_T, ...]:
+        """Read things with commas between them, at least one."""
+        found = [read(self)]
+        while self.words[self.index] == ",":
+            self.index += 1
+            found.append(read(self))
+        return tuple(found)
+
+    def enclosed(self, read: Callable[[Cursor], _T], calls: int = 0) -> _T:
+        """Read a thing in parentheses, which nests so many calls (`deeper`)."""
+        self.expect_operator("(")
+        self.deeper(calls)
+        found = read(self)
+        self.depth -= calls
+        self.expect_operator(")")
+        return found
 
     # Names and strings ------------------------------------------------------------------------
 

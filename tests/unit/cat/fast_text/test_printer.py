@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -33,11 +33,20 @@ from binlane.codec.types import ColumnType
 from binlane.kernels.load import Build, running
 from tests import build
 from tests.fixture_sets import fixture_names, fixture_set
-from tests.printing import OPTIONS, TINY, WHOLE, assert_same, by_kernel, by_lines, local_zone
+from tests.printing import (
+    OPTIONS,
+    TINY,
+    WHOLE,
+    Printed,
+    assert_same,
+    by_kernel,
+    by_lines,
+    local_zone,
+)
 
 SETS = [name for name in fixture_names() if not name.startswith("yard")]
 LARGE_BYTES = 1_000_000
-PRINTED = (by_lines, by_kernel, partial(by_kernel, sizes=TINY))
+PRINTED: tuple[Callable[..., Printed], ...] = (by_lines, by_kernel, partial(by_kernel, sizes=TINY))
 
 
 @pytest.fixture(autouse=True)
