@@ -18,9 +18,10 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
+from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
 from binlane.programs.environment import RoutineEnvironment
@@ -225,8 +226,9 @@ def decide(
     if refusal is not None:
         state.fail(refusal)
         return None
-    if resolved.errors:
-        state.fail(resolved.errors[0])
+    failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
+    if failure is not None:
+        state.fail(failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
@@ -269,6 +271,12 @@ def _still_remembered(
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
     """How often the tables of a statement were changed."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """What the account may not do with columns, views and functions of the tables that are open."""
+    asked = state.asked(statement.facts, statement.database)
+    return None if asked is None else denied_inside(asked)
 
 
 def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
@@ -506,8 +514,7 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             or state.objects.is_unknown(name)
         )
         if not is_known and state.objects.has_database(name.database):
-            message = f"Table '{use.alias}' was not locked with LOCK TABLES"
-            state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
+            state.fail(refusal(_NOT_LOCKED, use.alias))
             return True
     return False
 
@@ -534,8 +541,7 @@ def refusal_beyond_locks(
 
 _CREATES_TABLES: Final = frozenset(
     (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
         StatementKind.CREATE_SEQUENCE,
     )
 )
@@ -552,12 +558,6 @@ _NOT_UNDER_LOCKS: Final = frozenset(
         *(StatementKind.DROP_DATABASE, StatementKind.HANDLER),
     )
 )
-_UNDER_LOCKS: Final = Refusal(
-    1192,
-    "HY000",
-    "ER_LOCK_OR_ACTIVE_TRANSACTION",
-    "Can't execute the given command because you have active locked tables or an active transaction",
-)
 _USERS: Final = TableName("mysql", "user")
 _LOOKING: Final = frozenset(("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"))
 
@@ -570,12 +570,12 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     locked = state.locked_tables
     if locked is None:
         return False
-    refusal = _refusal_under_locks(state, statement, locked)
-    if refusal is None:
+    error = _refusal_under_locks(state, statement, locked)
+    if error is None:
         return False
     if not statement.facts.effects.is_temporary:
         state.implicit_commit()
-    state.fail(refusal)
+    state.fail(error)
     return True
 
 
@@ -585,23 +585,22 @@ def _refusal_under_locks(
     facts, effects = statement.facts, statement.facts.effects
     is_rename = effects.kind is StatementKind.RENAME_TABLE and state.server.is_mariadb
     if effects.kind in _NOT_UNDER_LOCKS or is_rename:
-        return _UNDER_LOCKS
+        return refusal(1192)
     if effects.kind is StatementKind.ACCOUNT:
         return locked.refusal([(_USERS, _USERS.table, True)])
-    if effects.kind is StatementKind.DROP_TRIGGER:
-        triggers = [state.objects.trigger(name) for name in effects.objects]
-        tables = [one.table for one in triggers if one is not None]
-        return locked.refusal((name, name.table, True) for name in tables)
     if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
         names = effects.writes or [name for name, _, is_written in locked.locks if not is_written]
         return locked.refusal((name, name.table, True) for name in names)
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        found = map(state.objects.trigger, effects.objects)
+        return locked.refusal((one.table, one.table.table, True) for one in found if one)
     if effects.kind not in _NEEDS_LOCKS or _looks_at_partitions(facts.tree):
         return None
-    changed = list(_changed_under_locks(state, statement))
+    changed = tuple(_changed_under_locks(state, statement))
     if state.server.is_mariadb:
-        for name, alias, is_written in changed:
-            if is_written and name in locked.led_to:
-                return locked._replace(locks=((name, alias, False),)).refusal([(name, alias, True)])
+        for name, _, _ in changed:
+            if name in locked.implied:
+                return refusal(_LOCKED_FOR_READ, name.table)
     return locked.refusal(changed)
 
 

@@ -21,14 +21,14 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, folded
+from binlane.sql.accounts import ROOT, AccountName
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_columns import fitted
 from binlane.sql.logged_statements import first_word, logged_statement
 from binlane.sql.object_changes import LOG_HANDLERS, SERVER_HANDLERS, ObjectChange
-from binlane.sql.object_store import Objects
 from binlane.sql.reading import read
-from binlane.sql.schema import Table
+from binlane.sql.schema import Objects, Table
 from binlane.sql.script import statements
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.table_changes import engine_name
@@ -36,7 +36,7 @@ from binlane.sql.table_definitions import TableDefinition
 from binlane.sql.tokens import SqlSyntaxError, line_of, server_text
 from binlane.sql.tree.statements import Administration
 
-_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET"})
+_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"})
 """What statements begin with that change objects."""
 _KNOWN: Final = frozenset(
     {
@@ -81,6 +81,8 @@ class SessionOptions(TypedDict, total=False):
         dialect: How it reads statements; None for that of `sql_mode`.
         generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
         environment: Of whom variables in a query are.
+        account: Who runs it.
+        knows_accounts: There are no accounts beside those that are known.
     """
 
     sql_mode: int
@@ -91,6 +93,8 @@ class SessionOptions(TypedDict, total=False):
     temporary_engine: str | None
     connection: tuple[str, str] | None
     environment: Environment | None
+    account: AccountName
+    knows_accounts: bool
 
 
 @dataclass(slots=True)
@@ -304,6 +308,8 @@ class SchemaCatalog(Objects):
             connection=options.get("connection"),
             generates_primary_key=generates and self.flavor is Flavor.MYSQL,
             environment=options.get("environment"),
+            account=options.get("account", ROOT),
+            knows_accounts=options.get("knows_accounts", False),
         )
 
     def _used(self, statement: str) -> str:

@@ -24,8 +24,11 @@ created =
     -> Database "CREATE DATABASE"
   | SERVER if_exists:[IF NOT EXISTS @mariadb] name:named FOREIGN DATA WRAPPER named server_options
     -> ObjectStatement "CREATE SERVER"
-  | words:[UNDO @mysql>=8] TABLESPACE tablespace -> ObjectStatement "CREATE TABLESPACE" @mysql
-  | LOGFILE GROUP tablespace -> ObjectStatement "CREATE LOGFILE" @mysql
+  | words:UNDO TABLESPACE name:single words:ADD DATAFILE string [space_options]
+    -> ObjectStatement "CREATE TABLESPACE" @mysql>=8
+  | TABLESPACE name:single [words:ADD DATAFILE string] [words:USE LOGFILE GROUP name]
+    [space_options] -> ObjectStatement "CREATE TABLESPACE" @mysql
+  | LOGFILE GROUP added_file -> ObjectStatement "CREATE LOGFILE" @mysql
   | RESOURCE GROUP name:single TYPE [=] {SYSTEM | USER} [vcpus] [priority] [ENABLE | DISABLE]
     -> ObjectStatement "CREATE RESOURCE" @mysql>=8
   | LIBRARY if_exists:[IF NOT EXISTS] name:object [COMMENT string] LANGUAGE name [COMMENT string]
@@ -64,7 +67,7 @@ replaced =
   | "a kind of object"
 new_view = if_not_exists:[IF NOT EXISTS @mariadb|mysql>=9.1] view -> CreateView "CREATE VIEW"
 view = name:object [( columns:name, ... )] AS query_at:^ query:query
-  [WITH { check_option:{CASCADED | LOCAL} | check_option:"CASCADED" } CHECK OPTION]
+  [WITH [CASCADED | LOCAL] CHECK OPTION]
 algorithm = ALGORITHM = algorithm:{MERGE | TEMPTABLE | UNDEFINED}
 other_view = MATERIALIZED kind:"MATERIALIZED" | JSON [RELATIONAL] DUALITY kind:"JSON DUALITY"
 definer = DEFINER = definer:account
@@ -81,16 +84,17 @@ database_option = [DEFAULT] {
   | COLLATE [=] name:"COLLATE" value:collation_name
   | name:ENCRYPTION [=] value:text @mysql>=8 } -> TableOption
   | name:COMMENT [=] value:text -> TableOption @mariadb>=10.5
+changed_option = database_option
   | name:{READ ONLY} [=] value:ternary -> TableOption @mysql>=8.0.22
 charset_value = value:charset_name @mariadb | !DEFAULT value:charset_name
 charset = {CHARACTER | CHAR} SET | CHARSET
 
-trigger_event = events:{INSERT | DELETE} | events:UPDATE [OF columns:name, ... @mariadb>=11.8]
+trigger_event = events:{INSERT | DELETE} | events:UPDATE [OF name, ... @mariadb>=11.8]
 
 schedule = AT schedule:expression
   | EVERY schedule:expression unit [STARTS schedule:expression] [ENDS schedule:expression]
-completion = words:{ON COMPLETION [NOT] PRESERVE}
-ability = words:ENABLE | words:DISABLE [ON {SLAVE | REPLICA} words:"DISABLE ON SLAVE"]
+completion = ON COMPLETION [NOT] PRESERVE
+ability = ENABLE | DISABLE [ON {SLAVE | REPLICA}]
 
 parameters = parameters_at:^ ( [parameters:parameter, ...] ) parameters_end:$
 function_parameters =
@@ -118,32 +122,37 @@ fixed = LANGUAGE+SQL @mysql>=9 | LANGUAGE SQL @!mysql>=9 | CONTAINS SQL | NO SQL
   | SQL SECURITY {DEFINER | INVOKER}
 
 server_options = OPTIONS ( {
-    PORT number | {HOST | DATABASE | USER | PASSWORD | SOCKET | OWNER} string
+    PORT {number | string @mariadb>=11.7} | {HOST | DATABASE | USER | PASSWORD | SOCKET | OWNER} string
   | name string @mariadb>=11.7 | "an option" }, ... )
-tablespace = name:single [{tablespace_option [,]} ...]
-tablespace_option = words:{ADD | DROP} {DATAFILE | UNDOFILE | REDOFILE} string
-  | words:USE LOGFILE GROUP name | words:RENAME TO name | words:SET {ACTIVE | INACTIVE}
-  | words:{EXTENT_SIZE | INITIAL_SIZE | AUTOEXTEND_SIZE | MAX_SIZE | FILE_BLOCK_SIZE
-    | UNDO_BUFFER_SIZE | REDO_BUFFER_SIZE} [=] size
-  | words:NODEGROUP [=] number | words:{COMMENT | ENCRYPTION | ENGINE_ATTRIBUTE} [=] string
-  | {words:STORAGE ENGINE | words:ENGINE} [=] named | words:{WAIT | NO_WAIT}
-vcpus = VCPU [=] {number [- number]}, ...
+space_options = {space_option [,]} ...
+space_option = words:{COMMENT | ENCRYPTION | ENGINE_ATTRIBUTE} [=] string
+  | words:{ EXTENT_SIZE | INITIAL_SIZE | AUTOEXTEND_SIZE | MAX_SIZE | FILE_BLOCK_SIZE
+    | UNDO_BUFFER_SIZE | REDO_BUFFER_SIZE } [=] size
+  | words:NODEGROUP [=] number | {words:STORAGE ENGINE | words:ENGINE} [=] named
+  | words:{WAIT | NO_WAIT}
+added_file = name:single words:ADD {UNDOFILE | REDOFILE} string [space_options]
+vcpus = VCPU [=] cpus [{[,] cpus} ...]
+cpus = number [- number]
 priority = THREAD_PRIORITY [=] [-] number
 
 ALTER = ALTER {
     [modifiers:ONLINE @mariadb] [modifiers:IGNORE @mariadb] TABLE changed_table
   | {DATABASE | SCHEMA} {
-        options:database_option ... name:none
+        options:changed_option ... name:none
       | name:database {
-            UPGRADE DATA DIRECTORY NAME @mariadb|mysql<8 | options:database_option ... } }
+            UPGRADE DATA DIRECTORY NAME @mariadb|mysql<8 | options:changed_option ... } }
     -> Database "ALTER DATABASE"
   | SEQUENCE changed_sequence @mariadb
   | PROCEDURE changed_routine -> ObjectStatement "ALTER PROCEDURE"
   | FUNCTION changed_routine -> ObjectStatement "ALTER FUNCTION"
   | SERVER name:named server_options -> ObjectStatement "ALTER SERVER"
-  | words:[UNDO @mysql>=8] TABLESPACE tablespace -> ObjectStatement "ALTER TABLESPACE" @mysql
-  | LOGFILE GROUP tablespace -> ObjectStatement "ALTER LOGFILE" @mysql
-  | RESOURCE GROUP name:single [vcpus] [priority] [ENABLE | DISABLE [FORCE]]
+  | words:UNDO TABLESPACE name:single words:SET {ACTIVE | INACTIVE} [space_options]
+    -> ObjectStatement "ALTER TABLESPACE" @mysql>=8
+  | TABLESPACE name:single {
+        words:{ADD | DROP} DATAFILE string [space_options] | words:RENAME TO name
+      | space_options } -> ObjectStatement "ALTER TABLESPACE" @mysql
+  | LOGFILE GROUP added_file -> ObjectStatement "ALTER LOGFILE" @mysql
+  | RESOURCE GROUP name:single [vcpus] [priority] [ENABLE | DISABLE] [FORCE]
     -> ObjectStatement "ALTER RESOURCE" @mysql>=8
   | INSTANCE { ROTATE {INNODB | BINLOG} MASTER KEY | {ENABLE | DISABLE} INNODB REDO_LOG
       | RELOAD { TLS [FOR CHANNEL name] [NO ROLLBACK ON ERROR] | KEYRING } }
@@ -154,7 +163,7 @@ ALTER = ALTER {
   | [definer] {
       [security] VIEW view -> CreateView "ALTER VIEW"
     | EVENT name:object &{ON RENAME ENABLE DISABLE COMMENT DO}
-      [words:ON+SCHEDULE schedule] [completion] [RENAME TO new_name:object] [ability]
+      [ON+SCHEDULE schedule] [completion] [RENAME TO new_name:object] [ability]
       [COMMENT comment:string] [DO body_at:^ body:body] -> Event "ALTER EVENT" }
   | "a kind of object" }
 changed_routine = name:object [{
@@ -178,8 +187,9 @@ DROP = DROP {
   | SERVER if_exists:[IF EXISTS] name:named -> ObjectStatement "DROP SERVER"
   | SPATIAL REFERENCE SYSTEM if_exists:[IF EXISTS] number
     -> ObjectStatement "DROP SPATIAL REFERENCE SYSTEM" @mysql>=8
-  | words:[UNDO @mysql>=8] TABLESPACE tablespace -> ObjectStatement "DROP TABLESPACE" @mysql
-  | LOGFILE GROUP tablespace -> ObjectStatement "DROP LOGFILE" @mysql
+  | words:[UNDO @mysql>=8] TABLESPACE name:single [space_options]
+    -> ObjectStatement "DROP TABLESPACE" @mysql
+  | LOGFILE GROUP name:single [space_options] -> ObjectStatement "DROP LOGFILE" @mysql
   | RESOURCE GROUP name:single [FORCE] -> ObjectStatement "DROP RESOURCE" @mysql>=8
   | PREPARE name:name -> Prepare "DEALLOCATE"
   | "a kind of object" }
@@ -228,9 +238,9 @@ added_element =   # by ALTER TABLE: the same, but for IF NOT EXISTS
   | other_kind if_added other_key
 if_added = if_not_exists:[IF NOT EXISTS @mariadb]
 constraint_name = !{PRIMARY UNIQUE FOREIGN CHECK} constraint:name
-period = PERIOD+FOR name:name ( first:name , last:name ) -> Period
+period = PERIOD+FOR name ( name , name ) -> Period
 check = CHECK ( condition_at:^ condition:expression condition_end:$ )
-  [ENFORCED @mysql>=8 | NOT+ENFORCED is_enforced:no @mysql>=8] -> check
+  [ENFORCED @mysql>=8 | NOT+ENFORCED @mysql>=8] -> check
 
 # Keys
 plain_kind = kind:PRIMARY KEY | kind:UNIQUE [KEY | INDEX]
@@ -256,16 +266,16 @@ other_key_option = COMMENT comment:string | KEY_BLOCK_SIZE [=] number | VISIBLE
   | engine_word = engine_value @mariadb
 foreign_key = [name:name] ( parts:key_part, ... ) references:reference -> KeyDefinition
 reference = REFERENCES table:object [( {columns:name [( number )] [ASC | DESC]}, ... )]
-  [MATCH match:{FULL | PARTIAL | SIMPLE}]
+  [MATCH {FULL | PARTIAL | SIMPLE}]
   [ ON+DELETE on_delete:deed [ON+UPDATE on_update:deed]
   | ON+UPDATE on_update:deed [ON+DELETE on_delete:deed] ] -> Reference
 deed = SET NULL | SET DEFAULT | NO ACTION | CASCADE | RESTRICT
 index_columns = key_at:^ if_not_exists:[IF NOT EXISTS @mariadb] name:name
   [{USING | TYPE} index_type] ON table:object ( parts:key_part, ... )
 index_end = key_end:$ [wait] [locks:index_lock ...] -> index
-index_lock = ALGORITHM [=] how | LOCK [=] locked
+index_lock = ALGORITHM [=] how | LOCK [=] lock_kind
 how = DEFAULT | INPLACE | COPY | INSTANT | NOCOPY @mariadb
-locked = DEFAULT | NONE | SHARED | EXCLUSIVE
+lock_kind = DEFAULT | NONE | SHARED | EXCLUSIVE
 
 # Columns
 column = name:name definition
@@ -361,9 +371,9 @@ partition_option =
 
 # Sequences
 new_sequence = if_exists:[IF NOT EXISTS] name:object [wait] [AS column_type @mariadb>=11.5]
-  [{settings:setting | words:{CYCLE | NOCYCLE}} ...] [table_options] -> Sequence "CREATE SEQUENCE"
+  [{settings:setting | CYCLE | NOCYCLE} ...] [table_options] -> Sequence "CREATE SEQUENCE"
 changed_sequence = if_exists:[IF EXISTS] name:object {
-    settings:setting | settings:restart | words:{CYCLE | NOCYCLE}} ... -> Sequence "ALTER SEQUENCE"
+    settings:setting | settings:restart | CYCLE | NOCYCLE} ... -> Sequence "ALTER SEQUENCE"
 setting =
     {NOMINVALUE | NO+MINVALUE} name:"MINVALUE" -> setting
   | {NOMAXVALUE | NO+MAXVALUE} name:"MAXVALUE" -> setting
@@ -442,13 +452,13 @@ action =
   | kind:{ENABLE KEYS | DISABLE KEYS} -> AlterAction
   | kind:FORCE -> AlterAction
   | kind:ALGORITHM [=] words:how -> AlterAction
-  | kind:LOCK [=] words:locked -> AlterAction
+  | kind:LOCK [=] words:lock_kind -> AlterAction
   | kind:"VALIDATION" words:{WITH | WITHOUT} VALIDATION -> AlterAction @mysql
 added =
     item:added_element -> added
   | [COLUMN] no_period if_exists:[IF NOT EXISTS @mariadb] {
       ( elements:element, ... ) | elements:column place } -> added_columns
-named_period = FOR name:name ( first:name , last:name ) -> Period
+named_period = FOR name ( name , name ) -> Period
 dropped_part = if_exists:[if_there] name:name
 place = [position:FIRST | position:AFTER after:name]
 visibility = {VISIBLE | INVISIBLE} @mysql>=8 | [NOT] IGNORED @mariadb>=10.6
