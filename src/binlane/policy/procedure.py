@@ -83,7 +83,7 @@ class Survey:
         if found.reason not in self.unsafe:
             self.unsafe[found.reason] = found
             what = f" ({found.what})" if found.what else ""
-            self.step(f"unsafe: {found.reason.value}{what}{_through(found)}")
+            self.step(f"unsafe: {found.reason.name}{what}{_through(found)}")
 
     def blame(self, reason: Reason, access: TableAccess) -> None:
         """Note that a table makes the statement unsafe."""

@@ -7,8 +7,9 @@ Source: sql_lex.h, sql_lex.cc and the message files of MariaDB 10.11 and MySQL 9
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, auto
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -23,51 +24,47 @@ if TYPE_CHECKING:
 
 
 class Reason(Enum):
-    """Unsafe reasons; values are what follows `ER_BINLOG_UNSAFE_`."""
+    """Unsafe reasons by what follows `ER_BINLOG_UNSAFE_`, in bit order."""
 
-    LIMIT = "LIMIT"
-    INSERT_DELAYED = "INSERT_DELAYED"
-    SYSTEM_TABLE = "SYSTEM_TABLE"
-    AUTOINC_COLUMNS = "AUTOINC_COLUMNS"
-    UDF = "UDF"
-    SYSTEM_VARIABLE = "SYSTEM_VARIABLE"
-    SYSTEM_FUNCTION = "SYSTEM_FUNCTION"
-    NONTRANS_AFTER_TRANS = "NONTRANS_AFTER_TRANS"
-    MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE = "MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE"
-    MIXED_STATEMENT = "MIXED_STATEMENT"
-    INSERT_IGNORE_SELECT = "INSERT_IGNORE_SELECT"
-    INSERT_SELECT_UPDATE = "INSERT_SELECT_UPDATE"
-    WRITE_AUTOINC_SELECT = "WRITE_AUTOINC_SELECT"
-    REPLACE_SELECT = "REPLACE_SELECT"
-    CREATE_IGNORE_SELECT = "CREATE_IGNORE_SELECT"
-    CREATE_REPLACE_SELECT = "CREATE_REPLACE_SELECT"
-    CREATE_SELECT_AUTOINC = "CREATE_SELECT_AUTOINC"
-    UPDATE_IGNORE = "UPDATE_IGNORE"
-    INSERT_TWO_KEYS = "INSERT_TWO_KEYS"
-    AUTOINC_NOT_FIRST = "AUTOINC_NOT_FIRST"
-    AUTOINC_LOCK_MODE = "AUTOINC_LOCK_MODE"
+    LIMIT = auto()
+    INSERT_DELAYED = auto()
+    SYSTEM_TABLE = auto()
+    AUTOINC_COLUMNS = auto()
+    UDF = auto()
+    SYSTEM_VARIABLE = auto()
+    SYSTEM_FUNCTION = auto()
+    NONTRANS_AFTER_TRANS = auto()
+    MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE = auto()
+    MIXED_STATEMENT = auto()
+    INSERT_IGNORE_SELECT = auto()
+    INSERT_SELECT_UPDATE = auto()
+    WRITE_AUTOINC_SELECT = auto()
+    REPLACE_SELECT = auto()
+    CREATE_IGNORE_SELECT = auto()
+    CREATE_REPLACE_SELECT = auto()
+    CREATE_SELECT_AUTOINC = auto()
+    UPDATE_IGNORE = auto()
+    INSERT_TWO_KEYS = auto()
+    AUTOINC_NOT_FIRST = auto()
+    AUTOINC_LOCK_MODE = auto()
     """MariaDB's only; it is told as SYSTEM_VARIABLE."""
-    FULLTEXT_PLUGIN = "FULLTEXT_PLUGIN"
-    SKIP_LOCKED = "SKIP_LOCKED"
-    NOWAIT = "NOWAIT"
-    XA = "XA"
-    DEFAULT_EXPRESSION_IN_SUBSTATEMENT = "DEFAULT_EXPRESSION_IN_SUBSTATEMENT"
-    ACL_TABLE_READ_IN_DML_DDL = "ACL_TABLE_READ_IN_DML_DDL"
-    CREATE_SELECT_WITH_GIPK = "CREATE_SELECT_WITH_GIPK"
+    FULLTEXT_PLUGIN = auto()
+    SKIP_LOCKED = auto()
+    NOWAIT = auto()
+    XA = auto()
+    DEFAULT_EXPRESSION_IN_SUBSTATEMENT = auto()
+    ACL_TABLE_READ_IN_DML_DDL = auto()
+    CREATE_SELECT_WITH_GIPK = auto()
 
     @property
     def position(self) -> int:
         """Its place in the servers' bit order."""
-        return _POSITIONS[self]
+        return self.value - 1
 
 
 UNSAFE_STATEMENT: Final = (
     "Unsafe statement written to the binary log using statement format since "
     "BINLOG_FORMAT = STATEMENT. "
-)
-
-_POSITIONS: Final[Mapping[Reason, int]] = MappingProxyType(
-    {reason: position for position, reason in enumerate(Reason)}
 )
 
 
@@ -76,14 +73,7 @@ def symbol(reason: Reason) -> str:
     told = Reason.SYSTEM_VARIABLE if reason is Reason.AUTOINC_LOCK_MODE else reason
     if told is Reason.CREATE_SELECT_WITH_GIPK:
         return "ER_CREATE_SELECT_WITH_GIPK_DISALLOWED_IN_SBR"
-    return f"ER_BINLOG_UNSAFE_{told.value}"
-
-
-def errno(reason: Reason, server: Server) -> int:
-    """The number of a reason's text in the server's message file."""
-    if reason is Reason.SKIP_LOCKED and not server.is_mariadb:
-        return 3570
-    return _ERRNOS[reason]
+    return f"ER_BINLOG_UNSAFE_{told.name}"
 
 
 def text(reason: Reason, server: Server) -> str:
@@ -102,40 +92,6 @@ def text(reason: Reason, server: Server) -> str:
 def note(reason: Reason, server: Server) -> str:
     """The whole text of note 1592."""
     return UNSAFE_STATEMENT + text(reason, server)
-
-
-_ERRNOS: Final[Mapping[Reason, int]] = MappingProxyType(
-    {
-        Reason.LIMIT: 1668,
-        Reason.INSERT_DELAYED: 1669,
-        Reason.SYSTEM_TABLE: 1670,
-        Reason.AUTOINC_COLUMNS: 1671,
-        Reason.UDF: 1672,
-        Reason.SYSTEM_VARIABLE: 1673,
-        Reason.SYSTEM_FUNCTION: 1674,
-        Reason.NONTRANS_AFTER_TRANS: 1675,
-        Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE: 1692,
-        Reason.MIXED_STATEMENT: 1693,
-        Reason.INSERT_IGNORE_SELECT: 1714,
-        Reason.INSERT_SELECT_UPDATE: 1715,
-        Reason.WRITE_AUTOINC_SELECT: 1722,
-        Reason.REPLACE_SELECT: 1716,
-        Reason.CREATE_IGNORE_SELECT: 1717,
-        Reason.CREATE_REPLACE_SELECT: 1718,
-        Reason.CREATE_SELECT_AUTOINC: 1723,
-        Reason.UPDATE_IGNORE: 1719,
-        Reason.INSERT_TWO_KEYS: 1724,
-        Reason.AUTOINC_NOT_FIRST: 1727,
-        Reason.AUTOINC_LOCK_MODE: 1673,
-        Reason.FULLTEXT_PLUGIN: 3006,
-        Reason.SKIP_LOCKED: 4175,
-        Reason.NOWAIT: 3571,
-        Reason.XA: 3199,
-        Reason.DEFAULT_EXPRESSION_IN_SUBSTATEMENT: 13425,
-        Reason.ACL_TABLE_READ_IN_DML_DDL: 4010,
-        Reason.CREATE_SELECT_WITH_GIPK: 4112,
-    }
-)
 
 
 def _by_order(statement: str, what: str) -> str:

@@ -21,7 +21,7 @@ from binlane.sql.tree.definitions import AccountStatement
 
 def account_text(state: SessionState, statement: SessionStatement) -> str:
     """The text of an account statement in the log."""
-    cursor = cursor_over(statement.text, state.variables.dialect)
+    cursor = cursor_over(statement.text, state.variables.settings.dialect)
     rewrite = _mariadb if state.server.is_mariadb else mysql_text
     try:
         return rewrite(cursor, statement.database) or statement.text

@@ -349,7 +349,7 @@ def is_gtid_enforced(state: SessionState) -> bool:
     """Whether MySQL's enforce_gtid_consistency refuses statements."""
     if state.server.is_mariadb or not state.is_logging:
         return False
-    return state.variables.gtid_consistency == "ON"
+    return state.variables.settings.gtid_consistency == "ON"
 
 
 _DEFINITION_ERRORS: Final = frozenset(

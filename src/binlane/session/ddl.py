@@ -356,7 +356,7 @@ def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatem
     objects.apply(
         statement.sql,
         database=statement.database,
-        dialect=variables.dialect,
+        dialect=variables.settings.dialect,
         generates_primary_key=variables.is_on("sql_generate_invisible_primary_key", default=False),
         engine=variables.text("default_storage_engine") or variables.text("storage_engine") or None,
         temporary_engine=variables.text("default_tmp_storage_engine") or None,
@@ -397,7 +397,7 @@ def log_what_was_done(
 def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
     """The accounts that are as they should be are changed; the whole text is logged."""
     before = state.objects.accounts
-    dialect = state.variables.dialect
+    dialect = state.variables.settings.dialect
     state.objects.apply(statement.sql, database=statement.database, dialect=dialect)
     is_changed = state.objects.accounts != before
     if statement.outcome.error == _NOT_ALL_REVOKED:

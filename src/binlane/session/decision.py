@@ -215,7 +215,7 @@ def decide(
         opening=Opening(
             created=created,
             assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.checks_foreign_keys,
+            checks_foreign_keys=state.variables.settings.checks_foreign_keys,
         ),
     )
     shift = statement.facts.shift

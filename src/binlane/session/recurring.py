@@ -48,7 +48,7 @@ class Recurring:
         state = self._state
         opening = Opening(
             assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.checks_foreign_keys,
+            checks_foreign_keys=state.variables.settings.checks_foreign_keys,
         )
         return plan_of(
             facts, state.objects, server=state.server, database=state.database, opening=opening

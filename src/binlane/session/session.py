@@ -106,7 +106,7 @@ class Session:
             safety=None if definitions is None else ScopeSafety(definitions, server),
             assume_engine=assume_engine,
             knows_accounts=bool(objects.accounts),
-            transaction=Transaction(isolation=variables.isolation),
+            transaction=Transaction(isolation=variables.settings.isolation),
         )
         self._recurring = Recurring(self._state)
 
@@ -124,7 +124,7 @@ class Session:
     @property
     def dialect(self) -> Dialect:
         """How the session's texts are read."""
-        return self._state.variables.dialect
+        return self._state.variables.settings.dialect
 
     @property
     def server(self) -> Server:
@@ -262,7 +262,7 @@ class Session:
             self.objects,
             server=self.server,
             database=database,
-            opening=Opening(checks_foreign_keys=self._state.variables.checks_foreign_keys),
+            opening=Opening(checks_foreign_keys=self._state.variables.settings.checks_foreign_keys),
         )
 
     def depends_on(
@@ -341,11 +341,11 @@ class Session:
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:
-        return read(text, database=database, dialect=self._state.variables.dialect)
+        return read(text, database=database, dialect=self._state.variables.settings.dialect)
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
-        return server_text(text, self._state.variables.dialect)
+        return server_text(text, self._state.variables.settings.dialect)
 
     def _defines(self, text: str) -> bool:
         """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out."""
@@ -357,7 +357,7 @@ class Session:
             is_definition = safety.define(
                 text,
                 state.objects,
-                ansi_quotes=state.variables.dialect.ansi_quotes,
+                ansi_quotes=state.variables.settings.dialect.ansi_quotes,
                 ignores_case=state.objects.ignores_case,
             )
             if not is_definition:

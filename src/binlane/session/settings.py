@@ -57,7 +57,8 @@ def system_value(variables: Variables, name: str) -> Value:
     plain_name = name.rpartition(".")[2]
     is_global = name.startswith(_GLOBAL_PREFIXES)
     if plain_name == "binlog_format":
-        mode = variables.global_logging_mode if is_global else variables.logging_mode
+        known = variables.settings
+        mode = known.global_logging_mode if is_global else known.logging_mode
         return Text(mode.value, _COLLATION)
     if plain_name in _ISOLATION_NAMES:
         text = _text(variables, "tx_isolation", is_global=is_global)
@@ -133,7 +134,7 @@ def _turns_autocommit_on(state: SessionState, assignment: Assignment) -> bool:
         return False
     after = state.variables.copy()
     after.assign(assignment)
-    return after.is_autocommit and not state.variables.is_autocommit
+    return after.settings.is_autocommit and not state.variables.settings.is_autocommit
 
 
 def carry_out(state: SessionState, assignments: Iterable[Assignment]) -> None:
@@ -158,13 +159,13 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
     if assignment.name == _LEVEL and assignment.scope is VariableScope.UNSAID:
         state.transaction.next_isolation = isolation_level(assignment.value)
         return
-    was_autocommit = state.variables.is_autocommit
+    was_autocommit = state.variables.settings.is_autocommit
     state.variables.assign(assignment)
     if assignment.scope in _GLOBAL:
         return
     if assignment.name in CONNECTION_NAMES:
         state.variables.connection = connection_after(state, assignment)
-    if assignment.name == "autocommit" and was_autocommit != state.variables.is_autocommit:
+    if assignment.name == "autocommit" and was_autocommit != state.variables.settings.is_autocommit:
         _switch_autocommit(state)
     if (
         assignment.name in _ISOLATION_NAMES or assignment.name == _LEVEL
@@ -176,7 +177,7 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
 
 def _switch_autocommit(state: SessionState) -> None:
     """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
-    if state.variables.is_autocommit:
+    if state.variables.settings.is_autocommit:
         state.commit()
     elif state.server.is_mariadb:
         # The server forgets it, too (sql/sys_vars.cc, fix_autocommit).
@@ -204,7 +205,11 @@ def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Va
     """Take assignments back as SET would: what a transaction forbids all stay."""
     now = situation(state)
     for assignment in assignments:
-        value = saved.logging_mode.value if assignment.name == "binlog_format" else assignment.value
+        value = (
+            saved.settings.logging_mode.value
+            if assignment.name == "binlog_format"
+            else assignment.value
+        )
         if refusal(replace(assignment, value=value), state.variables, now) is not None:
             return
     state.variables = saved

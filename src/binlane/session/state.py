@@ -268,12 +268,12 @@ class SessionState:
     @property
     def is_in_transaction(self) -> bool:
         """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self.transaction.is_begun or not self.variables.is_autocommit
+        return self.transaction.is_begun or not self.variables.settings.is_autocommit
 
     @property
     def is_logging(self) -> bool:
         """Whether anything of the session is logged."""
-        return self.variables.is_logged
+        return self.variables.settings.is_logged
 
     @property
     def current_isolation(self) -> Isolation:
@@ -283,13 +283,15 @@ class SessionState:
     def mode(self, name: str) -> LoggingMode:
         """The logging mode that rules this session in a binlog."""
         if self.safety is None or self.variables.is_format_set:
-            return self.variables.logging_mode
+            return self.variables.settings.logging_mode
         return self.safety.modes[name]
 
     def delayed_mode(self, name: str) -> LoggingMode:
         """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
         return (
-            self.variables.global_logging_mode if self.safety is None else self.safety.modes[name]
+            self.variables.settings.global_logging_mode
+            if self.safety is None
+            else self.safety.modes[name]
         )
 
     def is_row_now(self, name: str) -> bool:
@@ -313,7 +315,7 @@ class SessionState:
             mode=self.mode(name),
             logging_format=logging_format,
             is_in_transaction=self.is_in_transaction,
-            is_direct=self.variables.is_direct,
+            is_direct=self.variables.settings.is_direct,
             engine_changes=engine_changes,
             transaction=self.transaction.changes,
         )
@@ -332,7 +334,7 @@ class SessionState:
         """A name as the servers write it anew: with double quotes where sql_mode has them so."""
         if isinstance(name, TableName):
             return f"{self.quote(name.database)}.{self.quote(name.table)}"
-        if self.variables.dialect.ansi_quotes:
+        if self.variables.settings.dialect.ansi_quotes:
             return '"' + name.replace('"', '""') + '"'
         return quote(name)
 
@@ -371,7 +373,7 @@ class SessionState:
         """Forget the transaction that ended."""
         ended = self.transaction
         self.transaction = Transaction(
-            isolation=self.variables.isolation, xid=ended.xid, xa_phase=ended.xa_phase
+            isolation=self.variables.settings.isolation, xid=ended.xid, xa_phase=ended.xa_phase
         )
         if self.safety is not None:
             self.safety.transaction_ended()
@@ -379,7 +381,7 @@ class SessionState:
     def reset_isolation(self) -> None:
         """The next transaction has the session's isolation level again."""
         self.transaction.next_isolation = None
-        self.transaction.isolation = self.variables.isolation
+        self.transaction.isolation = self.variables.settings.isolation
 
     def end_statement(
         self,

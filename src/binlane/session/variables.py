@@ -56,65 +56,15 @@ class Variables:
     is_format_set: bool = False
     connection: tuple[str, str] | None = None
 
-    _settings: _Settings | None = field(default=None, compare=False, repr=False)
+    _kept_settings: Settings | None = field(default=None, compare=False, repr=False)
 
     @property
-    def settings(self) -> _Settings:
+    def settings(self) -> Settings:
         """What the values mean."""
-        found = self._settings
+        found = self._kept_settings
         if found is None:
-            found = self._settings = _settings_of(self)
+            found = self._kept_settings = _settings_of(self)
         return found
-
-    @property
-    def logging_mode(self) -> LoggingMode:
-        """binlog_format of the session."""
-        return self.settings.logging_mode
-
-    @property
-    def global_logging_mode(self) -> LoggingMode:
-        """binlog_format of the server."""
-        return self.settings.global_logging_mode
-
-    @property
-    def isolation(self) -> Isolation:
-        """Isolation level of the session's transactions."""
-        return self.settings.isolation
-
-    @property
-    def is_autocommit(self) -> bool:
-        """Whether a statement outside BEGIN is a transaction by itself."""
-        return self.settings.is_autocommit
-
-    @property
-    def is_logged(self) -> bool:
-        """sql_log_bin."""
-        return self.settings.is_logged
-
-    @property
-    def is_direct(self) -> bool:
-        """binlog_direct_non_transactional_updates."""
-        return self.settings.is_direct
-
-    @property
-    def dialect(self) -> Dialect:
-        """How the session's statements are read."""
-        return self.settings.dialect
-
-    @property
-    def checks_foreign_keys(self) -> bool:
-        """foreign_key_checks."""
-        return self.settings.checks_foreign_keys
-
-    @property
-    def autoinc_lock_mode(self) -> int:
-        """innodb_autoinc_lock_mode."""
-        return self.settings.autoinc_lock_mode
-
-    @property
-    def gtid_consistency(self) -> str:
-        """enforce_gtid_consistency."""
-        return self.settings.gtid_consistency
 
     def status_vars(self, *, is_atomic: bool = False) -> bytes:
         """Status variables of a statement's event; `is_atomic` as for `log_events.status_vars`."""
@@ -154,7 +104,7 @@ class Variables:
         self._store(name, value, assignment.scope)
 
     def _store(self, name: str, value: str, scope: VariableScope) -> None:
-        self._settings = None
+        self._kept_settings = None
         if scope in _GLOBAL_SCOPES:
             # A session keeps the value that it began with.
             self.values.setdefault(name, self.global_values.get(name, ""))
@@ -166,8 +116,21 @@ class Variables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
-    """What the values of a session's variables mean; attributes as in `Variables`."""
+class Settings:
+    """What the values of a session's variables mean.
+
+    Attributes:
+        logging_mode: binlog_format of the session.
+        global_logging_mode: binlog_format of the server.
+        isolation: Isolation level of the session's transactions.
+        is_autocommit: A statement outside BEGIN is a transaction by itself.
+        is_logged: sql_log_bin.
+        is_direct: binlog_direct_non_transactional_updates.
+        dialect: How the session's statements are read.
+        checks_foreign_keys: foreign_key_checks.
+        autoinc_lock_mode: innodb_autoinc_lock_mode.
+        gtid_consistency: enforce_gtid_consistency.
+    """
 
     logging_mode: LoggingMode
     global_logging_mode: LoggingMode
@@ -181,13 +144,13 @@ class _Settings:
     gtid_consistency: str
 
 
-def _settings_of(variables: Variables) -> _Settings:
+def _settings_of(variables: Variables) -> Settings:
     server = variables.server
     isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
     modes = variables.text("sql_mode").split(",")
     has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
     dialect = _dialect(variables.server, frozenset(modes), lower_case_names=not has_case)
-    return _Settings(
+    return Settings(
         logging_mode=_mode(variables.text("binlog_format"), server),
         global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
         isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
@@ -300,10 +263,14 @@ def _temporary_refusal(
         return _SESSION_FORMAT
     target = variables.copy()
     target.assign(assignment)
-    leaves_rows = variables.logging_mode is LoggingMode.ROW or (
-        variables.logging_mode is LoggingMode.MIXED and situation.is_row_now
+    leaves_rows = variables.settings.logging_mode is LoggingMode.ROW or (
+        variables.settings.logging_mode is LoggingMode.MIXED and situation.is_row_now
     )
-    return _OUT_OF_ROWS if leaves_rows and target.logging_mode is LoggingMode.STATEMENT else None
+    return (
+        _OUT_OF_ROWS
+        if leaves_rows and target.settings.logging_mode is LoggingMode.STATEMENT
+        else None
+    )
 
 
 _NO_ISOLATION: Final = Refusal(
