@@ -22,7 +22,7 @@ from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
-from binlane.policy.server import Circumstances, Server
+from binlane.policy.server import Circumstances
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
@@ -38,8 +38,6 @@ PLANS_MAX: Final = 4_096
 """Plans that are kept."""
 VERDICTS_MAX: Final = 64
 """Verdicts that a plan keeps."""
-
-_USUAL: Final = Opening()
 
 
 class Plan:
@@ -92,46 +90,31 @@ class Plan:
         return found
 
 
-def plan_of(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> Plan:
+def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
     """The plan of a statement: see `resolve`."""
     shape = facts.shape
     if shape is None or opening.created is not None:
-        return _plan(facts, objects, server=server, database=database, opening=opening)
+        return _plan(facts, opening)
+    server = opening.server
     key = (
-        shape,
-        objects.version,
-        *(server.flavor, server.version, database),
+        *(shape, opening.objects.version, server.flavor, server.version, opening.database),
         *(opening.assume_engine, opening.checks_foreign_keys),
     )
     found = _plans.get(key)
     if found is None:
         if len(_plans) >= PLANS_MAX:
             _plans.clear()
-        found = _plans[key] = _plan(
-            shape.facts, objects, server=server, database=database, opening=opening
-        )
+        found = _plans[key] = _plan(shape.facts, opening)
     return found
 
 
-def _plan(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening,
-) -> Plan:
-    resolved = resolve(facts, objects, server=server, database=database, opening=opening)
-    plan = Plan(facts, resolved, objects)
+def _plan(facts: StatementFacts, opening: Opening) -> Plan:
+    resolved = resolve(facts, opening)
+    plan = Plan(facts, resolved, opening.objects)
     if not resolved.errors and opening.assume_engine is None:
-        plan.misnamed = misnamed(facts, objects, server=server, database=database)
+        plan.misnamed = misnamed(
+            facts, opening.objects, server=opening.server, database=opening.database
+        )
     return plan
 
 
@@ -144,17 +127,9 @@ def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: Schem
     )
 
 
-def resolved_of(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> ResolvedStatement:
+def resolved_of(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
     """The tables of a statement, its own places with them."""
-    plan = plan_of(facts, objects, server=server, database=database, opening=opening)
-    resolved = plan.resolved
+    resolved = plan_of(facts, opening).resolved
     return resolved if facts.shift is None else resolved.moved(facts.shift)
 
 
@@ -207,17 +182,7 @@ def decide(
         statement: The statement.
         created: The table that CREATE … SELECT is about to make.
     """
-    plan = plan_of(
-        statement.facts,
-        state.objects,
-        server=state.server,
-        database=statement.database,
-        opening=Opening(
-            created=created,
-            assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.settings.checks_foreign_keys,
-        ),
-    )
+    plan = plan_of(statement.facts, state.opening(statement.database, created))
     shift = statement.facts.shift
     resolved = plan.resolved if shift is None else plan.resolved.moved(shift)
     lost = next(

@@ -13,7 +13,6 @@ from operator import is_not
 from typing import Final, NamedTuple
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.policy.resolution import Opening
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
 from binlane.session.decision import Plan, plan_of
@@ -46,13 +45,7 @@ class Recurring:
     def plan(self, facts: StatementFacts) -> Plan:
         """The plan of a statement of the client."""
         state = self._state
-        opening = Opening(
-            assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.settings.checks_foreign_keys,
-        )
-        return plan_of(
-            facts, state.objects, server=state.server, database=state.database, opening=opening
-        )
+        return plan_of(facts, state.opening(state.database))
 
     def again(self, facts: StatementFacts, text: str) -> StatementResult | Attempt | None:
         """Do again what is known of a statement.

@@ -257,13 +257,7 @@ class Session:
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
-        return resolved_of(
-            facts,
-            self.objects,
-            server=self.server,
-            database=database,
-            opening=Opening(checks_foreign_keys=self._state.variables.settings.checks_foreign_keys),
-        )
+        return resolved_of(facts, replace(self._state.opening(database), assume_engine=None))
 
     def depends_on(
         self,
@@ -291,8 +285,7 @@ class Session:
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
         if not mixed:
             return
-        resolved = resolve(facts, state.objects, server=state.server, database=database)
-        if resolved.reasons:
+        if resolve(facts, Opening(state.objects, state.server, database)).reasons:
             state.execution.row_binlogs.update(mixed)
 
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:

@@ -14,6 +14,7 @@ from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.resolution import Opening
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState
@@ -25,6 +26,7 @@ from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementFacts, StatementKind
+from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
 
@@ -279,6 +281,17 @@ class SessionState:
     def current_isolation(self) -> Isolation:
         """The isolation level of the current or next transaction."""
         return self.transaction.next_isolation or self.transaction.isolation
+
+    def opening(self, database: str, created: Table | None = None) -> Opening:
+        """How tables are opened, from a default database; `created` as in `Opening`."""
+        return Opening(
+            objects=self.objects,
+            server=self.server,
+            database=database,
+            created=created,
+            assume_engine=self.assume_engine,
+            checks_foreign_keys=self.variables.settings.checks_foreign_keys,
+        )
 
     def mode(self, name: str) -> LoggingMode:
         """The logging mode that rules this session in a binlog."""
