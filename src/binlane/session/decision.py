@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from binlane.names import TableName
@@ -27,7 +28,7 @@ from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
 from binlane.session.report import Note
-from binlane.session.safety import ScopeSafety
+from binlane.session.safety import changes_of
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import Shift, StatementFacts, StatementKind
@@ -230,7 +231,12 @@ def _decide_resolved(
     changes = None
     candidates = frozenset(state.each_logging())
     if safety is not None:
-        changes = _changes(state, safety, known.plan)
+        # What statements of a plan change and need, by whether they stand in a procedure.
+        of_plan, is_in_procedure = known.plan.changes, state.execution.is_in_procedure
+        changes = of_plan.get(is_in_procedure)
+        if changes is None:
+            changes = _changes_of(state, known.plan.facts, known.plan.resolved)
+            of_plan[is_in_procedure] = changes
         candidates &= safety.candidates(changes)
     names = [name for name in state.each_logging() if name in candidates]
     verdicts = _verdicts(state, statement, known, names)
@@ -258,46 +264,31 @@ def _decide_resolved(
     return decided if changes is None else _decide_safety(state, statement, decided, changes)
 
 
-def _changes(state: SessionState, safety: ScopeSafety, plan: Plan) -> Changes:
-    """What statements of a plan change and need."""
-    found = plan.changes.get(state.execution.is_in_procedure)
-    if found is None:
-        found = plan.changes[state.execution.is_in_procedure] = safety.changes(
-            plan.facts,
-            plan.resolved,
-            state.objects,
-            is_in_procedure=state.execution.is_in_procedure,
-        )
-    return found
+def _changes_of(state: SessionState, facts: StatementFacts, resolved: ResolvedStatement) -> Changes:
+    is_in_procedure = state.execution.is_in_procedure
+    return changes_of(
+        facts, resolved, state.objects, server=state.server, is_in_procedure=is_in_procedure
+    )
 
 
 def _decide_safety(
     state: SessionState, statement: SessionStatement, decided: Decided, changes: Changes
 ) -> Decided | None:
-    safety = state.safety
-    assert safety is not None
-    modes = {name: state.mode(name) for name in state.binlogs}
-    formats = decided.formats
-    is_in_transaction = state.is_in_transaction
-    refusal = safety.check(
-        changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
+    assert state.safety is not None
+    admit = partial(
+        state.safety.admit,
+        modes={name: state.mode(name) for name in state.binlogs},
+        formats=decided.formats,
+        is_in_transaction=state.is_in_transaction,
     )
-    if refusal is not None and decided.shift is not None:
+    admitted = admit(changes)
+    if isinstance(admitted, Refusal) and decided.shift is not None:
         # Say where it stands in this statement, not in the first one of its shape.
-        changes = safety.changes(
-            statement.facts,
-            decided.resolved,
-            state.objects,
-            is_in_procedure=state.execution.is_in_procedure,
-        )
-        refusal = safety.check(
-            changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
-        )
-    if refusal is not None:
-        state.fail(refusal)
+        admitted = admit(_changes_of(state, statement.facts, decided.resolved))
+    if isinstance(admitted, Refusal):
+        state.fail(admitted)
         return None
-    recorders = safety.recorders(changes, modes=modes, formats=formats)
-    verdicts = {name: one for name, one in decided.verdicts.items() if name in recorders}
+    verdicts = {name: one for name, one in decided.verdicts.items() if name in admitted}
     return replace(decided, verdicts=verdicts)
 
 
@@ -402,22 +393,16 @@ def recorders_of(
     safety = state.safety
     if safety is None or not names:
         return names
-    changes = safety.changes(
-        statement.facts,
-        ResolvedStatement(),
-        state.objects,
-        is_in_procedure=state.execution.is_in_procedure,
-    )
+    changes = _changes_of(state, statement.facts, ResolvedStatement())
     modes = {name: state.mode(name) for name in state.binlogs}
     is_in_transaction = state.is_in_transaction and not commits
-    refusal = safety.check(changes, modes=modes, formats={}, is_in_transaction=is_in_transaction)
-    if refusal is not None:
-        state.fail(refusal)
+    admitted = safety.admit(changes, modes=modes, formats={}, is_in_transaction=is_in_transaction)
+    if isinstance(admitted, Refusal):
+        state.fail(admitted)
         return None
-    recorders = safety.recorders(changes, modes=modes, formats={})
     if statement.succeeds:
-        safety.executed(changes, recorders, is_in_transaction=is_in_transaction)
-    return recorders & names
+        safety.executed(changes, admitted, is_in_transaction=is_in_transaction)
+    return admitted & names
 
 
 # Errors met when tables are opened ----------------------------------------------------------------

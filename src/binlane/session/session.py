@@ -103,7 +103,7 @@ class Session:
             variables=variables,
             binlogs={name: Binlog(name, server) for name in names},
             host=self,
-            safety=None if definitions is None else ScopeSafety(definitions, server),
+            safety=None if definitions is None else ScopeSafety(definitions),
             assume_engine=assume_engine,
             knows_accounts=bool(objects.accounts),
             transaction=Transaction(isolation=variables.settings.isolation),
