@@ -16,6 +16,7 @@ from binlane.service.private_server import (
     PrivateServer,
 )
 from tests.servers import ServerFactory, mysql_program
+from tests.shared_server import left_as_found
 
 _serial = count(1)
 _MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
@@ -47,15 +48,13 @@ def server_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def mariadb_server(server_directory: Path) -> Iterator[PrivateServer]:
-    """A source with rows in full, shared by the run: tests use databases of their own."""
+def _shared_mariadb(server_directory: Path) -> Iterator[PrivateServer]:
     with PrivateServer.start(server_directory, name="shared", options=SOURCE_OPTIONS) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def mysql_server(server_directory: Path) -> Iterator[PrivateServer]:
-    """The same of MySQL; tests that ask for it are skipped where there is none."""
+def _shared_mysql(server_directory: Path) -> Iterator[PrivateServer]:
     with PrivateServer.start(
         server_directory,
         name="shared-mysql",
@@ -63,6 +62,20 @@ def mysql_server(server_directory: Path) -> Iterator[PrivateServer]:
         program=mysql_program(),
     ) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def mariadb_server(_shared_mariadb: PrivateServer) -> Iterator[PrivateServer]:
+    """A source with rows in full; one serves the whole run, and each module finds it as new."""
+    with left_as_found(_shared_mariadb):
+        yield _shared_mariadb
+
+
+@pytest.fixture(scope="module")
+def mysql_server(_shared_mysql: PrivateServer) -> Iterator[PrivateServer]:
+    """The same of MySQL; tests that ask for it are skipped where there is none."""
+    with left_as_found(_shared_mysql):
+        yield _shared_mysql
 
 
 @pytest.fixture

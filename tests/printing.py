@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -86,10 +86,12 @@ def by_kernel(*logs: bytes, options: TextOptions, sizes: Mapping[str, int] = WHO
 
 
 def assert_same(
-    *logs: bytes, options: TextOptions = DECODED, sizes: Mapping[str, int] = WHOLE
+    *logs: bytes, options: TextOptions = DECODED, sizes: Sequence[Mapping[str, int]] = (WHOLE,)
 ) -> None:
-    """Both print the same, errors included."""
-    assert by_kernel(*logs, options=options, sizes=sizes) == by_lines(*logs, options=options)
+    """Both print the same, errors included, the kernel at each of the sizes."""
+    expected = by_lines(*logs, options=options)
+    for size in sizes:
+        assert by_kernel(*logs, options=options, sizes=size) == expected, size
 
 
 @contextmanager

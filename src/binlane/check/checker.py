@@ -121,20 +121,21 @@ class Checker:
                 session.follow(before)
             if not statement.sql:
                 if waiting is not None and ended is not None:
-                    waiting = replace(
-                        waiting, result=_joined(waiting.result, ended, waiting.result)
-                    )
+                    whole = _joined(waiting.result, ended, waiting.result)
+                    waiting = waiting._replace(result=whole)
                 break
             if waiting is not None:
                 yield waiting
             if statement.follows and failed is not None:
                 result = _not_run(failed)
             else:
-                result = _explained(_result(session, statement), statement, session)
+                result = _result(session, statement)
+                if result.error is not None or result.unanalysed is not None:
+                    result = _explained(result, statement, session)
                 failed = result.error
             if ended is not None:
                 result = _joined(ended, result, result)
-            waiting = CheckedStatement(statement=statement, result=result)
+            waiting = CheckedStatement(statement, result)
         if waiting is not None:
             yield waiting
 

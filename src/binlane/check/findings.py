@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.check.hints import HINTS
 from binlane.check.script import ScriptStatement
@@ -45,8 +45,7 @@ class Kind(IntEnum):
         return 2 if self is Kind.UNANALYSED else 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedStatement:
+class CheckedStatement(NamedTuple):
     """A statement of a script and what it does."""
 
     statement: ScriptStatement

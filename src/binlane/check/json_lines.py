@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from json.encoder import encode_basestring
 from typing import Any, Final
 
 from binlane.check.findings import (
@@ -13,16 +14,27 @@ from binlane.check.findings import (
     what_is_unanalysed,
 )
 from binlane.check.report import Judged, Report
+from binlane.codec.load_data import ExecuteLoadQueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.policy.refusals import Refusal, Why
+from binlane.policy.server import Server
+from binlane.session.log_events import Body, printed
 from binlane.session.report import BinlogResult, Note, StatementResult
 from binlane.sql.servers import LoggingFormat
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+_string: Final = encode_basestring
+_NOTHING: Final = {type(None): "null", list: "[]", dict: "{}"}
 _FORMATS: Final = {
-    LoggingFormat.STATEMENT: "statement",
-    LoggingFormat.ROW: "row",
-    None: "none",
+    LoggingFormat.STATEMENT: '"statement"',
+    LoggingFormat.ROW: '"row"',
+    None: '"none"',
 }
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, ExecuteLoadQueryEvent)
+"""Events that hold a text, so that few statements have the same."""
+_events: Final[dict[int, tuple[Body, Server, str]]] = {}
+"""Other events as they are told, with themselves, by their identity."""
+_EVENTS_MAX: Final = 4_096
 
 
 class JsonReport(Report):
@@ -51,24 +63,31 @@ def json_line(script: str, checked: CheckedStatement, *, explain: bool = False) 
         checked: The statement and what it does.
         explain: Also the steps of the decision, and what leads to an error or note.
     """
-    statement, result = checked.statement, checked.result
-    told: dict[str, Any] = {
-        "script": script,
-        "statement": statement.number,
-        "line": statement.line,
-        "sql": statement.sql,
-        "error": _error(result),
-        "notes": [
-            {
-                "errno": note.errno,
-                "reason": note.reason,
-                "message": note.message,
-                **_on_some_ways(note),
-            }
-            for note in result.notes
-        ],
-        "binlogs": {name: _binlog(binlog) for name, binlog in result.binlogs.items()},
-    }
+    statement, result = checked
+    return (
+        f'{{"script": {_string(script)}, "statement": {statement.number},'
+        f' "line": {statement.line}, "sql": {_string(statement.sql)},'
+        f' "error": {_json(_error(result))}, "notes": {_json(_notes(result))},'
+        f' "binlogs": {_binlogs(result, explain=explain)}{_others(checked, explain=explain)}}}'
+    )
+
+
+def _notes(result: StatementResult) -> list[dict[str, Any]]:
+    return [
+        {
+            "errno": note.errno,
+            "reason": note.reason,
+            "message": note.message,
+            **_on_some_ways(note),
+        }
+        for note in result.notes
+    ]
+
+
+def _others(checked: CheckedStatement, *, explain: bool) -> str:
+    """What is told of some statements only, behind what is told of all."""
+    statement, result = checked
+    told: dict[str, Any] = {}
     if result.error is not None and result.error.others:
         told["more_errors"] = [_refusal(one) for one in result.error.others]
     unanalysed = what_is_unanalysed(result)
@@ -88,9 +107,11 @@ def json_line(script: str, checked: CheckedStatement, *, explain: bool = False) 
         ]
     if explain:
         told["why"] = _whys(result)
-        for name, binlog in result.binlogs.items():
-            told["binlogs"][name]["steps"] = binlog.steps
-    return _ENCODER.encode(told)
+    return f", {_json(told)[1:-1]}" if told else ""
+
+
+def _json(told: object) -> str:
+    return _ENCODER.encode(told) if told else _NOTHING[type(told)]
 
 
 def _error(result: StatementResult) -> dict[str, Any] | None:
@@ -117,9 +138,37 @@ def _on_some_ways(found: Refusal | Note) -> dict[str, bool]:
     return {"on_some_ways": True} if found.on_some_ways else {}
 
 
-def _binlog(binlog: BinlogResult) -> dict[str, Any]:
-    told = {"logged_as": _FORMATS[binlog.logged_as], "events": binlog.events}
-    return told if binlog.ways == 1 else {**told, "ways": binlog.ways}
+def _binlogs(result: StatementResult, *, explain: bool) -> str:
+    """What each binlog gets; those that get the same share the text of that."""
+    texts: dict[int, str] = {}
+    told = []
+    for name, binlog in result.binlogs.items():
+        text = texts.get(id(binlog))
+        if text is None:
+            text = texts[id(binlog)] = _binlog(binlog, explain=explain)
+        told.append(f"{_string(name)}: {text}")
+    return f"{{{', '.join(told)}}}"
+
+
+def _binlog(binlog: BinlogResult, *, explain: bool) -> str:
+    server = binlog.server
+    events = ", ".join([_event(body, server) for body in binlog.bodies])
+    ways = "" if binlog.ways == 1 else f', "ways": {binlog.ways}'
+    steps = f', "steps": {_ENCODER.encode(binlog.steps)}' if explain else ""
+    return f'{{"logged_as": {_FORMATS[binlog.logged_as]}, "events": [{events}]{ways}{steps}}}'
+
+
+def _event(body: Body, server: Server) -> str:
+    known = _events.get(id(body))
+    if known is not None and known[0] is body and known[1] is server:
+        return known[2]
+    event = printed(body, server)
+    text = f"[{_string(event.type)}, {_string(event.info)}]"
+    if not isinstance(body, _OF_ONE_STATEMENT):
+        if len(_events) >= _EVENTS_MAX:
+            _events.clear()
+        _events[id(body)] = body, server, text
+    return text
 
 
 def _whys(result: StatementResult) -> list[dict[str, Any]]:

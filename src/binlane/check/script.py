@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from binlane.check.directives import Directives, read_directive
 from binlane.errors import StoreError
@@ -33,8 +32,10 @@ _UNFOLLOWED: Final = (
 _NO_DIRECTIVES: Final = Directives()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptStatement:
+_RAN: Final = Outcome()
+
+
+class ScriptStatement(NamedTuple):
     """One statement of a script.
 
     Attributes:
@@ -57,7 +58,7 @@ class ScriptStatement:
     column: int
     sql: str
     script: str = ""
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: Outcome = _RAN
     is_disconnect: bool = False
     follows: bool = False
     is_chunk: bool = False
@@ -153,8 +154,7 @@ class _Reader:
         is_first = True
         while True:
             end = self._first_end(sql[start:])
-            yield replace(
-                whole,
+            yield whole._replace(
                 number=self._number,
                 line=whole.line + sql.count("\n", 0, start),
                 column=_column(sql, start, whole.column),
@@ -201,21 +201,16 @@ class _Reader:
     def _unfollowed(self, place: _Place, part: Part, path: str, reason: str) -> ScriptStatement:
         text = decoded(part.text)
         problem = Unanalysed(reason=reason, offset=0, length=len(text))
-        return replace(self._statement(place, part, text, path), problem=problem)
+        return self._statement(place, part, text, path)._replace(problem=problem)
 
     def _statement(self, place: _Place, part: Part, sql: str, path: str) -> ScriptStatement:
         self._number += 1
         # Blanks before it are no part of it.
         line, column = place.at(part.start + len(part.text) - len(part.text.lstrip()))
-        return ScriptStatement(
-            number=self._number,
-            line=line,
-            column=column,
-            sql=sql,
-            script=path,
-            is_chunk=part.is_chunk,
-            **self._stated(),
-        )
+        statement = ScriptStatement(self._number, line, column, sql, path)
+        if part.is_chunk or self._directives is not _NO_DIRECTIVES:
+            return statement._replace(is_chunk=part.is_chunk, **self._stated())
+        return statement
 
 
 def _column(text: str, offset: int, first: int) -> int:
@@ -234,15 +229,15 @@ class _Place:
 
     def at(self, start: int) -> tuple[int, int]:
         """The line and the column, in characters, of a byte."""
-        lines = bytes(self._data[self._counted : start])
+        lines = self._data[self._counted : start]
         if newlines := lines.count(b"\n"):
             self._line += newlines
             self._line_start = self._counted + lines.rindex(b"\n") + 1
         self._counted = start
-        before = bytes(self._data[self._line_start : start])
+        before = self._data[self._line_start : start]
         return self._line, len(before.decode("utf-8", "surrogateescape")) + 1
 
     def begins_line(self, offset: int) -> bool:
         """Whether nothing but white space stands before a place in its line."""
         begin = self._data.rfind(b"\n", 0, offset) + 1
-        return not bytes(self._data[begin:offset]).removeprefix(BOM).strip()
+        return not self._data[begin:offset].removeprefix(BOM).strip()

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from binlane.policy.refusals import Refusal
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
-    from binlane.sql.schema import Objects, Routine, Trigger, View
+    from binlane.sql.object_store import Objects
+    from binlane.sql.schema import Routine, Trigger, View
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -176,9 +177,10 @@ class LockList:
         if not (entry.is_locked_for_write or entry.fires):
             return
         self._add_triggers(entry)
-        self._add_children(entry)
+        before = self.tables[: index + 1]
+        self._add_children(entry, before)
         if self.server.has_server_foreign_keys:
-            self._add_parents(entry, entry.table)
+            self._add_parents(entry, entry.table, before)
         if not entry.is_foreign_key:
             self._add_default_sequences(entry)
 
@@ -266,8 +268,13 @@ class LockList:
             place = _next(entry, Via(kind="trigger", name=trigger.name))
             self._add_body(trigger, trigger.table.database, place)
 
-    def _add_children(self, entry: Opened) -> None:
-        """The tables that refer to one whose rows go or change."""
+    def _add_children(self, entry: Opened, before: Iterable[Opened]) -> None:
+        """The tables that refer to one whose rows go or change.
+
+        Args:
+            entry: The parent.
+            before: The list up to it.
+        """
         if self.server.is_mariadb:
             self._add_mariadb_children(entry)
             return
@@ -276,7 +283,7 @@ class LockList:
         for key in self.objects.children(entry.name):
             for changes in roles(key, entry.changes | entry.fires):
                 if changes or self.server.has_server_foreign_keys:
-                    self._add_foreign_table(entry, key.table, changes)
+                    self._add_foreign_table(entry, key.table, changes, before)
 
     def _add_mariadb_children(self, entry: Opened) -> None:
         """What happens to the first parent decides the locks of all below it, and their triggers.
@@ -289,33 +296,35 @@ class LockList:
         for key in sorted(self.objects.children(entry.name), key=identifier):
             changes = cascaded(key, happens)
             if changes:
-                self._add_foreign_table(entry, key.table, changes, happens)
+                self._add_foreign_table(entry, key.table, changes, self.tables, happens)
 
-    def _add_parents(self, entry: Opened, table: Table) -> None:
+    def _add_parents(self, entry: Opened, table: Table, before: Iterable[Opened]) -> None:
         """The tables that a new or changed row refers to are read."""
         events = _events(entry.changes | entry.fires)
         if self.checks_foreign_keys and events & {"INSERT", "UPDATE"}:
             for key in table.foreign_keys:
-                self._add_foreign_table(entry, key.parent, NO_CHANGES)
+                self._add_foreign_table(entry, key.parent, NO_CHANGES, before)
 
     def _add_foreign_table(
         self,
         entry: Opened,
         name: TableName,
         changes: frozenset[RowChange],
+        before: Iterable[Opened],
         fires: frozenset[RowChange] = NO_CHANGES,
     ) -> None:
+        """Open a table that a foreign key leads to, unless one has led there before."""
         if self.server.is_mariadb:
             is_known = any(
                 each.is_foreign_key
                 and each.name == name
                 and each.is_locked_for_write >= bool(changes)
-                for each in self.tables
+                for each in before
             )
         else:
             is_known = name == entry.name or any(
                 each.is_foreign_key and each.name == name and each.changes == changes
-                for each in self.tables
+                for each in before
             )
         if not is_known and self.objects.table(name) is not None:
             self.tables.append(

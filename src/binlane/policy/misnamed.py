@@ -1,23 +1,25 @@
-"""Columns that a statement names and no table has, and rows of the wrong length: 1054, 1136.
+"""Columns that a statement names and no table has, columns named twice, rows of the wrong length.
 
-Only what is sure is told: where a table, view or function may have a column of a name, it has. Local
-variables of programs are not known here, so their statements are not asked about.
+Only what is sure is told: where a table, view or function may have a column of a name, it has.
 
 Source: MariaDB 10.11 and MySQL 9.7: sql_base.cc `find_field_in_tables`, sql_insert.cc
-`check_insert_fields`.
+`check_insert_fields`; measured, tests/vectors/errors.txt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.refusals import Refusal
+from binlane.policy.refusals import Refusal, invalid_view, refusal
 from binlane.policy.server import Server
+from binlane.sql.evaluation.query_types import column_name, is_stored
 from binlane.sql.facts import StatementFacts
-from binlane.sql.schema import Objects, Table
+from binlane.sql.object_store import Objects
+from binlane.sql.schema import Table, View
+from binlane.sql.tree.definitions import CreateTable, CreateView
 from binlane.sql.tree.expressions import (
     Call,
     Default,
@@ -34,7 +36,6 @@ from binlane.sql.tree.expressions import (
     Subquery,
     TableReference,
     TableUse,
-    With,
     children,
     told,
 )
@@ -51,12 +52,18 @@ _IN_ORDER: Final = ("order clause", "ORDER BY")
 _IN_GROUP: Final = ("group statement", "GROUP BY")
 _IN_HAVING: Final = ("having clause", "HAVING")
 _IN_ON: Final = ("on clause", "ON")
+_IN_FROM: Final = ("from clause", "FROM")
 _IN_INSERT: Final = ("field list", "INSERT INTO")
+_IN_VALUES: Final = ("field list", "VALUES")
 _IN_SET: Final = ("field list", "SET")
-_RENAMED_SINCE: Final = (11, 7, 0)
-"""MariaDB's names of the clauses."""
+_IN_DUPLICATE: Final = ("field list", "UPDATE")
+_SELECTS_UPDATED: Final = (11, 0, 0)
+"""MariaDB reads values of UPDATE as a select list from here on."""
 
 _Clause = tuple[str, str]
+"""The names that MySQL and MariaDB have for it."""
+_Locals = Callable[[str], bool]
+"""Whether a local variable has a name."""
 
 
 @dataclass(slots=True)
@@ -73,7 +80,7 @@ class _Scope:
     tables: list[tuple[str, frozenset[str] | None]] = field(default_factory=list)
     outer: _Scope | None = None
     aliases: frozenset[str] = frozenset()
-    common: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    common: dict[str, list[str] | None] = field(default_factory=dict)
 
     def has(self, parts: Sequence[str], *, by_alias: bool) -> bool:
         column = parts[-1].lower()
@@ -89,81 +96,111 @@ class _Scope:
             return True
         return self.outer is not None and self.outer.has(parts, by_alias=True)
 
-    def common_table(self, name: str) -> tuple[bool, frozenset[str] | None]:
+    def common_table(self, name: str) -> tuple[bool, list[str] | None]:
         """Whether WITH makes a table of this name, and its columns."""
         if name in self.common:
             return True, self.common[name]
         return (False, None) if self.outer is None else self.outer.common_table(name)
 
 
-class _Misnamed(Exception):  # noqa: N818  # found, not wrong
-    def __init__(self, name: Name, clause: _Clause) -> None:
-        self.name = name
-        self.clause = clause
-
-
-class _WrongCount(Exception):  # noqa: N818  # as above
-    def __init__(self, row: int) -> None:
-        self.row = row
+class _Found(Exception):  # noqa: N818  # found, not wrong
+    def __init__(self, error: Refusal) -> None:
+        self.error = error
 
 
 def misnamed(
-    facts: StatementFacts, objects: Objects, *, server: Server, database: str
+    facts: StatementFacts,
+    objects: Objects,
+    *,
+    server: Server,
+    database: str,
+    is_local: _Locals = lambda _: False,
 ) -> Refusal | None:
-    """The error of a statement on rows that names wrong columns; None if it has none.
+    """The error of a statement or definition that names wrong columns; None if it has none.
 
     Args:
         facts: It.
         objects: The server's.
         server: Whose texts are given.
         database: The default one.
+        is_local: Which names are local variables, or rows of a trigger.
     """
-    checks = _Checks(objects, database)
     try:
-        checks.statement(facts.tree)
-    except _Misnamed as found:
-        is_new = server.is_mariadb and server.version >= _RENAMED_SINCE
-        clause = found.clause[is_new]
-        shown = ".".join(found.name.parts)
-        message = f"Unknown column '{shown}' in '{clause}'"
-        return Refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
-    except _WrongCount as found:
-        message = f"Column count doesn't match value count at row {found.row}"
-        return Refusal(1136, "21S01", "ER_WRONG_VALUE_COUNT_ON_ROW", message)
+        _Checks(facts, objects, server, database, is_local).statement(facts.tree)
+    except _Found as found:
+        return found.error
     return None
+
+
+def column_names(
+    query: Query, facts: StatementFacts, objects: Objects, *, server: Server, database: str
+) -> list[str] | None:
+    """The names of the columns of a statement's query; None if they are not known."""
+    return _Checks(facts, objects, server, database, lambda _: False).names(query, None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Checks:
+    text: StatementFacts
     objects: Objects
+    server: Server
     database: str
+    is_local: _Locals
+    views: tuple[TableName, ...] = ()
 
     def statement(self, tree: Node) -> None:
         if isinstance(tree, Insert):
             self.insert(tree)
         elif isinstance(tree, Update):
-            scope = self.scope(tree.tables, _with(tree.with_, None))
+            is_select = len(tree.tables) > 1 or not isinstance(tree.tables[0], TableUse)
+            is_select = is_select or self.server.version >= _SELECTS_UPDATED
+            scope = self.scope(tree.tables, self.with_common(tree, None), is_changed=True)
             for one in tree.assignments:
                 self.name(one.column, scope, _IN_SET)
-                self.value(one.value, scope, _IN_SET)
+            for one in tree.assignments:
+                self.value(one.value, scope, _IN_SELECT if is_select else _IN_SET)
             self.values((tree.where,), scope, _IN_WHERE)
             self.values((item.value for item in tree.order_by), scope, _IN_ORDER)
         elif isinstance(tree, Delete):
-            scope = self.scope(tree.tables, _with(tree.with_, None))
+            scope = self.scope(tree.tables, self.with_common(tree, None), is_changed=True)
             self.values((tree.where,), scope, _IN_WHERE)
             self.values((item.value for item in tree.order_by), scope, _IN_ORDER)
-        elif isinstance(tree, QueryStatement):
+        elif isinstance(tree, QueryStatement | CreateTable) and tree.query is not None:
             self.query(tree.query, None)
+        elif isinstance(tree, CreateView):
+            self.view_definition(tree)
+
+    def view_definition(self, tree: CreateView) -> None:
+        self.query(tree.query, None)
+        names = self.names(tree.query, None)
+        if tree.columns:
+            if names is not None and len(names) != len(tree.columns):
+                raise _Found(refusal(1353, server=self.server))
+            self.twice(tree.columns)
+        elif isinstance(tree.query.body, Select):
+            # Expressions without a name get another one where it is taken.
+            is_named = [_item_name(item) or _is_star(item) for item in tree.query.body.items]
+            self.twice(names if all(is_named) else None)
+
+    def twice(self, names: Iterable[str] | None) -> None:
+        """Raise for the first name that is there before; None: they are not known."""
+        seen: set[str] = set()
+        for name in names or ():
+            if name.lower() in seen:
+                raise _Found(refusal(1060, name))
+            seen.add(name.lower())
 
     def insert(self, tree: Insert) -> None:
-        columns = self.columns_of(tree.table, None)
+        self.view_inside(tree.table, None)
+        columns = self.columns_of(tree.table, None, is_changed=True)
         scope = _Scope([((tree.table.alias or tree.table.name.name).lower(), columns)])
-        for column in tree.columns or ():
-            if columns is not None and column.lower() not in (columns | _ALWAYS):
-                raise _Misnamed(Name(tree.at, tree.at, (column,)), _IN_INSERT)
+        if self.server.is_mariadb:
+            self.row_lengths(tree)
+        if columns is not None:
+            self.column_list(tree, columns | _ALWAYS)
         self.row_lengths(tree)
         for row in told(tree.rows or ()):
-            self.values(row.items, scope, _IN_INSERT)
+            self.values(row.items, scope, _IN_VALUES)
         if tree.query is not None:
             self.query(tree.query, None)
         if tree.row_alias is not None:
@@ -173,26 +210,36 @@ class _Checks:
         if tree.query is not None:
             return  # whose tables ON DUPLICATE KEY UPDATE may name
         for one in tree.on_duplicate or ():
-            self.name(one.column, scope, _IN_SET)
-            self.value(one.value, scope, _IN_SET)
+            self.name(one.column, scope, _IN_DUPLICATE)
+        for one in tree.on_duplicate or ():
+            self.value(one.value, scope, _IN_SELECT)
+
+    def column_list(self, tree: Insert, columns: frozenset[str]) -> None:
+        given: set[str] = set()
+        for column in tree.columns or ():
+            if column.lower() not in columns:
+                raise self.unknown(Name(tree.at, tree.at, (column,)), _IN_INSERT)
+            if column.lower() in given:
+                raise _Found(refusal(1110, column))
+            given.add(column.lower())
 
     def row_lengths(self, tree: Insert) -> None:
-        """Raise `_WrongCount` for the first row of another length than the columns."""
+        """Raise for the first row of another length than the columns."""
         wanted = self.wanted(tree)
         if wanted is None:
             return
         if tree.rows:
             first = len(tree.rows[0].items)
             if first != wanted and (first or tree.columns):
-                raise _WrongCount(1)
+                raise _Found(refusal(1136, 1))
             if isinstance(tree.rows, tuple):
                 for number, row in enumerate(tree.rows, 1):
                     if len(row.items) != first:
-                        raise _WrongCount(number)
+                        raise _Found(refusal(1136, number))
         elif tree.query is not None:
-            given = _width(tree.query)
-            if given is not None and given != wanted:
-                raise _WrongCount(1)
+            given = self.names(tree.query, None)
+            if given is not None and len(given) != wanted:
+                raise _Found(refusal(1136, 1))
 
     def wanted(self, tree: Insert) -> int | None:
         """How many values a row must have; None where that is not known."""
@@ -206,10 +253,11 @@ class _Checks:
         return sum(column.is_visible for column in table.definition.columns) or None
 
     def query(self, query: Query, outer: _Scope | None) -> None:
-        around = _with(query.with_, outer)
+        around = self.with_common(query, outer)
         if query.with_ is not None:
             for one in query.with_.tables:
                 self.query(one.query, around)
+                self.twice(one.columns or self.names(one.query, around))
         body = query.body
         if isinstance(body, Select):
             self.select(body, query, around)
@@ -224,6 +272,7 @@ class _Checks:
         scope.aliases = frozenset(filter(None, map(_item_name, select.items)))
         for item in select.items:
             self.value(item.value, scope, _IN_SELECT)
+            self.star(item.value, scope)
         self.values((select.where,), scope, _IN_WHERE)
         for items, clause in (
             ((item.value for item in select.group_by), _IN_GROUP),
@@ -232,48 +281,198 @@ class _Checks:
         ):
             self.values(items, scope, clause, by_alias=True)
 
-    def scope(self, tables: Iterable[TableReference], outer: _Scope | None) -> _Scope:
-        """The tables of FROM; what is inside of them is looked at, too."""
+    def star(self, value: Node, scope: _Scope) -> None:
+        if not isinstance(value, Star) or not value.qualifier:
+            return
+        name = value.qualifier[-1].lower()
+        if not any(table in ("", name) for table, _ in scope.tables):
+            shown = ".".join(value.qualifier)
+            if self.server.is_mariadb and len(value.qualifier) == 1 and self.database:
+                shown = f"{self.database}.{shown}"
+            raise _Found(refusal(1051, shown))
+
+    def scope(
+        self,
+        tables: Iterable[TableReference],
+        outer: _Scope | None,
+        *,
+        is_changed: bool = False,
+    ) -> _Scope:
+        """The tables of FROM; what is inside of them is looked at, too.
+
+        Args:
+            tables: They.
+            outer: The scope around it.
+            is_changed: They are those of an UPDATE or DELETE.
+        """
         scope = _Scope(outer=outer)
         joins: list[Join] = []
         for reference in tables:
-            self.add(reference, scope, joins)
+            self.add(reference, scope, joins, is_changed=is_changed)
         for join in joins:
             self.values((join.on,), scope, _IN_ON)
         return scope
 
-    def add(self, reference: TableReference, scope: _Scope, joins: list[Join]) -> None:
+    def add(
+        self,
+        reference: TableReference,
+        scope: _Scope,
+        joins: list[Join],
+        *,
+        is_changed: bool = False,
+    ) -> None:
         if isinstance(reference, Join):
             joins.append(reference)
-            self.add(reference.left, scope, joins)
-            self.add(reference.right, scope, joins)
+            before = len(scope.tables)
+            self.add(reference.left, scope, joins, is_changed=is_changed)
+            middle = len(scope.tables)
+            self.add(reference.right, scope, joins, is_changed=is_changed)
+            for side in (scope.tables[before:middle], scope.tables[middle:]):
+                for name in reference.using:
+                    if not _Scope(side).has((name,), by_alias=False):
+                        raise self.unknown(Name(reference.at, reference.at, (name,)), _IN_FROM)
         elif isinstance(reference, TableUse):
+            # MariaDB looks only for those columns of a view that it needs.
+            self.view_inside(reference, scope.outer, is_lazy=is_changed and self.server.is_mariadb)
             name = (reference.alias or reference.name.name).lower()
-            scope.tables.append((name, self.columns_of(reference, scope.outer)))
+            columns = self.columns_of(reference, scope.outer, is_changed=is_changed)
+            scope.tables.append((name, columns))
         elif isinstance(reference, DerivedTable):
             self.query(reference.query, scope)
-            columns = reference.columns or _columns_of_query(reference.query)
-            known = None if columns is None else frozenset(one.lower() for one in columns)
+            names = self.names(reference.query, scope)
+            self.twice(reference.columns or names)
+            known = _known(reference.columns or names)
             scope.tables.append(((reference.alias or "").lower(), known))
         else:
             scope.tables.append(((reference.alias or "").lower(), None))
 
     def table(self, use: TableUse) -> Table | None:
-        table = self.objects.table(TableName(use.name.database or self.database, use.name.name))
+        table = self.objects.table(self.full_name(use))
         if table is None or not table.is_complete or table.is_sequence:
             return None
         return table
 
-    def columns_of(self, use: TableUse, outer: _Scope | None) -> frozenset[str] | None:
+    def full_name(self, use: TableUse) -> TableName:
+        return TableName(use.name.database or self.database, use.name.name)
+
+    def view_inside(self, use: TableUse, outer: _Scope | None, *, is_lazy: bool = False) -> None:
+        """Look at a view's own query."""
+        if is_lazy or (
+            use.name.database is None and outer and outer.common_table(use.name.name)[0]
+        ):
+            return
+        name = self.full_name(use)
+        view = None if self.objects.table(name) is not None else self.objects.view(name)
+        if view is None or name in self.views or not isinstance(view.facts.tree, QueryStatement):
+            return
+        try:
+            self.inside(view).query(view.facts.tree.query, None)
+        except _Found as found:
+            if found.error.errno in _BREAKING_VIEWS:
+                raise _Found(invalid_view(name)) from None
+
+    def inside(self, view: View) -> _Checks:
+        return replace(
+            self,
+            text=view.facts,
+            database=view.database or view.name.database,
+            is_local=lambda _: False,
+            views=(*self.views, view.name),
+        )
+
+    def columns_of(
+        self, use: TableUse, outer: _Scope | None, *, is_changed: bool = False
+    ) -> frozenset[str] | None:
         """The columns of a table, in small letters; None if they are not known."""
-        if use.name.database is None and outer is not None:
-            is_common, columns = outer.common_table(use.name.name.lower())
-            if is_common:
-                return columns
+        table = None if self.is_common(use, outer) else self.table(use)
+        if table is not None:  # with the invisible ones
+            return _known(column.name for column in table.definition.columns) or None
+        view = self.objects.view(self.full_name(use)) if is_changed else None
+        if view is not None:  # where it cannot be changed that is said first
+            tree = view.facts.tree
+            if not isinstance(tree, QueryStatement) or is_stored(tree.query):
+                return None
+        return _known(self.table_names(use, outer) or None)
+
+    def is_common(self, use: TableUse, outer: _Scope | None) -> bool:
+        if use.name.database is not None or outer is None:
+            return False
+        return outer.common_table(use.name.name.lower())[0]
+
+    def table_names(self, use: TableUse, outer: _Scope | None) -> list[str] | None:
+        """The columns that `*` gives of a table or view; None if they are not known."""
+        if self.is_common(use, outer):
+            assert outer is not None
+            return outer.common_table(use.name.name.lower())[1]
         table = self.table(use)
-        if table is None or not table.definition.columns:
+        if table is not None:
+            return [one.name for one in table.definition.columns if one.is_visible] or None
+        name = self.full_name(use)
+        view = None if self.objects.table(name) is not None else self.objects.view(name)
+        if view is None or name in self.views or not isinstance(view.facts.tree, QueryStatement):
             return None
-        return frozenset(column.name.lower() for column in table.definition.columns)
+        if view.columns:
+            return list(view.columns)
+        # A star has the columns that its tables had when the view was made.
+        query = view.facts.tree.query
+        body = _first_body(query)
+        if not isinstance(body, Select) or any(_is_star(item) for item in body.items):
+            return None
+        return self.inside(view).names(query, None)
+
+    def names(self, query: Query, outer: _Scope | None) -> list[str] | None:
+        """The names of a query's columns; None if they are not known."""
+        around = self.with_common(query, outer)
+        body = query.body
+        while isinstance(body, SetOperation | Query):
+            if isinstance(body, Query):
+                around = self.with_common(body, around)
+            body = body.operands[0].body if isinstance(body, SetOperation) else body.body
+        if not isinstance(body, Select):
+            return None
+        names: list[str] = []
+        for item in body.items:
+            if not isinstance(item.value, Star):
+                names.append(item.alias or column_name(item, self.text))
+                continue
+            starred = self.starred(item.value, body.tables, around)
+            if starred is None:
+                return None
+            names += starred
+        return names
+
+    def starred(
+        self, star: Star, tables: Iterable[TableReference], outer: _Scope | None
+    ) -> list[str] | None:
+        """The columns that `*` or `t.*` stands for; None if they are not known."""
+        names: list[str] = []
+        wanted = star.qualifier[-1].lower() if star.qualifier else None
+        for table in tables:
+            if isinstance(table, TableUse):
+                alias, found = table.alias or table.name.name, self.table_names(table, outer)
+            elif isinstance(table, DerivedTable):
+                alias = table.alias or ""
+                found = list(table.columns) or self.names(table.query, outer)
+            elif isinstance(table, Join) and not table.using and "NATURAL" not in table.kind:
+                alias, found = None, self.starred(star, (table.left, table.right), outer)
+            else:
+                return None
+            if wanted is None or alias is None or alias.lower() == wanted:
+                if found is None:
+                    return None
+                names += found
+        return names
+
+    def with_common(self, query: Query | Update | Delete, outer: _Scope | None) -> _Scope | None:
+        """A scope with the tables of WITH; what is recursive has names of its own alone."""
+        if query.with_ is None:
+            return outer
+        scope = _Scope(outer=outer)
+        for one in query.with_.tables:
+            scope.common[one.name.lower()] = None
+            names = list(one.columns) or self.names(one.query, scope)
+            scope.common[one.name.lower()] = names
+        return scope
 
     def values(
         self,
@@ -304,21 +503,21 @@ class _Checks:
                 self.value(child, scope, clause, by_alias=by_alias)
 
     def name(self, name: Name, scope: _Scope, clause: _Clause, *, by_alias: bool = False) -> None:
-        if not scope.has(name.parts, by_alias=by_alias):
-            raise _Misnamed(name, clause)
+        if scope.has(name.parts, by_alias=by_alias) or self.is_local(name.parts[0]):
+            return
+        raise self.unknown(name, clause)
+
+    def unknown(self, name: Name, clause: _Clause) -> _Found:
+        is_mariadb = self.server.is_mariadb
+        return _Found(refusal(1054, ".".join(name.parts), clause[is_mariadb]))
 
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
+_BREAKING_VIEWS: Final = frozenset((1054, 1146, 1305, 1356, 1051, 1060))
 
 
-def _with(with_: With | None, outer: _Scope | None) -> _Scope | None:
-    if with_ is None:
-        return outer
-    common = {
-        one.name.lower(): frozenset(column.lower() for column in one.columns) or None
-        for one in with_.tables
-    }
-    return _Scope(outer=outer, common=common)
+def _known(names: Iterable[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(name.lower() for name in names)
 
 
 def _item_name(item: SelectItem) -> str:
@@ -328,24 +527,12 @@ def _item_name(item: SelectItem) -> str:
     return item.value.parts[-1].lower() if isinstance(item.value, Name) else ""
 
 
-def _columns_of_query(query: Query) -> Sequence[str] | None:
-    body = query.body
+def _first_body(query: Query) -> Node:
+    """The first SELECT of a query, or what else it is."""
+    body: Node = query.body
     while isinstance(body, SetOperation | Query):
         body = body.operands[0].body if isinstance(body, SetOperation) else body.body
-    if not isinstance(body, Select):
-        return None
-    names = [_item_name(item) for item in body.items]
-    return names if all(names) else None
-
-
-def _width(query: Query) -> int | None:
-    """How many columns a query has; None where that is not known."""
-    body = query.body
-    while isinstance(body, SetOperation | Query):
-        body = body.operands[0].body if isinstance(body, SetOperation) else body.body
-    if not isinstance(body, Select) or any(_is_star(item) for item in body.items):
-        return None
-    return len(body.items)
+    return body
 
 
 def _is_star(item: SelectItem) -> bool:

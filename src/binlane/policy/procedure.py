@@ -219,14 +219,8 @@ class Survey:
         now = self.circumstances
         is_create = not self.server.is_mariadb and self.statement.kind in CREATE_TABLE_KINDS
         is_in_transaction = now.is_in_transaction and not is_create
-        self.is_mixed = is_mixed_unsafe(
-            self.access,
-            is_in_transaction=is_in_transaction,
-            is_direct=now.is_direct,
-            is_cache_empty=now.is_trx_cache_empty,
-            is_below_repeatable_read=now.is_below_repeatable_read,
-        )
-        if self.is_mixed:
+        self.is_mixed = self._is_mixed(is_in_transaction=now.is_in_transaction)
+        if self._is_mixed(is_in_transaction=is_in_transaction):
             self._blame_mixture(Reason.MIXED_STATEMENT)
         elif (
             is_in_transaction
@@ -241,6 +235,16 @@ class Survey:
             self._blame_mixture(Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE)
         if now.is_in_xa and self.is_written and self.server.has(Fact.UNSAFE_IN_XA):
             self.add(ReasonFound(reason=Reason.XA, what="an XA transaction"))
+
+    def _is_mixed(self, *, is_in_transaction: bool) -> bool:
+        now = self.circumstances
+        return is_mixed_unsafe(
+            self.access,
+            is_in_transaction=is_in_transaction,
+            is_direct=now.is_direct,
+            is_cache_empty=now.is_trx_cache_empty,
+            is_below_repeatable_read=now.is_below_repeatable_read,
+        )
 
     def _blame_mixture(self, reason: Reason) -> None:
         """Blame the first table that is not transactional."""
@@ -344,7 +348,7 @@ class Survey:
             return None
         if Formats.STATEMENT not in self.written_by_all and self.statement.has_row_statement:
             only_temporary = self.is_written and self.writes_only_temporary
-            if is_mariadb and (only_temporary or self.forces_row):
+            if is_mariadb and only_temporary:
                 return LoggingFormat.ROW
             self.errors.append(refusals.statement_mode_and_row_engine())
             return None

@@ -5,7 +5,9 @@ Source: the message files of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
@@ -233,3 +235,65 @@ def invalid_view(name: TableName) -> Refusal:
         "definer/invoker of view lack rights to use them"
     )
     return Refusal(1356, _GENERAL, "ER_VIEW_INVALID", message)
+
+
+# Errors of the text and the objects ---------------------------------------------------------------
+
+
+def refusal(errno: int, *arguments: object, server: Server | None = None) -> Refusal:
+    """The error of a number in `_TEXTS`.
+
+    Args:
+        errno: Its number.
+        arguments: What stands in its text, in order.
+        server: Whose text is given, where they differ.
+    """
+    sqlstate, symbol, text, *others = _TEXTS[errno]
+    if others and server is not None and server.is_mariadb:
+        text = others[0]
+    return Refusal(errno, sqlstate, symbol, text.format(*arguments))
+
+
+_TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
+    {
+        1051: ("42S02", "ER_BAD_TABLE_ERROR", "Unknown table '{}'"),
+        1054: ("42S22", "ER_BAD_FIELD_ERROR", "Unknown column '{}' in '{}'"),
+        1060: ("42S21", "ER_DUP_FIELDNAME", "Duplicate column name '{}'"),
+        1061: ("42000", "ER_DUP_KEYNAME", "Duplicate key name '{}'"),
+        1068: ("42000", "ER_MULTIPLE_PRI_KEY", "Multiple primary key defined"),
+        1072: ("42000", "ER_KEY_COLUMN_DOES_NOT_EXITS", "Key column '{}' doesn't exist in table"),
+        1075: (
+            *("42000", "ER_WRONG_AUTO_KEY"),
+            (
+                "Incorrect table definition; there can be only one auto column and it must be "
+                "defined as a key"
+            ),
+        ),
+        1090: (
+            *("42000", "ER_CANT_REMOVE_ALL_FIELDS"),
+            "You can't delete all columns with ALTER TABLE; use DROP TABLE instead",
+        ),
+        1091: (
+            *("42000", "ER_CANT_DROP_FIELD_OR_KEY"),
+            "Can't DROP '{1}'; check that column/key exists",
+            "Can't DROP {0} `{1}`; check that it exists",
+        ),
+        1110: ("42000", "ER_FIELD_SPECIFIED_TWICE", "Column '{}' specified twice"),
+        1136: (
+            *("21S01", "ER_WRONG_VALUE_COUNT_ON_ROW"),
+            "Column count doesn't match value count at row {}",
+        ),
+        1176: ("42000", "ER_KEY_DOES_NOT_EXITS", "Key '{}' doesn't exist in table '{}'"),
+        1280: ("42000", "ER_WRONG_NAME_FOR_INDEX", "Incorrect index name '{}'"),
+        1353: (
+            *("HY000", "ER_VIEW_WRONG_LIST"),
+            (
+                "In definition of view, derived table or common table expression, SELECT list and "
+                "column names list have different column counts"
+            ),
+            "View's SELECT and view's field list have different column counts",
+        ),
+        3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
+    }
+)
+"""By number: SQLSTATE, symbol, text, and MariaDB's where that is another."""

@@ -350,6 +350,11 @@ class RoutineEnvironment(SessionEnvironment):
         """The names of all variables, in lower case."""
         return frozenset(name for scope in self.scopes for name in scope.variables)
 
+    def hides(self, name: str) -> bool:
+        """Whether a name, or what stands before its first dot, may be something declared here."""
+        is_row = self.rows and name.lower() in ("new", "old")
+        return is_row or self.find(name) is not None or self.find(f"{name}.*") is not None
+
     def declared(self, name: str) -> tuple[str, Value]:
         """A variable's name as declared, and its value."""
         found = self.find(name)

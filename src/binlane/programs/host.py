@@ -5,6 +5,7 @@ Also the errors and other conditions of a program, and which handlers are for th
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
@@ -100,17 +101,36 @@ STEPS_OF_ALL_MAX: Final = 100_000
 
 
 @dataclass(slots=True)
+class Remembered:
+    """Unsafe reasons of earlier executions of a statement, which servers keep with it.
+
+    Attributes:
+        reasons: Those that were found.
+        is_of_routine: It stands in a procedure.
+        tables: How often each of its tables had been changed then.
+    """
+
+    reasons: list[ReasonFound] = field(default_factory=list)
+    is_of_routine: bool = False
+    tables: tuple[int, ...] = ()
+
+    def copy(self) -> Remembered:
+        """As they are now."""
+        return Remembered(self.reasons.copy(), self.is_of_routine, self.tables)
+
+
+@dataclass(slots=True)
 class Prepared:
     """A prepared statement.
 
     Attributes:
         statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
             None stands for none prepared. Empty if it cannot be known.
-        remembered: Unsafe reasons of earlier executions: both servers keep them.
+        remembered: Of earlier executions.
     """
 
     statements: tuple[str | None, ...]
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
 
 
 class Expected(NamedTuple):
@@ -174,8 +194,10 @@ class ProgramState:
         user_variables: By name in lower case.
         prepared: By name in lower case.
         remembered: Unsafe reasons that statements of procedures showed when they ran, by the
-            procedure's name and the statement's place in its body. Both servers keep them until a
-            routine is created, altered or dropped: `forget_routines`.
+            procedure's name and the statement's place in its body. Both servers keep them until
+            they read their routines anew: `forget_routines`.
+        tables: How often tables were changed in a way for which statements are prepared anew; None
+            stands for all.
         effort: Of the current statement of the client.
         ways: Of the current statement of the client.
         expected: How the program goes that an outcome is stated of, once that was found out.
@@ -184,7 +206,8 @@ class ProgramState:
 
     user_variables: dict[str, Value] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
-    remembered: dict[tuple[TableName, int], list[ReasonFound]] = field(default_factory=dict)
+    remembered: dict[tuple[TableName, int], Remembered] = field(default_factory=dict)
+    tables: dict[TableName | None, int] = field(default_factory=dict)
     effort: Effort = field(default_factory=Effort)
     ways: Ways | NoWays = field(default_factory=NoWays)
     expected: Expected | None = None
@@ -199,18 +222,30 @@ class ProgramState:
                 for name, one in self.prepared.items()
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
+            tables=self.tables.copy(),
             effort=replace(self.effort),
             ways=self.ways,
             expected=self.expected,
             possible=self.possible.copy(),
         )
 
-    def remembered_of(self, routine: TableName | None, offset: int) -> list[ReasonFound]:
+    def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
         """Where the reasons of a procedure's statement are kept; outside of one they are not."""
-        return [] if routine is None else self.remembered.setdefault((routine, offset), [])
+        if routine is None:
+            return Remembered()
+        return self.remembered.setdefault((routine, offset), Remembered(is_of_routine=True))
+
+    def change_tables(self, *names: TableName | None) -> None:
+        """Tables changed, all of them for None: statements that use them are prepared anew."""
+        for name in names:
+            self.tables[name] = self.tables.get(name, 0) + 1
+
+    def changes_of(self, names: Iterable[TableName]) -> tuple[int, ...]:
+        """How often tables changed, the count of all first."""
+        return (self.tables.get(None, 0), *(self.tables.get(name, 0) for name in names))
 
     def forget_routines(self) -> None:
-        """Routines changed: the servers read all of them anew."""
+        """The servers read all routines anew."""
         self.remembered.clear()
 
 
@@ -235,7 +270,7 @@ class InnerStatement:
     logged: str
     database: str
     environment: Environment
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
     outcome: Outcome = field(default_factory=Outcome)
     is_condition: bool = False
     is_procedure: bool = True
@@ -282,6 +317,17 @@ class Host(Protocol):
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there.
+
+        Args:
+            facts: Of the statement.
+            database: Its default database.
+            is_local: Which names are declared around it.
+        """
 
     def depends_on(
         self,

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.environment import (
     RoutineEnvironment,
@@ -18,7 +17,7 @@ from binlane.programs.environment import (
     is_variable,
     own_statement,
 )
-from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared
+from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
 from binlane.programs.interpreter import Interpreter
 from binlane.programs.routines import (
     call_error,
@@ -177,7 +176,7 @@ class _Runner:
         ]
         if called:
             text = f"DO {', '.join(called)}"
-            self._inner(text, text, environment, [])
+            self._inner(text, text, environment, Remembered())
 
     # Prepared statements -------------------------------------------------------------------------
 
@@ -346,14 +345,14 @@ class _Runner:
             self._host.objects.function(routine_name(use, environment)) for use in facts.functions
         ):
             return None
-        return self._inner(sql, sql, environment, [], is_condition=is_condition)
+        return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
 
     def _inner(
         self,
         sql: str,
         logged: str,
         environment: SessionEnvironment,
-        remembered: list[ReasonFound],
+        remembered: Remembered,
         *,
         is_condition: bool = False,
     ) -> Refusal | None:

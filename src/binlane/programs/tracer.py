@@ -55,7 +55,7 @@ from binlane.programs.trace import (
     steps_of,
 )
 from binlane.sql.evaluation.evaluator import evaluate
-from binlane.sql.evaluation.statements import user_variables_read
+from binlane.sql.evaluation.statements import RowsTried, user_variables_read
 from binlane.sql.evaluation.values import UNKNOWN, Value, constant
 from binlane.sql.facts import DDL_KINDS, READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read_expression
@@ -104,7 +104,7 @@ class Tracer:
         if facts.effects.kind in READING_KINDS:
             self._read(statement, environment)
         else:
-            self._record_variables(facts, environment)
+            self._record_variables(facts, environment, statement.outcome)
             self._change(statement, environment)
         if facts.effects.kind is StatementKind.SET:
             with silent(environment):
@@ -141,11 +141,19 @@ class Tracer:
             if self.raised is not None:
                 return
 
-    def _record_variables(self, facts: StatementFacts, environment: SessionEnvironment) -> None:
+    def _record_variables(
+        self, facts: StatementFacts, environment: SessionEnvironment, outcome: Outcome
+    ) -> None:
         """Note the user variables that a statement reads."""
+        if not facts.user_variables:
+            return
         known = self._host.programs.user_variables
         set_first = assigned_first(facts.tree)
-        for name in user_variables_read(facts.tree, facts):
+        tried = None
+        if not environment.is_mariadb:
+            tried = RowsTried(changed_rows(outcome), outcome.error is not None)
+        tree = facts.tree if tried is None else own_statement(facts)
+        for name in user_variables_read(tree, facts, tried):
             key = name.lower()
             if key in set_first and (key not in known or not environment.is_mariadb):
                 continue
@@ -383,7 +391,7 @@ class Tracer:
         if facts.effects.kind is StatementKind.SET:
             assign_by_set(facts, environment)
             return
-        self._record_variables(facts, environment)
+        self._record_variables(facts, environment, Outcome())
         for call in stored_functions(facts, environment):
             self._call(call, environment)
         if facts.has_into:
@@ -396,7 +404,7 @@ class Tracer:
         resolved = self._host.resolved(facts, environment.database)
         logged = logged_text(statement, facts, environment, trims=False)
         traced = Traced(facts=facts, resolved=resolved, logged=logged)
-        self._record_variables(facts, environment)
+        self._record_variables(facts, environment, Outcome())
         self.recorder.depends_on(self._host.depends_on(facts, resolved, environment))
         for change in plain_changes(facts, resolved, Outcome()):
             self._host.programs.ways.passes(change)
@@ -405,7 +413,7 @@ class Tracer:
         self._change(traced, environment)
         self.in_use.pop()
 
-    def _refused(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
+    def _refused(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """The error of a statement that names what is not there, or writes what is in use.
 
         So is that of a SET which no function may do.
@@ -419,6 +427,11 @@ class Tracer:
         unknown = {name for name, _ in resolved.unknown_tables}
         if resolved.errors and not unknown & self._made:
             return resolved.errors[0]
+        if self._made.isdisjoint(use.name for use in facts.tables):
+            database = environment.database
+            misnamed = self._host.misnamed(facts, database, environment.hides)
+            if misnamed is not None:
+                return misnamed
         for access in resolved.accesses:
             is_written = access.changes and not access.is_prelocked
             if is_written and any(access.name in names for names in self.in_use):

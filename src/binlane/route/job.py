@@ -340,6 +340,8 @@ class _Job:
                     known = self._routed(group, self._known())
                 self._add(group, output, known[index])
 
+            # A group that came by itself left the binlog behind; a new file says what is before it.
+            output.binlog.advance_to(self._done)
             append_run(output.binlog, router, index, run, after=after, by_reference=by_reference)
         self._done = after
         self._position = run.next_position

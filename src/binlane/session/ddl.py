@@ -22,7 +22,7 @@ from binlane.session.logged_texts import definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import ROUTINE_KINDS, TABLE_MAKING_KINDS, StatementKind
+from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.definitions import (
     AccountStatement,
@@ -83,8 +83,6 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     apply(state, statement)
     opened = (*opened, *_opened(state, statement))
     _leave_dropped(state, statement)
-    if statement.facts.effects.kind in ROUTINE_KINDS:
-        state.programs.forget_routines()
     if temporary is not None:
         _follow_rename(state, statement, temporary)
     if text is None:

@@ -11,7 +11,7 @@ Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -24,6 +24,7 @@ from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances
+from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
@@ -54,11 +55,12 @@ class Plan:
         may_branch: Its triggers and functions may go on in more than one way.
         can_depend: Values of the session may have to be logged before its text; None: not found
             out yet.
+        may_recur: Statements of its shape do the same in the same state; None: not found out yet.
         misnamed: The error of columns that it names and that are not there.
     """
 
     __slots__ = (
-        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch"),
+        *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
         *("misnamed", "resolved", "traces"),
     )
 
@@ -77,6 +79,7 @@ class Plan:
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
+        self.may_recur: bool | None = None
         self.misnamed: Refusal | None = None
         self._verdicts: dict[Circumstances, Verdict] = {}
 
@@ -128,12 +131,6 @@ def _is_alone(facts: StatementFacts, resolved: ResolvedStatement, objects: Schem
     )
 
 
-def resolved_of(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
-    """The tables of a statement, its own places with them."""
-    resolved = plan_of(facts, opening).resolved
-    return resolved if facts.shift is None else resolved.moved(facts.shift)
-
-
 _plans: Final[dict[tuple[object, ...], Plan]] = {}
 
 
@@ -173,6 +170,10 @@ class Decided:
         return self.verdicts[name].is_filtered
 
 
+_BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
+"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+
+
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
@@ -196,32 +197,56 @@ def decide(
         state.fail(resolved.errors[0])
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
-    misnamed = plan.misnamed if statement.environment is None else None
-    if misnamed is not None and not state.server.is_mariadb:
-        state.fail(misnamed)
+    refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
+    if refusal is not None and isinstance(statement.environment, RoutineEnvironment):
+        refusal = state.host.misnamed(
+            statement.facts, statement.database, statement.environment.hides
+        )
+    if refusal is not None and not state.server.is_mariadb:
+        state.fail(refusal)
         return None
     if resolved.notes:
         state.programs.effort.unfollowed = resolved.notes[0]
         return None
-    if statement.remembered or (resolved.is_delayed and statement.is_in_body):
+    remembered = _still_remembered(state, statement, resolved)
+    if remembered or (resolved.is_delayed and statement.is_in_body):
         is_delayed = resolved.is_delayed and not statement.is_in_body
-        reasons_ = (*resolved.reasons, *statement.remembered)
+        reasons_ = (*resolved.reasons, *remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
     decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
-    if decided is not None and misnamed is not None:
-        state.fail(misnamed)
+    if decided is not None and refusal is not None:
+        state.fail(refusal)
         return None
     if decided is not None:
-        _remember(statement, decided)
+        _remember(state, statement, decided)
     return decided
 
 
-def _remember(statement: SessionStatement, decided: Decided) -> None:
-    known = {found.reason for found in statement.remembered}
+def _still_remembered(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> Sequence[ReasonFound]:
+    """The reasons of earlier executions, unless the statement is prepared anew by now."""
+    remembered = statement.remembered
+    is_watched = not remembered.is_of_routine or state.server.has(Fact.PREPARES_BODIES_ANEW)
+    if remembered.reasons and is_watched and remembered.tables != _table_changes(state, resolved):
+        remembered.reasons.clear()
+    return remembered.reasons
+
+
+def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
+    """How often the tables of a statement were changed."""
+    return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:
+    remembered = statement.remembered
+    known = {found.reason for found in remembered.reasons}
     for verdict in decided.verdicts.values():
-        statement.remembered.extend(one for one in verdict.unsafe if one.reason not in known)
+        remembered.reasons.extend(one for one in verdict.unsafe if one.reason not in known)
         known.update(one.reason for one in verdict.unsafe)
+    if remembered.reasons:
+        remembered.tables = _table_changes(state, decided.resolved)
 
 
 def _decide_resolved(

@@ -47,14 +47,23 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
-from binlane.sql.facts import READING_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
-from binlane.sql.tree.expressions import Expression, Literal, Name, Operation, Subquery
+from binlane.sql.tree.expressions import (
+    Expression,
+    Literal,
+    Name,
+    Node,
+    Operation,
+    Select,
+    Subquery,
+)
 from binlane.sql.tree.statements import Delete, Insert, Update
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
+_WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
@@ -82,6 +91,8 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         state.fail_as_stated(statement)
     if statement.succeeds or engine_changes.changed_nontransactional:
         _remember_writes(state, decided)
+        if state.empty_tables:
+            _fill(state, decided.resolved)
     state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
     if not state.is_in_transaction:
         state.reset_isolation()
@@ -95,6 +106,8 @@ def _with_rows_known(
         return statement
     facts, resolved = statement.facts, decided.resolved
     if is_proven_empty(state, statement) or looks_up_nothing(facts, resolved, state.server):
+        return replace(statement, outcome=_PROVEN_EMPTY)
+    if state.empty_tables and _is_of_empty_table(state, statement, decided):
         return replace(statement, outcome=_PROVEN_EMPTY)
     if finds_no_rows(facts, resolved):
         return replace(statement, outcome=replace(statement.outcome, rows=0))
@@ -229,7 +242,8 @@ class _StatementLog:
         if statement.facts.effects.kind in READING_KINDS:
             return self._write_calls(binlog, context, is_mixed_unsafe=verdict.is_mixed_unsafe)
         is_transactional = verdict.is_mixed_unsafe or (
-            self._is_transactional and not _updates_nothing(state, statement)
+            self._is_transactional
+            and not _updates_nothing(state, statement, self._decided.resolved)
         )
         _note_temporary(state, binlog, self._decided.resolved, context, is_transactional)
         if statement.facts.effects.kind is StatementKind.LOAD_DATA:
@@ -311,17 +325,64 @@ def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
     return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
 
 
-def _updates_nothing(state: SessionState, statement: SessionStatement) -> bool:
+def _updates_nothing(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether it is an UPDATE of several tables to which MariaDB found no row to change.
 
-    Only with the first row that it changes does it learn whether its tables are transactional.
+    Only with the first row that it changes does it learn whether its tables are transactional. One
+    whose subquery reads its table is of several tables, too.
     """
     facts = statement.facts
     return (
         state.server.is_mariadb
         and facts.effects.kind is StatementKind.UPDATE
-        and facts.is_multi_table
         and statement.outcome.rows == 0
+        and (
+            facts.is_multi_table
+            or (state.server.has(Fact.UPDATES_AS_QUERIES) and _becomes_join(facts.tree))
+            or _reads_what_it_updates(resolved)
+        )
+    )
+
+
+def _reads_what_it_updates(resolved: ResolvedStatement) -> bool:
+    named = [access.name for access in resolved.accesses if not access.is_prelocked]
+    return any(named.count(access.name) > 1 for access in _own_targets(resolved))
+
+
+def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
+    """Whether UPDATE or DELETE is of one table that is known to be empty, and asks for its rows."""
+    facts = statement.facts
+    if not isinstance(facts.tree, Update | Delete) or facts.is_multi_table:
+        return False
+    if _becomes_join(facts.tree) or _empties_table(state, statement, decided):
+        return False
+    return all(access.name in state.empty_tables for access in _own_targets(decided.resolved))
+
+
+def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
+    """Tables that get rows are empty no more."""
+    for access in resolved.accesses:
+        if access.changes - _WITHOUT_NEW_ROWS:
+            state.empty_tables.discard(access.name)
+
+
+def _becomes_join(tree: Node) -> bool:
+    """Whether WHERE of an UPDATE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    if not isinstance(tree, Update) or tree.where is None:
+        return False
+    where = tree.where
+    is_all = isinstance(where, Operation) and where.operator == "AND"
+    conditions = where.operands if isinstance(where, Operation) and is_all else (where,)
+    return any(
+        isinstance(one, Operation)
+        and one.operator in ("IN", "= ANY")
+        and not one.is_negated
+        and isinstance(one.operands[-1], Subquery)
+        and isinstance(one.operands[-1].query.body, Select)
+        and bool(one.operands[-1].query.body.tables)
+        for one in conditions
     )
 
 

@@ -10,10 +10,14 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.misdefined import misdefined
+from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
-from binlane.sql.tree.definitions import Account, AccountStatement
+from binlane.sql.schema import Table
+from binlane.sql.table_changes import engine_name
+from binlane.sql.tree.definitions import Account, AccountStatement, CreateTable
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -38,6 +42,7 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
+    finders.append(_DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
 
@@ -276,9 +281,11 @@ def _is_taken(state: SessionState, name: TableName) -> bool:
     return state.objects.base_table(name) is not None or _has_view(state, name)
 
 
-def _made_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
+def _made_table(
+    state: SessionState, statement: SessionStatement, *, is_tolerant: bool = True
+) -> Refusal | None:
     effects, name = statement.facts.effects, statement.facts.effects.writes[0]
-    if effects.if_exists or statement.facts.is_or_replace:
+    if is_tolerant and (effects.if_exists or statement.facts.is_or_replace):
         return None
     if effects.is_temporary:
         table = state.objects.table(name)
@@ -398,6 +405,37 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
     return None
 
 
+# What is wrong with a definition -------------------------------------------------------------------
+
+
+def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Tables and their keys."""
+    facts, tree = statement.facts, statement.facts.tree
+    table: Table | None = None
+    selected: list[str] | None = []
+    if not isinstance(tree, CreateTable):
+        table = state.objects.table(facts.effects.writes[0])
+    elif facts.effects.if_exists and _made_table(state, statement, is_tolerant=False) is not None:
+        return None
+    elif tree.query is not None:
+        selected = column_names(
+            tree.query, facts, state.objects, server=state.server, database=statement.database
+        )
+    engine = state.variables.text("default_storage_engine") or "InnoDB"
+    return misdefined(
+        facts, table, server=state.server, engine=engine_name(engine), selected=selected
+    )
+
+
+def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The query of a view."""
+    if state.assume_engine is not None:
+        return None
+    return misnamed(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
+
+
 _Finder = Callable[[SessionState, SessionStatement], Refusal | None]
 _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
     {
@@ -444,5 +482,17 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.RENAME_TABLE: _new_names,
         StatementKind.ALTER_TABLE: _new_names,
         StatementKind.ACCOUNT: _accounts,
+    }
+)
+_DEFINING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT),
+                *(StatementKind.ALTER_TABLE, StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX),
+            ),
+            _misdefined,
+        ),
+        **dict.fromkeys((StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW), _misnamed_view),
     }
 )

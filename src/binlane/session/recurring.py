@@ -4,15 +4,20 @@ Most statements of an application differ from earlier ones in their literals alo
 session as those met it. Such a statement is carried out once; what it appended, and what it left
 of the transaction, is kept and done again with the text of the next one. Kept is only what no
 literal can change, and nothing that has a place in the text: notes, errors, ways.
+
+A state of the session is found out by all of it that statements hang on, as long as the session
+goes on by itself; a statement that is kept leads from one state to the next without looking.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import is_not
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.policy.used_objects import body_use
+from binlane.programs.host import UserVariable
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
 from binlane.session.decision import Plan, plan_of
@@ -20,16 +25,23 @@ from binlane.session.log_events import Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
 from binlane.session.transaction import Binlog, Transaction
+from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.reading import Key, key_of
+from binlane.sql.servers import Dialect
+from binlane.sql.tokens import LONG
 from binlane.sql.tree.expressions import Literal, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 KEPT_MAX: Final = 4_096
-"""Statements that a session keeps; then it begins anew."""
+"""Statements that a session keeps, and states; then it begins anew."""
 
 _INSERTS: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
-_KINDS: Final = _INSERTS | {StatementKind.UPDATE, StatementKind.DELETE, StatementKind.SELECT}
-_ENDS: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
+_ENDS: Final = frozenset((StatementKind.BEGIN, StatementKind.COMMIT, StatementKind.ROLLBACK))
+"""Statements that end the transaction before them."""
+_KINDS: Final = (
+    _INSERTS | _ENDS | {StatementKind.UPDATE, StatementKind.DELETE, StatementKind.SELECT}
+)
 
 
 class Recurring:
@@ -37,255 +49,423 @@ class Recurring:
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
-        self._kept: dict[tuple[object, ...], _Kept] = {}
-        self._holds_for: tuple[object, ...] = (None, None, self)
-        self._looks_for_null = False
-        self._may_recur: dict[Plan, bool] = {}
+        self._places: dict[tuple[object, ...], _Place] = {}
+        self._kept = 0
+        self._at: _Place | None = None
+        self._binlogs: tuple[Binlog, ...] = ()
+        self._is_ahead = False
 
     def plan(self, facts: StatementFacts) -> Plan:
         """The plan of a statement of the client."""
         state = self._state
         return plan_of(facts, state.opening(state.database))
 
-    def again(self, facts: StatementFacts, text: str) -> StatementResult | Attempt | None:
+    def again(self, text: str, *, is_stated: bool = False) -> StatementResult | Attempt | None:
         """Do again what is known of a statement.
 
         Args:
-            facts: What it says.
-            text: As it is logged.
+            text: As the client sends it, without white space and semicolons around it.
+            is_stated: The script says what happened to it.
 
         Returns:
-            What it did. If that is not known, what has to be told of it when it was carried out;
-            None if it is none that can be kept.
+            What it did. If that is not known, what has to be told of it when it is carried out;
+            None in states in which little comes again. Then the session goes on by itself.
         """
-        if facts.shape is None or not self._is_plain():
+        place = None if is_stated or len(text) > LONG else self._at or self._find()
+        if place is None:
+            self.leave()
             return None
-        plan = self.plan(facts)
-        may_recur = self._may_recur.get(plan)
-        if may_recur is None:
-            may_recur = self._may_recur[plan] = _may_recur(plan)
-        if not may_recur:
-            return None
-        key = self._key(plan)
-        kept = self._kept.get(key)
+        if place.version is not self._state.objects.version:
+            self.leave()
+            return self.again(text)
+        key = key_of(text, place.dialect)
+        kept = place.kept.get(key)
         if kept is None:
-            return Attempt(self._kept, key, self._state, text)
-        return kept.again(self._state, text)
+            self.leave()
+            return Attempt(self, place, key, text)
+        self._is_ahead = True
+        self._at = kept.after
+        return kept.again(self._state, self._binlogs, text)
 
-    def _is_plain(self) -> bool:
-        """Whether the session is in none of the states in which little comes again."""
+    def leave(self) -> None:
+        """The session goes on by itself, or is another one from here on."""
+        self._at = None
+        if not self._is_ahead:
+            return
+        self._is_ahead = False
         state = self._state
-        holds_for = (
-            *(state.variables.settings, state.objects.version),
-            None if state.safety is None else state.safety.definitions,
-        )
-        if any(map(is_not, holds_for, self._holds_for)):
-            self._kept.clear()
-            self._may_recur.clear()
-            self._holds_for = holds_for
-            self._looks_for_null = state.variables.is_on("sql_auto_is_null", default=False)
-        elif len(self._kept) >= KEPT_MAX:
-            self._kept.clear()
+        # What statements share so far.
+        state.transaction.changes = state.transaction.changes.copy()
+        status = state.variables.status_vars()
+        for binlog in self._binlogs:
+            binlog.status_vars = status
+
+    def keep(self, place: _Place, key: Key, kept: _Kept) -> None:
+        """Keep what a statement did in some state, and be in the one behind it."""
+        after = self._find()
+        if after is None or after.holds_for != place.holds_for:
+            return
+        self._kept += 1
+        kept.after = after
+        place.kept[key] = kept
+
+    def _find(self) -> _Place | None:
+        """The state in which the session is; None if it is one in which little comes again."""
+        state = self._state
         transaction = state.transaction
-        return not (
+        variables = state.variables
+        safety = state.safety
+        self._binlogs = tuple(state.binlogs.values())
+        if (
             transaction.xid is not None
             or transaction.unknown
             or state.locked_tables is not None
             or state.unknown_programs
             or state.temporary.names
-            or self._looks_for_null
-        )
-
-    def _key(self, plan: Plan) -> tuple[object, ...]:
-        """All of the session that the statements of a plan hang on."""
-        state = self._state
-        transaction = state.transaction
+            or state.empty_tables
+            or variables.is_on("sql_auto_is_null", default=False)
+            or any(binlog.statement_cache.events for binlog in self._binlogs)
+        ):
+            return None
         changes = transaction.changes
-        return (
-            *(plan, state.database),
-            *(transaction.is_begun, transaction.is_active),
+        holds_for = (
+            *(state.database, state.objects.version, variables.is_format_set, variables.connection),
+            *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
+            None if safety is None else safety.definitions,
+        )
+        key = (
+            holds_for,
+            *(transaction.is_begun, transaction.is_active, bool(transaction.savepoints)),
             *(transaction.isolation, transaction.next_isolation),
             *[(name, use.has_two_phases, use.is_changed) for name, use in changes.engines.items()],
             changes.changed_nontransactional,
             changes.changed_nontransactional_temporary,
             changes.changed_temporary_tables,
-            None if state.safety is None else state.safety.transaction.known,
+            () if safety is None else _written(safety.transaction),
             *[
                 (
                     *(binlog.name, binlog.is_registered, binlog.has_unsafe_content),
-                    *(binlog.keeps_transaction, binlog.transaction_cache.is_empty),
+                    *(binlog.keeps_transaction, not binlog.transaction_cache.events),
                 )
-                for binlog in state.binlogs.values()
+                for binlog in self._binlogs
             ],
         )
+        place = self._places.get(key)
+        if place is None:
+            if len(self._places) + self._kept >= KEPT_MAX:
+                self._kept = 0
+                self._places.clear()
+            place = self._places[key] = _Place(
+                holds_for=holds_for,
+                version=state.objects.version,
+                dialect=variables.settings.dialect,
+                has_savepoints=bool(transaction.savepoints),
+            )
+        self._at = place
+        return place
+
+
+class _Place:
+    """A state of the session, as far as statements hang on it.
+
+    Attributes:
+        holds_for: What of it no statement changes that is kept.
+        version: Of the objects.
+        dialect: In which its statements are read.
+        has_savepoints: The transaction has some.
+        kept: Statements that were carried out in it.
+    """
+
+    __slots__ = ("dialect", "has_savepoints", "holds_for", "kept", "version")
+
+    def __init__(
+        self,
+        *,
+        holds_for: tuple[object, ...],
+        version: object,
+        dialect: Dialect,
+        has_savepoints: bool,
+    ) -> None:
+        self.holds_for = holds_for
+        self.version = version
+        self.dialect = dialect
+        self.has_savepoints = has_savepoints
+        self.kept: dict[Key, _Kept] = {}
+
+
+def _written(writes: TransactionWrites) -> tuple[object, ...]:
+    return tuple(
+        [
+            (str(one.used), one.used.kind, one.used.is_transactional, one.binlogs)
+            for one in writes.writes
+        ]
+    )
 
 
 class Attempt:
     """A statement that is carried out for the first time in some state."""
 
-    def __init__(
-        self,
-        kept: dict[tuple[object, ...], _Kept],
-        key: tuple[object, ...],
-        state: SessionState,
-        text: str,
-    ) -> None:
-        self._kept = kept
+    def __init__(self, recurring: Recurring, place: _Place, key: Key, text: str) -> None:
+        self._recurring = recurring
+        self._place = place
         self._key = key
         self._text = text
-        self._state = state
-        self._sizes = [len(one.transaction_cache.events) for one in state.binlogs.values()]
-        self._before = [_flags(one) for one in state.binlogs.values()]
-        self._transaction = state.transaction.copy()
+        self._transaction = Transaction()
+        self._binlogs: list[tuple[list[Body], _Flags]] = []
 
-    def was(self, result: StatementResult) -> None:
+    def begins(self, state: SessionState, facts: StatementFacts, text: str) -> bool:
+        """Whether what a statement does can be kept.
+
+        Args:
+            state: The session, before the statement is carried out.
+            facts: What it says.
+            text: As it is logged.
+        """
+        if facts.shape is None or text != self._text:
+            return False
+        if facts.effects.kind in _ENDS and self._place.has_savepoints:
+            return False
+        plan = self._recurring.plan(facts)
+        if plan.may_recur is None:
+            plan.may_recur = _may_recur(plan, state.objects)
+        if plan.may_recur:
+            self._transaction = state.transaction.copy()
+            self._binlogs = [
+                (one.transaction_cache.events.copy(), _flags(one)) for one in state.binlogs.values()
+            ]
+        return plan.may_recur
+
+    def was(self, state: SessionState, result: StatementResult) -> None:
         """Keep what the statement did, if that does not hang on its text."""
         if result != StatementResult(binlogs=result.binlogs):
             return
-        state = self._state
-        transaction = state.transaction
-        binlogs = []
-        for (name, binlog), size, before in zip(
-            state.binlogs.items(), self._sizes, self._before, strict=True
-        ):
-            waiting = binlog.transaction_cache.events[size:]
+        makers = _Makers(self._text, state)
+        written: list[tuple[BinlogResult, _Made]] = []
+        appended: list[_Made] = []
+        cleared: list[int] = []
+        flags: list[tuple[int, _Flags]] = []
+        for number, (name, binlog) in enumerate(state.binlogs.items()):
+            events = binlog.transaction_cache.events
+            waiting, flags_before = self._binlogs[number]
             told = result.binlogs[name]
-            if binlog.statement_cache.events:
+            if waiting and not events:
+                cleared.append(number)
+            elif events[: len(waiting)] != waiting:
                 return
-            appended = self._made(waiting)
-            written = self._made(told.bodies)
-            if appended is None or written is None:
+            now = makers.made(told.bodies, waiting)
+            later = makers.made(events[len(waiting) :])
+            if now is None or later is None:
                 return
-            is_cleared = size > 0 and not binlog.transaction_cache.events
-            flags = _flags(binlog)
-            binlogs.append(
-                _KeptBinlog(
-                    name=name,
-                    told=told,
-                    is_untouched=not (appended or written or is_cleared) and flags == before,
-                    appended=appended,
-                    written=written,
-                    flags=flags,
-                    is_cleared=is_cleared,
-                )
-            )
-        self._kept[self._key] = _Kept(
-            binlogs=tuple(binlogs),
+            written.append((replace(told, bodies=()), now))
+            appended.append(later)
+            if _flags(binlog) != flags_before:
+                flags.append((number, _flags(binlog)))
+        transaction = state.transaction
+        kept = _Kept(
+            names=tuple(state.binlogs),
+            result=None if any(now.constant for _, now in written) else result,
+            written=_groups(written),
+            appended=[group for group in _groups(appended) if group[0].constant],
+            cleared=cleared,
+            flags=flags,
             transaction=None if transaction == self._transaction else transaction.copy(),
             writes=None if state.safety is None else state.safety.transaction,
         )
-
-    def _made(self, bodies: Sequence[Body]) -> tuple[Body | _Maker, ...] | None:
-        """Events, with makers for those that hold the statement's text; None if they hold more."""
-        made: list[Body | _Maker] = []
-        query = self._state.query(self._text, self._state.database)
-        for body in bodies:
-            if isinstance(body, AnnotateRowsEvent):
-                if body != log_events.annotation(self._text):
-                    return None
-                made.append(_annotation)
-            elif isinstance(body, QueryEvent) and body == query:
-                made.append(_query)
-            elif isinstance(body, QueryEvent) and body.query not in _ENDS:
-                return None
-            else:
-                made.append(body)
-        return tuple(made)
+        self._recurring.keep(self._place, self._key, kept)
 
 
-def _flags(binlog: Binlog) -> tuple[bool, bool, bool]:
+_Flags = tuple[bool, bool, bool]
+_Maker = Callable[[str], Body]
+_Alike = TypeVar("_Alike")
+
+
+def _flags(binlog: Binlog) -> _Flags:
     return binlog.is_registered, binlog.has_unsafe_content, binlog.keeps_transaction
 
 
-class _KeptBinlog(NamedTuple):
-    """What a statement does to one binlog.
+def _groups(each: Sequence[_Alike]) -> list[tuple[_Alike, list[int]]]:
+    """What each binlog has, and the numbers of all that have the same."""
+    groups: list[tuple[_Alike, list[int]]] = []
+    for number, one in enumerate(each):
+        numbers = next((numbers for other, numbers in groups if other == one), None)
+        if numbers is None:
+            groups.append((one, [number]))
+        else:
+            numbers.append(number)
+    return groups
+
+
+class _Made(NamedTuple):
+    """Events of all statements of a shape.
 
     Attributes:
-        name: Of the binlog.
-        told: The result, whose events are those of the first statement.
-        is_untouched: Nothing of it changes.
-        appended: To the transaction cache.
-        written: To the log.
-        flags: As the binlog has them afterwards.
-        is_cleared: What waited in the transaction cache is gone afterwards.
+        constant: All of them; BEGIN stands for those that the other two are about.
+        makers: Where those stand that hold the statement's text, and what makes them.
+        waiting: Where all that waited in the transaction cache stands; None: it does not.
     """
 
-    name: str
-    told: BinlogResult
-    is_untouched: bool
-    appended: tuple[Body | _Maker, ...]
-    written: tuple[Body | _Maker, ...]
-    flags: tuple[bool, bool, bool]
-    is_cleared: bool
+    constant: tuple[Body, ...]
+    makers: tuple[tuple[int, _Maker], ...]
+    waiting: int | None
 
-    def again(self, binlog: Binlog, state: SessionState, text: str) -> BinlogResult:
-        """Do it again."""
-        if self.is_untouched:
-            return self.told
-        binlog.is_registered, binlog.has_unsafe_content, binlog.keeps_transaction = self.flags
-        if self.is_cleared:
-            binlog.transaction_cache.clear()
-        elif self.appended:
-            binlog.transaction_cache.events.extend(_bodies(self.appended, state, text))
-        if not self.written:
-            return self.told
-        return BinlogResult(
-            logged_as=self.told.logged_as,
-            bodies=_bodies(self.written, state, text),
-            server=self.told.server,
-            steps=self.told.steps,
-            unsafe=self.told.unsafe,
-        )
+    def bodies(self, text: str, waiting: Sequence[Body] = ()) -> tuple[Body, ...]:
+        """Those of one statement."""
+        if not self.makers and self.waiting is None:
+            return self.constant
+        found = [*self.constant]
+        for place, maker in self.makers:
+            found[place] = maker(text)
+        if self.waiting is not None:
+            found[self.waiting : self.waiting + 1] = waiting
+        return tuple(found)
 
 
-class _Kept(NamedTuple):
-    """What a statement does.
+class _Makers:
+    """What is known of how the events of a statement are made.
+
+    Args:
+        text: The statement's.
+        state: The session.
+    """
+
+    def __init__(self, text: str, state: SessionState) -> None:
+        database, status = state.database, state.variables.status_vars()
+
+        def query(text: str) -> Body:
+            return log_events.query(text, database, status)
+
+        self._makers: tuple[_Maker, ...] = (log_events.annotation, query)
+        self._made = [maker(text) for maker in self._makers]
+
+    def made(self, bodies: Sequence[Body], waiting: Sequence[Body] = ()) -> _Made | None:
+        """How events are made; None if they hold what other statements of the shape do not.
+
+        Args:
+            bodies: They.
+            waiting: What waited in the transaction cache, and may be among them.
+        """
+        constant = [*bodies]
+        begin = constant.index(waiting[0]) if waiting and waiting[0] in constant else None
+        if begin is not None:
+            if constant[begin : begin + len(waiting)] != waiting:
+                return None
+            constant[begin : begin + len(waiting)] = [log_events.BEGIN]
+        makers: list[tuple[int, _Maker]] = []
+        for place, body in enumerate(constant):
+            if place == begin:
+                continue
+            if body in self._made:
+                makers.append((place, self._makers[self._made.index(body)]))
+                constant[place] = log_events.BEGIN
+            elif isinstance(body, _OF_ONE_STATEMENT) and not _is_frame(body):
+                return None
+        return _Made(tuple(constant), tuple(makers), begin)
+
+
+_NOTHING: Final = BinlogResult()
+_FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, UserVariable)
+"""Events that hold a text or values."""
+
+
+def _is_frame(body: Body) -> bool:
+    """Whether it begins or ends a transaction."""
+    return isinstance(body, QueryEvent) and body.query in _FRAMES
+
+
+class _Kept:
+    """What a statement does; binlogs are told by their numbers.
 
     Attributes:
-        binlogs: To each of them.
-        transaction: As it is afterwards; None if it is as before.
-        writes: What `ScopeSafety` knows of the transaction afterwards.
+        after: The state of the session behind it.
     """
 
-    binlogs: tuple[_KeptBinlog, ...]
-    transaction: Transaction | None
-    writes: TransactionWrites | None
+    __slots__ = (
+        *("_appended", "_cleared", "_flags", "_names", "_result", "_transaction", "_writes"),
+        *("_written", "after"),
+    )
 
-    def again(self, state: SessionState, text: str) -> StatementResult:
+    def __init__(  # noqa: PLR0913  # one parameter a kind of effect
+        self,
+        *,
+        names: Sequence[str],
+        result: StatementResult | None,
+        written: list[tuple[tuple[BinlogResult, _Made], list[int]]],
+        appended: list[tuple[_Made, list[int]]],
+        cleared: list[int],
+        flags: list[tuple[int, _Flags]],
+        transaction: Transaction | None,
+        writes: TransactionWrites | None,
+    ) -> None:
+        """Take what it does.
+
+        Args:
+            names: Of the binlogs.
+            result: What it tells, if nothing is written; None: that is made of `written`.
+            written: To the logs, and what is told beside that.
+            appended: To the transaction caches.
+            cleared: Binlogs whose transaction cache is empty afterwards.
+            flags: Those of binlogs whose flags change.
+            transaction: As it is afterwards; None: as before.
+            writes: What `ScopeSafety` knows of the transaction afterwards.
+        """
+        self.after: _Place
+        self._names = names
+        self._result = result
+        self._written = written
+        self._appended = appended
+        self._cleared = cleared
+        self._flags = flags
+        self._transaction = transaction
+        self._writes = writes
+
+    def again(self, state: SessionState, binlogs: Sequence[Binlog], text: str) -> StatementResult:
         """Do it again."""
-        own, after = state.transaction, self.transaction
+        result = self._result or self._told(binlogs, text)
+        for number in self._cleared:
+            binlogs[number].transaction_cache.clear()
+        for made, numbers in self._appended:
+            bodies = made.bodies(text)
+            for number in numbers:
+                binlogs[number].transaction_cache.events += bodies
+        for number, flags in self._flags:
+            one = binlogs[number]
+            one.is_registered, one.has_unsafe_content, one.keeps_transaction = flags
+        after = self._transaction
         if after is not None:
-            own.is_active = after.is_active
+            own = state.transaction
+            own.is_begun, own.is_active = after.is_begun, after.is_active
             own.isolation, own.next_isolation = after.isolation, after.next_isolation
-            own.changes = after.changes.copy()
-        if state.safety is not None and self.writes is not None:
-            state.safety.transaction = self.writes
-        return StatementResult(
-            binlogs={
-                one.name: one.again(state.binlogs[one.name], state, text) for one in self.binlogs
-            }
-        )
+            own.changes = after.changes
+        if state.safety is not None and self._writes is not None:
+            state.safety.transaction = self._writes
+        return result
 
-
-_Maker = Callable[[SessionState, str], Body]
-
-
-def _annotation(_: SessionState, text: str) -> Body:
-    return log_events.annotation(text)
-
-
-def _query(state: SessionState, text: str) -> Body:
-    return state.query(text, state.database)
-
-
-def _bodies(made: Sequence[Body | _Maker], state: SessionState, text: str) -> tuple[Body, ...]:
-    return tuple([one(state, text) if callable(one) else one for one in made])
+    def _told(self, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+        told: dict[str, BinlogResult] = dict.fromkeys(self._names, _NOTHING)
+        for (known, made), numbers in self._written:
+            found, waited = known, None
+            for number in numbers:
+                waiting = binlogs[number].transaction_cache.events
+                if made.constant and (
+                    found is known or (made.waiting is not None and waiting != waited)
+                ):
+                    waited = waiting
+                    found = BinlogResult(
+                        logged_as=known.logged_as,
+                        bodies=made.bodies(text, waiting),
+                        server=known.server,
+                        steps=known.steps,
+                        unsafe=known.unsafe,
+                    )
+                told[self._names[number]] = found
+        return StatementResult(binlogs=told)
 
 
 # What no literal can change -----------------------------------------------------------------------
 
 
-def _may_recur(plan: Plan) -> bool:
+def _may_recur(plan: Plan, objects: SchemaCatalog) -> bool:
     """Whether statements of a plan that differ in literals alone do the same."""
     facts, resolved = plan.facts, plan.resolved
     return not (
@@ -302,8 +482,20 @@ def _may_recur(plan: Plan) -> bool:
         or any(
             access.table.is_sequence or access.table.is_temporary for access in resolved.accesses
         )
+        or _has_variables_in_triggers(plan, objects)
         or _may_be_given_ids(plan)
         or _may_be_proven_empty(facts)
+    )
+
+
+def _has_variables_in_triggers(plan: Plan, objects: SchemaCatalog) -> bool:
+    """Whether a trigger reads user variables, of which the session's state says nothing here."""
+    return any(
+        facts.user_variables
+        for access in plan.resolved.accesses
+        if access.changes
+        for trigger in objects.triggers(access.name)
+        for facts in body_use(trigger.body, trigger.name.database, trigger.dialect).facts
     )
 
 

@@ -6,7 +6,7 @@ does is told by its text, the objects and, where that is not enough, its stated 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
+from binlane.policy.misnamed import misnamed
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
@@ -25,7 +26,7 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import resolved_of
+from binlane.session.decision import Plan, plan_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.missing import missing, no_database
@@ -44,15 +45,15 @@ from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import (
     DDL_KINDS,
     READING_KINDS,
-    ROUTINE_KINDS,
     TABLE_DROPPING_KINDS,
     WRITING_KINDS,
     StatementFacts,
     StatementKind,
 )
 from binlane.sql.reading import read
-from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.servers import Dialect, Fact, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
+from binlane.sql.tree.definitions import AlterTable
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -65,6 +66,43 @@ _CREATES_PROGRAMS: Final = frozenset(
 )
 _DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
 """What the server keeps, and logs, without executable comments."""
+_CHANGES_ROUTINES: Final = frozenset(
+    (
+        StatementKind.CREATE_ROUTINE,
+        StatementKind.ALTER_ROUTINE,
+        StatementKind.CREATE_VIEW,
+        StatementKind.ALTER_VIEW,
+        StatementKind.CREATE_TRIGGER,
+    )
+)
+"""After these the servers read routines anew; likewise after DROP of something that is there."""
+_CHANGES_TABLES: Final = frozenset(
+    (StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.CREATE_TRIGGER)
+)
+_REOPENS_TABLES: Final = frozenset(
+    (
+        *(StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.TRUNCATE_TABLE),
+        *(StatementKind.MAINTENANCE, StatementKind.FLUSH),
+    )
+)
+_TEMPORARY_KINDS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.DROP_TABLE),
+    )
+)
+_EMPTYING: Final = frozenset(
+    (
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.TRUNCATE_TABLE,
+    )
+)
+_COUNTING_ENGINES: Final = frozenset(("MYISAM", "MEMORY"))
+"""Engines that know how many rows a table has."""
+_ONLY_LOOKS: Final = ("ANALYZE", "CHECK", "CACHE INDEX", "LOAD INDEX", "FLUSH")
+_CHANGES_NO_TABLE: Final = frozenset(("RENAME", "ENABLE KEYS", "DISABLE KEYS", "PARTITION"))
+"""What ALTER TABLE does that leaves MariaDB's statements prepared."""
 
 
 class Session:
@@ -169,9 +207,12 @@ class Session:
             outcome: What happened, where the text does not tell it.
         """
         state = self._state
+        text = statement.strip().rstrip(";").rstrip()
+        known = self._recurring.again(text, is_stated=outcome != _NO_OUTCOME)
+        if isinstance(known, StatementResult):
+            return known
         state.execution = Execution()
         state.programs.effort.reset()
-        text = statement.strip().rstrip(";").rstrip()
         had = self._as_had(text)
         facts = self._read(had.read, state.database)
         is_understood = facts.error is None and facts.effects.stopped_at is None
@@ -191,20 +232,17 @@ class Session:
         return self._run(
             SessionStatement(
                 sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
-            )
+            ),
+            known,
         )
 
-    def _run(self, command: SessionStatement) -> StatementResult:
-        """Carry out a statement, or do again what is known of it; nothing is left half done."""
+    def _run(self, command: SessionStatement, attempt: Attempt | None) -> StatementResult:
+        """Carry out a statement; nothing is left half done."""
         state, facts = self._state, command.facts
         before = None
         try:
-            attempt: Attempt | None = None
-            if command.outcome == _NO_OUTCOME:
-                known = self._recurring.again(facts, command.text)
-                if isinstance(known, StatementResult):
-                    return known
-                attempt = known
+            if attempt is not None and not attempt.begins(state, facts, command.text):
+                attempt = None
             is_followed = self._may_branch(facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
                 before = state.snapshot()
@@ -219,7 +257,7 @@ class Session:
             state.abandon(facts, before, repr(error))
             raise
         if attempt is not None:
-            attempt.was(result)
+            attempt.was(state, result)
         if result.unanalysed is not None:
             state.abandon(facts, before, result.unanalysed.reason)
         elif unknown and any(one.logged_as or one.bodies for one in result.binlogs.values()):
@@ -257,7 +295,22 @@ class Session:
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
-        return resolved_of(facts, replace(self._state.opening(database), assume_engine=None))
+        resolved = self._plan(facts, database).resolved
+        return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there."""
+        if self._plan(facts, database).misnamed is None:
+            return None
+        return misnamed(
+            facts, self.objects, server=self.server, database=database, is_local=is_local
+        )
+
+    def _plan(self, facts: StatementFacts, database: str) -> Plan:
+        """What is known of all statements of the same shape."""
+        return plan_of(facts, replace(self._state.opening(database), assume_engine=None))
 
     def depends_on(
         self,
@@ -314,14 +367,17 @@ class Session:
 
     def snapshot(self) -> SessionState:
         """The session as it is now: for `restore`, as often as it is wanted."""
+        self._recurring.leave()
         return self._state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
         """Be again as `snapshot` was taken."""
+        self._recurring.leave()
         self._state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
         """End the session: roll back what is open, drop its temporary tables."""
+        self._recurring.leave()
         state = self._state
         state.execution = Execution()
         state.transaction.xid = state.transaction.xa_phase = None
@@ -393,9 +449,14 @@ class Session:
             self._run_program(statement)
         else:
             handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
+            changes_routines = _changes_routines(state, statement.facts)
+            empties = _emptied_table(state, statement.facts)
             handler(state, statement)
-            if statement.facts.effects.kind in ROUTINE_KINDS:
-                state.programs.forget_routines()
+            if state.execution.error is None:
+                if changes_routines:
+                    state.programs.forget_routines()
+                state.programs.change_tables(*_changed_tables(state, statement.facts))
+                _note_empty(state, statement.facts, empties)
 
     def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
         """Whether a statement names programs that nobody knows; one that makes them anew does not."""
@@ -486,6 +547,78 @@ def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
         state.fail_as_stated(statement)
     elif verb == "USE":
         state.database = statement.facts.name
+
+
+def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
+    """Whether the servers read their routines anew after a statement.
+
+    MariaDB does so too when temporary tables come and go.
+
+    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
+    """
+    effects, objects = facts.effects, state.objects
+    if effects.kind in _CHANGES_ROUTINES:
+        return True
+    if effects.kind is StatementKind.DROP_VIEW:
+        return any(objects.view(name) is not None for name in effects.objects)
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        return any(objects.trigger(name) is not None for name in effects.objects)
+    if effects.kind is StatementKind.DROP_ROUTINE:
+        find = objects.function if "FUNCTION" in facts.verb else objects.procedure
+        return any(find(name) is not None for name in effects.objects)
+    if not (state.server.is_mariadb and effects.kind in _TEMPORARY_KINDS):
+        return False
+    if effects.kind is not StatementKind.DROP_TABLE:
+        return effects.is_temporary
+    tables = map(objects.table, effects.drops)
+    return any(table is not None and table.is_temporary for table in tables)
+
+
+def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableName | None, ...]:
+    """The tables whose statements are prepared anew after a statement; None stands for all.
+
+    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
+    """
+    effects = facts.effects
+    if effects.kind in _CHANGES_TABLES or effects.kind is StatementKind.DROP_TABLE:
+        return (*effects.writes, *effects.drops)
+    if effects.kind in _TEMPORARY_KINDS:
+        return effects.writes if effects.is_temporary else ()
+    if effects.kind not in _REOPENS_TABLES:
+        return ()
+    if state.server.is_mariadb:
+        tree = facts.tree
+        is_changed = isinstance(tree, AlterTable) and any(
+            action.kind not in _CHANGES_NO_TABLE for action in tree.actions
+        )
+        return effects.writes if is_changed else ()
+    if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
+        return effects.writes or (None,)
+    return () if facts.verb.startswith(_ONLY_LOOKS) else effects.writes
+
+
+def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | None:
+    """The table that is empty behind a statement, as servers know whose optimizer asks for it."""
+    effects, objects = facts.effects, state.objects
+    if effects.kind not in _EMPTYING or not state.server.has(Fact.UPDATES_AS_QUERIES):
+        return None
+    name = effects.writes[0]
+    if effects.kind is not StatementKind.TRUNCATE_TABLE:
+        is_there = objects.table(name) if effects.is_temporary else objects.base_table(name)
+        if is_there is not None and is_there.is_temporary == effects.is_temporary:
+            return None
+    return name
+
+
+def _note_empty(state: SessionState, facts: StatementFacts, emptied: TableName | None) -> None:
+    """Know which tables are empty behind DDL that succeeded."""
+    effects = facts.effects
+    if state.empty_tables and effects.kind in DDL_KINDS:
+        state.empty_tables.difference_update((*effects.writes, *effects.drops))
+    if emptied is not None:
+        table = state.objects.table(emptied)
+        if table is not None and table.engine in _COUNTING_ENGINES:
+            state.empty_tables.add(emptied)
 
 
 def _do_nothing(state: SessionState, statement: SessionStatement) -> None:

@@ -12,12 +12,11 @@ from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
-from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import Opening
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
-from binlane.programs.host import Host, ProgramState
+from binlane.programs.host import Host, ProgramState, Remembered
 from binlane.session.log_events import Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
@@ -67,7 +66,7 @@ class SessionStatement:
     outcome: Outcome = field(default_factory=Outcome)
     is_inner: bool = False
     is_condition: bool = False
-    remembered: list[ReasonFound] = field(default_factory=list)
+    remembered: Remembered = field(default_factory=Remembered)
     environment: Environment | None = None
     failure: Refusal | None = None
 
@@ -193,6 +192,8 @@ class SessionState:
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
+        empty_tables: Those that the session made or emptied, and did not fill since, whose engine
+            tells so to the optimizer of servers that ask it.
         null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
         unknown_programs: Routines and other programs that a statement may have made, altered or
             dropped which was not analysed.
@@ -214,6 +215,7 @@ class SessionState:
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
+    empty_tables: set[TableName] = field(default_factory=set)
     null_is_insert_id: bool = False
     unknown_programs: frozenset[TableName] = frozenset()
     knows_accounts: bool = False
@@ -232,6 +234,7 @@ class SessionState:
             sequence_values={name: replace(one) for name, one in self.sequence_values.items()},
             programs=self.programs.copy(),
             execution=self.execution.copy(),
+            empty_tables=self.empty_tables.copy(),
         )
 
     def restore(self, snapshot: SessionState) -> None:

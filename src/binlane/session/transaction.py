@@ -425,11 +425,12 @@ class Binlog:
             caches = (self.statement_cache, self.transaction_cache)
             events = [event for cache in caches if not cache.is_empty for event in cache.events]
             self._write_group(events, end)
-            self.statement_cache.clear()
+            self._forget_maps(is_told=self._takes_part or bool(events))
             self._reset_transaction()
             return
         self._flush_statement_cache()
         if not context.is_in_transaction:
+            self._forget_maps(is_told=self._takes_part)
             self._write_transaction(end)
         elif self.transaction_cache.is_empty:
             self.transaction_cache.clear()
@@ -452,6 +453,7 @@ class Binlog:
     def commit(self, transaction: EngineChanges) -> None:
         """Commit the transaction (004:R-log-commit)."""
         self._flush_statement_cache()
+        self._forget_maps(is_told=self.is_registered)
         end = log_events.XID if transaction.ends_with_xid else log_events.COMMIT
         self._write_transaction(end)
 
@@ -474,6 +476,7 @@ class Binlog:
     def write_xa(self, events: Sequence[Body]) -> None:
         """Write an XA transaction with what opens and ends it."""
         self.written.extend(events)
+        self._forget_maps(is_told=True)
         self._reset_transaction()
 
     def set_savepoint(self, name: str, event: QueryEvent) -> None:
@@ -547,9 +550,23 @@ class Binlog:
         self.transaction_cache.end_rows()
 
     def _flush_statement_cache(self) -> None:
+        """Write the statement cache, if there is something in it to be logged.
+
+        What MariaDB does not take for that stays until a commit, and stands before what comes.
+        """
         if not self.statement_cache.is_empty:
             self._write_group(self.statement_cache.events, log_events.COMMIT)
-        self.statement_cache.clear()
+            self.statement_cache.clear()
+
+    @property
+    def _takes_part(self) -> bool:
+        """Whether the current statement wrote to a cache."""
+        return self.transaction_cache.before_statement is not None
+
+    def _forget_maps(self, *, is_told: bool) -> None:
+        """Drop what stayed in the statement cache, at a commit of which the binlog is told."""
+        if is_told:
+            self.statement_cache.clear()
 
     def _write_transaction(self, end: Body) -> None:
         if not self.transaction_cache.is_empty:

@@ -9,7 +9,7 @@ from typing import Final
 
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import Outcome, Refusal
-from binlane.programs.host import Prepared, ProgramState
+from binlane.programs.host import Prepared, ProgramState, Remembered
 from binlane.programs.ways import AlreadyFollowed, Found, NoWays, Ways
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.state import SessionState
@@ -149,6 +149,7 @@ def _digest(state: SessionState) -> object:
         *(state.database, state.variables.values, state.variables.global_values),
         *(state.variables.connection, state.transaction, state.prepared_xa, state.temporary),
         *(state.locked_tables, state.sequence_values, state.null_is_insert_id),
+        state.empty_tables,
         *(sorted(state.execution.row_binlogs), state.execution.is_in_procedure),
         *(state.programs.prepared, state.programs.possible),
         None if state.safety is None else state.safety.state(),
@@ -198,7 +199,7 @@ def _join_prepared(own: ProgramState, other: ProgramState) -> None:
         one, two = own.prepared.get(name), other.prepared.get(name)
         texts = [(None,) if each is None else each.statements for each in (one, two)]
         known = () if () in texts else tuple(dict.fromkeys(text for each in texts for text in each))
-        own.prepared[name] = Prepared(known, [] if one is None else one.remembered)
+        own.prepared[name] = Prepared(known, Remembered() if one is None else one.remembered)
 
 
 # What is told of all ways ------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Final, Self, TypedDict, Unpack
 
 from binlane.codec.charsets import charset_of
@@ -23,31 +22,18 @@ from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, folded
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.evaluation.operator_types import Scope, Untyped
-from binlane.sql.evaluation.query_types import query_columns
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_columns import fitted
 from binlane.sql.logged_statements import first_word, logged_statement
-from binlane.sql.object_changes import (
-    LOG_HANDLERS,
-    SERVER_HANDLERS,
-    is_left_alone,
-    put_table,
-    table_created,
-)
-from binlane.sql.object_store import CatalogStatement, StoredObjects
+from binlane.sql.object_changes import LOG_HANDLERS, SERVER_HANDLERS, ObjectChange
+from binlane.sql.object_store import Objects
 from binlane.sql.reading import read
 from binlane.sql.schema import Table
 from binlane.sql.script import statements
 from binlane.sql.servers import Dialect, Version
-from binlane.sql.table_changes import (
-    engine_name,
-    with_invisible_primary_key,
-    with_selected,
-)
+from binlane.sql.table_changes import engine_name
 from binlane.sql.table_definitions import TableDefinition
 from binlane.sql.tokens import SqlSyntaxError, line_of, server_text
-from binlane.sql.tree.definitions import CreateTable
 from binlane.sql.tree.statements import Administration
 
 _CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET"})
@@ -64,12 +50,6 @@ _TABLES_CACHED_MAX: Final = 1024
 _GENERATES: Final = "sql_generate_invisible_primary_key"
 _NEWEST: Final = Dialect().version
 _DEFAULT_ENGINE: Final = "INNODB"
-_CONNECTIONS: Final = MappingProxyType(
-    {
-        Flavor.MARIADB: ("utf8mb4", "utf8mb4_general_ci"),
-        Flavor.MYSQL: ("utf8mb4", "utf8mb4_0900_ai_ci"),
-    }
-)
 _NO_COLUMNS: Final = TableDefinition(columns=())
 _NOT_UNDERSTOOD: Final = "it is not understood"
 
@@ -114,7 +94,7 @@ class SessionOptions(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class SchemaCatalog(StoredObjects):
+class SchemaCatalog(Objects):
     """The objects of a server, or the columns of tables at one place in a log.
 
     Attributes:
@@ -137,7 +117,7 @@ class SchemaCatalog(StoredObjects):
         """The catalog of a log of which some tables are known."""
         found = cls()
         for table in tables:
-            found._store.put(table)
+            found.store.put(table)
         return found
 
     def copy(self) -> Self:
@@ -148,34 +128,34 @@ class SchemaCatalog(StoredObjects):
             default_database=self.default_database,
             problems=self.problems.copy(),
             server_version=self.server_version,
-            _store=self._store.copy(),
+            store=self.store.copy(),
         )
 
     def forget(self, *tables: TableName) -> None:
         """Know no more of tables and views than that they may exist."""
         self.version = object()
-        self._store.forget(*tables)
+        self.store.forget(*tables)
 
     def restore(self, kept: Self) -> None:
         """Have again what a copy of this catalog has; that must not be used any longer."""
         self.default_database, self.version = kept.default_database, kept.version
-        self.problems, self._store = kept.problems, kept._store
+        self.problems, self.store = kept.problems, kept.store
 
     def only(self, tables: Collection[TableName]) -> Self:
         """A copy that knows none but some tables: small, so that it travels."""
-        store = self._store.copy()
+        store = self.store.copy()
         store.tables = {name: store.tables[name] for name in store.tables if name in tables}
         store.unknown.clear()
-        return type(self)(flavor=self.flavor, version=self.version, _store=store)
+        return type(self)(flavor=self.flavor, version=self.version, store=store)
 
     @property
     def tables(self) -> tuple[TableName, ...]:
         """The tables and sequences that it knows, without temporary ones."""
-        return tuple(self._store.tables)
+        return tuple(self.store.tables)
 
     def definition(self, table: TableName) -> TableDefinition | None:
         """The columns of a table that is not temporary; None if nothing is known."""
-        found = self._store.tables.get(table)
+        found = self.store.tables.get(table)
         return None if found is None else found.definition
 
     # What a log's tables are asked for -----------------------------------------------------------
@@ -240,7 +220,7 @@ class SchemaCatalog(StoredObjects):
             end = start + len(statement)
             if first_word(statement) == "USE" and (used := self._used(statement)):
                 self.default_database = used
-                self._store.databases.setdefault(used, None)
+                self.store.databases.setdefault(used, None)
                 self.version = object()
                 continue
             problems_before = len(self.problems)
@@ -291,70 +271,40 @@ class SchemaCatalog(StoredObjects):
             return False
         if effects.is_temporary and self.flavor is None:
             return self._change_unknown_temporary(effects)
-        changed = self._statement(facts, database, options)
         try:
             if effects.stopped_at is not None:
-                self._store.forget(*effects.writes)
+                self.store.forget(*effects.writes)
                 self._note(statement, effects.stopped_at.offset, _NOT_UNDERSTOOD)
-            elif self.flavor is not None and effects.kind is StatementKind.CREATE_TABLE_SELECT:
-                self._create_select(changed)
             else:
-                handler(self._store, changed)
+                handler(self._change(facts, database, options))
         except SqlSyntaxError as error:
-            self._store.forget(*effects.writes)
+            self.store.forget(*effects.writes)
             self._note(statement, error.offset, str(error))
         self._columns.clear()
         self.version = object()
         return True
 
-    def _statement(
+    def _change(
         self, facts: StatementFacts, database: str, options: SessionOptions
-    ) -> CatalogStatement:
-        default = self._store.settings.get("default_storage_engine") or _DEFAULT_ENGINE
-        engine = engine_name(options.get("engine") or default)
-        return CatalogStatement(
+    ) -> ObjectChange:
+        settings = self.store.settings
+        engine = engine_name(
+            options.get("engine") or settings.get("default_storage_engine") or _DEFAULT_ENGINE
+        )
+        generates = options.get("generates_primary_key")
+        if generates is None:
+            generates = settings.get(_GENERATES, "OFF").upper() in {"ON", "1"}
+        return ObjectChange(
+            objects=self,
             facts=facts,
             database=database,
             server_charset=options.get("server_charset") or self.server_charset,
-            flavor=self.flavor,
             engine=engine,
             temporary_engine=engine_name(options.get("temporary_engine") or engine),
             connection=options.get("connection"),
-            generates_primary_key=self._generates_primary_key(options),
+            generates_primary_key=generates and self.flavor is Flavor.MYSQL,
             environment=options.get("environment"),
         )
-
-    def _generates_primary_key(self, options: SessionOptions) -> bool:
-        told = options.get("generates_primary_key")
-        if told is None:
-            told = self._store.settings.get(_GENERATES, "OFF").upper() in {"ON", "1"}
-        return told and self.flavor is Flavor.MYSQL
-
-    def _create_select(self, statement: CatalogStatement) -> None:
-        if not is_left_alone(self._store, statement, statement.effects.writes[0]):
-            put_table(self._store, statement, self._selected(statement))
-
-    def _selected(self, statement: CatalogStatement) -> Table:
-        """The table of a CREATE TABLE, with the columns of its SELECT."""
-        table = table_created(self._store, statement, statement.effects.writes[0])
-        node = statement.node
-        assert isinstance(node, CreateTable)
-        if node.query is None or self.flavor is None:
-            return table
-        scope = Scope(
-            text=statement.facts,
-            objects=self,
-            flavor=self.flavor,
-            database=statement.database,
-            connection=statement.connection or _CONNECTIONS[self.flavor],
-            environment=statement.environment,
-        )
-        try:
-            selected = query_columns(node.query, scope)
-        except Untyped:
-            return replace(table, is_complete=False)
-        made = with_selected(table, selected)
-        return with_invisible_primary_key(made) if statement.generates_primary_key else made
 
     def _used(self, statement: str) -> str:
         """The database that USE names; empty if it is none."""
@@ -397,10 +347,10 @@ class SchemaCatalog(StoredObjects):
         self.version = object()
         if effects.kind is StatementKind.DROP_TABLE:
             for name in effects.drops:
-                self._store.temporary.pop(name, None)
+                self.store.temporary.pop(name, None)
         elif effects.kind is not StatementKind.ALTER_TABLE:
             for name in effects.writes[:1]:
-                self._store.temporary[name] = Table(
+                self.store.temporary[name] = Table(
                     name=name, definition=_NO_COLUMNS, engine="", is_temporary=True
                 )
         return False

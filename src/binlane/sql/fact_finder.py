@@ -1,109 +1,89 @@
 """From the tree of a statement to its facts: one pass over the nodes, in the order of the text.
 
-What names mean (the default database, common table expressions, the tables that an UPDATE's
-columns are of) is told here, once. What DDL does to objects is told behind.
+What queries and expressions name is told by `name_finder`; here is what the statements around them
+do with it. What DDL does to objects is told behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
 from binlane.names import ACCOUNT_DATABASE, TableName, folded
 from binlane.sql.facts import (
     Assignment,
     FunctionUse,
-    Limit,
     RowChange,
     SetColumn,
     StatementEffects,
     StatementFacts,
     StatementKind,
-    SystemVariableUse,
-    TableUse,
     UserVariableUse,
     VariableScope,
+    kind_of,
 )
+from binlane.sql.name_finder import (
+    OUTERMOST,
+    SCOPES,
+    SEQUENCE_FUNCTIONS,
+    NameFinder,
+    Scope,
+    sequence_of,
+)
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import string_value
 from binlane.sql.tree import definitions, statements
 from binlane.sql.tree import expressions as tree
-from binlane.sql.tree import expressions as values
 from binlane.sql.tree.expressions import Node, children, told
 
-if TYPE_CHECKING:
-    from binlane.sql.servers import Dialect
-
-_INSERTS: Final = {
-    "INSERT": (StatementKind.INSERT, frozenset((RowChange.INSERT,))),
-    "REPLACE": (StatementKind.REPLACE, frozenset((RowChange.REPLACE,))),
+_CHANGES: Final = {
+    "INSERT": frozenset((RowChange.INSERT,)),
+    "REPLACE": frozenset((RowChange.REPLACE,)),
 }
-_SEQUENCE_FUNCTIONS: Final = frozenset(("NEXTVAL", "SETVAL", "LASTVAL"))
-_NO_FUNCTIONS: Final = frozenset(("VALUES", "VALUE", "ROLLUP"))
-"""Called like functions, but the column of a new row, or a grouping."""
-_SCOPES: Final = {
-    "": VariableScope.UNSAID,
-    "session": VariableScope.SESSION,
-    "global": VariableScope.GLOBAL,
-    "persist": VariableScope.PERSIST,
-    "persist_only": VariableScope.PERSIST,
-}
+_MAINTENANCE: Final = ("ANALYZE ", "OPTIMIZE ", "REPAIR ", "CHECK ")
+PROGRAM_PARTS: Final = (
+    *statements.PROGRAMS,
+    statements.VariableDeclaration,
+    statements.ConditionDeclaration,
+    statements.CursorDeclaration,
+    statements.HandlerDeclaration,
+    statements.Branch,
+)
 
 
-class Scope(NamedTuple):
-    """Where a node stands.
+class Untold(Exception):  # noqa: N818 - not an error of the text: no server's catalog is at hand
+    """The statement is understood, but what it is about cannot be told.
 
     Attributes:
-        common: Names that WITH clauses around it define.
-        is_outermost: In the statement itself, not in a subquery.
-        locked: What FOR UPDATE of its SELECT means: names, empty for all; None without.
+        node: What.
+        expected: What is missing.
     """
 
-    common: frozenset[str] = frozenset()
-    is_outermost: bool = True
-    locked: frozenset[str] | None = None
-
-    def inside(self) -> Scope:
-        """Of a subquery here."""
-        return Scope(self.common, is_outermost=False)
+    def __init__(self, node: Node, expected: str) -> None:
+        super().__init__(expected)
+        self.node = node
+        self.expected = expected
 
 
-Step = tuple[Node, Scope]
-
-
-class FactFinder:
+class FactFinder(NameFinder):
     """Facts of one statement while its tree is gone through. Attributes as in the values."""
 
     def __init__(self, text: str, database: str, dialect: Dialect) -> None:
         """Begin; `database` is the default one."""
-        self.text = text
-        self.database = database
-        self.dialect = dialect
+        super().__init__(text, database, dialect)
         self.kind = StatementKind.UNKNOWN
         self.verb = ""
-        self.writes: dict[TableName, None] = {}
-        self.reads: dict[TableName, None] = {}
         self.databases: dict[str, None] = {}
         self.objects: dict[TableName, None] = {}
-        self.calls: dict[TableName, None] = {}
         self.renames: list[tuple[TableName, TableName]] = []
         self.drops: dict[TableName, None] = {}
         self.is_temporary = False
         self.if_exists = False
-        self.tables: list[TableUse] = []
-        self.functions: list[FunctionUse] = []
         self.body_functions: list[FunctionUse] = []
-        self.system_variables: list[SystemVariableUse] = []
-        self.user_variables: list[UserVariableUse] = []
-        self.limits: list[Limit] = []
         self.assignments: list[Assignment] = []
         self.statement_assignments: list[Assignment] = []
         self.set_columns: list[SetColumn] = []
-        self.others: dict[str, Any] = {}
-        """Facts that few statements have, by their names."""
-
-    # Results ----------------------------------------------------------------------------------
 
     def effects(self) -> StatementEffects:
         """What was found; a table both written and read counts as written."""
@@ -140,67 +120,12 @@ class FactFinder:
             **self.others,
         )
 
-    # Names ------------------------------------------------------------------------------------
-
-    def resolve(self, name: tree.ObjectName) -> TableName:
-        """Give a name its database."""
-        if name.database is None:
-            return TableName(self.database, name.name)
-        return TableName(name.database, name.name)
-
-    def write(self, *tables: TableName) -> None:
-        """Note tables that change."""
-        self.writes.update(dict.fromkeys(tables))
-
-    def read(self, *tables: TableName) -> None:
-        """Note tables that are read or named."""
-        self.reads.update(dict.fromkeys(tables))
-
-    def use(self, table: TableUse) -> None:
-        """Note a place where a table is named, and that it is changed or read."""
-        self.tables.append(table)
-        (self.write if table.changes else self.read)(table.name)
-
-    def name_table(self, name: tree.ObjectName, lock: str = "") -> TableName:
-        """Note a place where a table is named whose rows are neither read nor changed."""
-        found = self.resolve(name)
-        self.tables.append(
-            TableUse(
-                name=found,
-                alias=found.table,
-                offset=name.at,
-                length=name.end - name.at,
-                lock=lock,
-            )
-        )
-        return found
-
-    def change(self, index: int, change: RowChange) -> None:
-        """Note that the rows of a table noted before change."""
-        table = self.tables[index]
-        self.tables[index] = _with(table, changes=table.changes | {change})
-        self.write(table.name)
-
-    def note(self, **facts: Any) -> None:
-        """Note facts that few statements have."""
-        self.others.update(facts)
-
-    def add_options(self, options: Iterable[str]) -> None:
-        """Note words that a command adds."""
-        self.others["options"] = self.others.get("options", frozenset()) | frozenset(options)
-
-    def text_of(self, node: Node) -> str:
-        """The text of a node."""
-        return self.text[node.at : node.end]
-
     def outer_place(self, query: tree.Query) -> int:
         """Where a query begins, with the parentheses around it."""
         place = query.at
         while (before := self.text[:place].rstrip()).endswith("("):
             place = len(before) - 1
         return place
-
-    # Statements -------------------------------------------------------------------------------
 
     def statement(self, node: Node) -> None:
         """Find all that a statement says.
@@ -212,31 +137,41 @@ class FactFinder:
             self._assign(node.items, self.statement_assignments)
             node = node.statement
         reader = STATEMENTS.get(type(node))
-        if reader is None:
-            reader = FactFinder.compound if isinstance(node, statements.PROGRAMS) else _no_statement
-        reader(self, node)
+        if reader is not None:
+            # What statements of several kinds say in the same words stands in fields of one name.
+            self.verb = getattr(node, "verb", "")
+            self.kind = kind_of(self.verb)
+            self.is_temporary = getattr(node, "is_temporary", False)
+            self.if_exists = getattr(node, "if_exists", getattr(node, "if_not_exists", False))
+            if getattr(node, "is_or_replace", False):
+                self.note(is_or_replace=True)
+            if "IGNORE" in getattr(node, "modifiers", ()):
+                self.note(is_ignore=True)
+            reader(self, node)
+        elif isinstance(node, statements.PROGRAMS):
+            self.kind, self.verb = StatementKind.COMPOUND, "BEGIN NOT ATOMIC"
+            self.note(body_offset=node.at)
+            self.program(node)
+        else:
+            raise Untold(node, "a statement")
+
+    # Rows -------------------------------------------------------------------------------------
 
     def insert(self, node: statements.Insert) -> None:
         """INSERT and REPLACE."""
-        self.kind, changes = _INSERTS[node.verb]
-        self.verb = node.verb
+        changes = _CHANGES[node.verb]
         if node.on_duplicate is not None:
             changes |= {RowChange.UPSERT}
-        self.use(self._target(node.table, changes))
+        self.use_table(node.table.name, node.table.alias, changes=changes)
         rows, query = node.rows, node.query
-        if query is not None and isinstance(query.body, tree.Values) and is_plain(query):
+        if query is not None and isinstance(query.body, tree.Values) and _is_plain(query):
             rows, query = query.body.rows, None  # VALUES ROW(…) of MySQL is no reading query
-        if rows is not None:
-            self.walk(told(rows))
-        if query is not None:
-            self.walk((query,))
-        if node.on_duplicate is not None:
-            self._set(node.on_duplicate)
-        if node.returning is not None:
-            self.walk(node.returning)
+        self.walk(told(rows or ()))
+        self.walk((query,))
+        self._set(node.on_duplicate or ())
+        self.walk(node.returning or ())
         self.note(
             is_replace=node.verb == "REPLACE",
-            is_ignore="IGNORE" in node.modifiers,
             is_delayed="DELAYED" in node.modifiers,
             columns=node.columns,
             row_count=0 if rows is None else len(rows),
@@ -247,79 +182,54 @@ class FactFinder:
             has_returning=node.returning is not None,
         )
 
-    def _target(self, table: tree.TableUse, changes: frozenset[RowChange]) -> TableUse:
-        name = self.resolve(table.name)
-        return TableUse(
-            name=name,
-            alias=table.alias or name.table,
-            changes=changes,
-            offset=table.name.at,
-            length=table.name.end - table.name.at,
-        )
-
-    def _set(self, assignments: Sequence[statements.Assignment], scope: Scope = Scope()) -> None:  # noqa: B008 - a value
+    def _set(self, assignments: Sequence[statements.Assignment], scope: Scope = OUTERMOST) -> None:
         """What UPDATE and ON DUPLICATE KEY UPDATE set."""
         for item in assignments:
             *qualifier, name = item.column.parts
-            self.set_columns.append(
-                SetColumn(qualifier=qualifier[-1] if qualifier else None, name=name)
-            )
+            of = qualifier[-1] if qualifier else None
+            self.set_columns.append(SetColumn(qualifier=of, name=name))
             self.walk((item.value,), scope)
 
     def update(self, node: statements.Update) -> None:
         """UPDATE of one or several tables."""
-        self.kind, self.verb = StatementKind.UPDATE, "UPDATE"
-        scope = self._with(node.with_)
-        before = len(self.tables)
-        self.walk(node.tables, scope)
-        targets = self._outermost(before)
+        scope = self.with_(node.with_)
+        targets = self._outermost(node.tables, scope)
         self._set(node.assignments, scope)
         for item in node.assignments:
-            *qualifier, _ = item.column.parts
-            self._change_targets(targets, qualifier, item.column, RowChange.UPDATE)
+            self._change(targets, item.column.parts[:-1], item.column, RowChange.UPDATE)
         self._clauses(node, scope)
-        self.note(
-            is_multi_table=len(node.tables) > 1 or type(node.tables[0]) is not tree.TableUse,
-            is_ignore="IGNORE" in node.modifiers,
-        )
+        self.note(is_multi_table=len(node.tables) > 1 or type(node.tables[0]) is not tree.TableUse)
 
     def delete(self, node: statements.Delete) -> None:
         """DELETE of one or several tables."""
-        self.kind, self.verb = StatementKind.DELETE, "DELETE"
-        scope = self._with(node.with_)
-        before = len(self.tables)
-        self.walk(node.tables, scope)
-        targets = self._outermost(before)
+        scope = self.with_(node.with_)
+        targets = self._outermost(node.tables, scope)
         if node.targets is None:
-            self._change_targets(targets, (), node.tables[0], RowChange.DELETE)
-        else:
-            for target in node.targets:
-                parts = (
-                    (target.name,) if target.database is None else (target.database, target.name)
-                )
-                self._change_targets(targets, parts, target, RowChange.DELETE)
-        if node.before is not None:
-            self.walk((node.before,), scope)
+            self._change(targets, (), node.tables[0], RowChange.DELETE)
+        for target in node.targets or ():
+            parts = (target.name,) if target.database is None else (target.database, target.name)
+            self._change(targets, parts, target, RowChange.DELETE)
+        self.walk((node.before,), scope)
         self._clauses(node, scope)
-        self.note(is_multi_table=node.targets is not None, is_ignore="IGNORE" in node.modifiers)
+        self.note(is_multi_table=node.targets is not None)
         if "HISTORY" in node.modifiers:
-            self.add_options(("HISTORY",))
+            self.add_options("HISTORY")
 
     def _clauses(self, node: statements.Update | statements.Delete, scope: Scope) -> None:
-        for clause in (node.where, *node.order_by, node.limit, *(node.returning or ())):
-            if clause is not None:
-                self.walk((clause,), scope)
+        self.walk((node.where, *node.order_by, node.limit, *(node.returning or ())), scope)
         self.note(has_where=node.where is not None, has_returning=node.returning is not None)
 
-    def _outermost(self, before: int) -> list[int]:
-        """The tables that the statement itself names, among those noted from `before` on."""
+    def _outermost(self, tables: Sequence[tree.TableReference], scope: Scope) -> list[int]:
+        """Go through the tables of a statement; those that it names itself, no subquery."""
+        before = len(self.tables)
+        self.walk(tables, scope)
         return [
             index
-            for index in range(before, len(self.tables))
-            if self.tables[index].is_outermost and not self.tables[index].is_sequence
+            for index, table in enumerate(self.tables)
+            if index >= before and table.is_outermost and not table.is_sequence
         ]
 
-    def _change_targets(
+    def _change(
         self, targets: Sequence[int], qualifier: Sequence[str], node: Node, change: RowChange
     ) -> None:
         """Note that the tables which a qualifier means change, all if there is none."""
@@ -339,23 +249,19 @@ class FactFinder:
 
     def load_data(self, node: statements.LoadData) -> None:
         """LOAD DATA and LOAD XML."""
-        self.kind, self.verb = StatementKind.LOAD_DATA, node.verb
-        self.use(self._target(node.table, frozenset((RowChange.LOAD,))))
+        changes = frozenset((RowChange.LOAD,))
+        self.use_table(node.table.name, node.table.alias, changes=changes)
         self._set(node.assignments)
-        columns = node.columns
+        has_escapes = not self.dialect.no_backslash_escapes
+        names = (
+            column.parts[-1] if isinstance(column, tree.Name) else self.text_of(column)
+            for column in node.columns or ()
+        )
         self.note(
-            name=string_value(
-                self.text_of(node.file).lstrip("nN"),
-                has_escapes=not self.dialect.no_backslash_escapes,
-            ),
-            is_ignore="IGNORE" in node.modifiers,
+            name=string_value(self.text_of(node.file).lstrip("nN"), has_escapes=has_escapes),
             is_replace="REPLACE" in node.modifiers,
             is_local="LOCAL" in node.modifiers,
-            columns=columns
-            and tuple(
-                column.parts[-1] if isinstance(column, values.Name) else self.text_of(column)
-                for column in columns
-            ),
+            columns=None if node.columns is None else tuple(names),
         )
 
     def query_statement(self, node: statements.QueryStatement) -> None:
@@ -366,115 +272,85 @@ class FactFinder:
 
     def do(self, node: statements.Do) -> None:
         """DO."""
-        self.kind, self.verb = StatementKind.DO, "DO"
         self.walk(node.values)
 
     def call_procedure(self, node: statements.CallProcedure) -> None:
         """CALL."""
-        self.kind, self.verb = StatementKind.CALL, "CALL"
-        self.calls[self.resolve(node.name)] = None
+        self.call(node.name, node.arguments, node.end)
         self.walk(node.arguments)
-        self._note_call(node.name.name, node.name.database, node.arguments, node.name.at, node.end)
 
     def handler(self, node: statements.HandlerStatement) -> None:
         """HANDLER."""
-        self.kind, self.verb = StatementKind.HANDLER, node.verb
         self.note(name=node.alias or node.name.name)
         if node.verb == "HANDLER OPEN":
-            use = self._target(tree.TableUse(node.at, node.end, node.name), frozenset())
-            self.use(_with(use, alias=node.alias or node.name.name))
-        self.walk((*node.values, *(each for each in (node.where, node.limit) if each is not None)))
+            self.use_table(node.name, node.alias)
+        self.walk((*node.values, node.where, node.limit))
 
     # SET, transactions, prepared statements ---------------------------------------------------
 
     def set(self, node: statements.Set) -> None:
         """SET."""
-        self.kind, self.verb = StatementKind.SET, node.verb
         self._assign(node.items, self.assignments)
 
     def _assign(self, items: Sequence[statements.SetItem], found: list[Assignment]) -> None:
         for item in items:
-            if item.value is not None:
-                value = self.text_of(item.value)
-                self.walk((item.value,))
-            else:
-                value = item.words or "DEFAULT"
+            self.walk((item.value,))
             found.append(
                 Assignment(
                     name=item.name,
-                    scope=_SCOPES[item.scope],
-                    value=value,
+                    scope=SCOPES[item.scope],
+                    value=item.words or "DEFAULT"
+                    if item.value is None
+                    else self.text_of(item.value),
                     node=item.value,
-                    offset=item.at,
-                    length=item.end - item.at,
                 )
             )
 
     def transaction(self, node: statements.Transaction) -> None:
         """BEGIN, COMMIT, SAVEPOINT, XA and the like."""
-        self.verb = node.verb
-        self.kind = _TRANSACTIONS.get(node.verb, StatementKind.XA)
         self.note(name=node.name)
-        if node.xid:
-            self.note(xid=self.text[node.xid[0].at : node.xid[-1].end])
-        if node.options:
-            self.add_options(node.options - {"AND NO CHAIN", "NO RELEASE"})
+        self.add_options(*(node.options - {"AND NO CHAIN", "NO RELEASE"}))
 
     def prepare(self, node: statements.Prepare) -> None:
         """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE."""
-        self.verb = node.verb
-        self.kind = _PREPARES[node.verb]
         self.note(name=node.name)
-        if node.source is not None:
-            self.walk((node.source,))
-        self.walk(node.using)
+        self.walk((node.source, *node.using))
 
     def lock(self, node: statements.Lock) -> None:
         """LOCK TABLES and the like."""
-        self.kind, self.verb = StatementKind.LOCK, node.verb
+        self.kind = StatementKind.LOCK
         for table, words in node.tables:
-            self.name_table(table.name, words)
+            self.name_table(table.name, lock=words)
 
     def administration(self, node: statements.Administration) -> None:
         """USE, SHOW, FLUSH, maintenance, ANALYZE of a statement."""
-        first = node.verb.partition(" ")[0]
-        if first == "ANALYZE" and node.statement is not None:
+        if node.verb.startswith("ANALYZE") and node.statement is not None:
             self.statement(node.statement)  # it is executed
-            self.add_options(("ANALYZE",))
+            self.add_options("ANALYZE")
             return
-        self.verb = node.verb
-        self.kind = StatementKind.SESSION
-        if first == "FLUSH":
-            self.kind = StatementKind.FLUSH
-        elif first in _MAINTENANCE and node.verb.endswith((" TABLE", " VIEW")):
-            self.kind = StatementKind.MAINTENANCE
-        if self.kind is not StatementKind.SESSION:
+        is_flush = node.verb.startswith("FLUSH")
+        if is_flush or (
+            node.verb.startswith(_MAINTENANCE) and node.verb.endswith((" TABLE", " VIEW"))
+        ):
+            self.kind = StatementKind.FLUSH if is_flush else StatementKind.MAINTENANCE
             self.note(is_local=bool(node.options & {"NO_WRITE_TO_BINLOG", "LOCAL"}))
-            for table in node.tables:
-                self.write(self.name_table(table))
-        if node.name:
-            self.note(name=node.name)
-        self.add_options(node.options & {"WITH READ LOCK", "FOR EXPORT"})
+            self.write(*map(self.name_table, node.tables))
+        else:
+            self.kind = StatementKind.SESSION
+        self.note(name=node.name)
+        self.add_options(*(node.options & {"WITH READ LOCK", "FOR EXPORT"}))
 
     def diagnostics(self, node: statements.Diagnostics) -> None:
         """SIGNAL, RESIGNAL, GET DIAGNOSTICS."""
-        self.kind, self.verb = StatementKind.SIGNAL, node.verb
         if node.verb != "GET DIAGNOSTICS":
             self.walk([value for _, value in node.items])
 
-    def binlog(self, node: statements.BinlogStatement) -> None:
-        """BINLOG."""
-        self.kind, self.verb = StatementKind.BINLOG, node.verb
+    def binlog(self, _: Node) -> None:
+        """BINLOG says no more than its verb."""
 
     def empty(self, _: Node) -> None:
         """Nothing."""
         self.kind = StatementKind.EMPTY
-
-    def compound(self, node: Node) -> None:
-        """A compound statement outside of routines."""
-        self.kind, self.verb = StatementKind.COMPOUND, "BEGIN NOT ATOMIC"
-        self.note(body_offset=node.at)
-        self.program(node)
 
     # Bodies -----------------------------------------------------------------------------------
 
@@ -509,569 +385,184 @@ class FactFinder:
         self.calls.update(body.calls)
         self.body_functions += sorted(body.functions, key=_offset)
 
-    # Queries and expressions ------------------------------------------------------------------
+    def define_program(self, body: Node, start: int, name: TableName) -> None:
+        """Refer to what the body of a program names.
 
-    def walk(self, nodes: Iterable[Node], scope: Scope = Scope()) -> None:  # noqa: B008 - a value
-        """Go through queries, tables and expressions, without the depth of Python's own stack."""
-        waiting = [(node, scope) for node in nodes]
-        waiting.reverse()
+        It runs in the database of its program, whatever the default one is when that is made.
+        """
+        inside = FactFinder(self.text, name.database, self.dialect)
+        inside.program(body)
+        self.note(body_offset=start)
+        self.refer_to(inside)
+
+    # Tables -----------------------------------------------------------------------------------
+
+    def create_table(self, node: definitions.CreateTable) -> None:
+        """CREATE TABLE, … LIKE and … SELECT."""
+        target = len(self.tables)
+        table = self.name_table(node.name)
+        self.write(table)
+        if node.like is not None:
+            self.kind = StatementKind.CREATE_TABLE_LIKE
+            self.read(self.name_table(node.like))
+            return
+        self._define((*node.elements, *node.options), table)
+        if node.query is None:
+            return
+        self.kind = StatementKind.CREATE_TABLE_SELECT
+        is_replace = node.on_existing == "REPLACE"
+        self.change(target, RowChange.REPLACE if is_replace else RowChange.INSERT)
+        self.note(
+            is_replace=is_replace,
+            is_ignore=node.on_existing == "IGNORE",
+            has_query=True,
+            query_offset=self.outer_place(node.query),
+        )
+        self.walk((node.query,))
+
+    def _define(self, parts: Iterable[Node], table: TableName) -> None:
+        """Note what definitions of columns, keys and options of a table refer to."""
+        waiting = list(reversed(list(parts)))
         while waiting:
-            node, where = waiting.pop()
-            kind = type(node)
-            if kind in _LEAVES:
+            node = waiting.pop()
+            if isinstance(node, definitions.Reference):
+                # Without a database it is that of the table that refers.
+                self.read(TableName(node.table.database or table.database, node.table.name))
+            elif isinstance(node, definitions.TableOption):
+                if node.name == "ENGINE":
+                    self.note(engine=node.value.upper())
+                self.read(*map(self.resolve, node.tables))
+            elif isinstance(node, tree.Call) and node.upper_name in SEQUENCE_FUNCTIONS:
+                if (sequence := sequence_of(node)) is not None:
+                    self.read(self.resolve(sequence))
+            else:
+                waiting.extend(reversed(list(children(node))))
+
+    def alter_table(self, node: definitions.AlterTable) -> None:
+        """ALTER TABLE."""
+        self.if_exists = "IF EXISTS" in node.modifiers
+        table = self.name_table(node.name)
+        self.write(table)
+        for action in node.actions:
+            if action.table is None:
+                self._define((action,), table)
                 continue
-            reader = _READERS.get(kind)
-            inside = _inside(node, where) if reader is None else reader(self, node, where)
-            if inside:
-                inside.reverse()
-                waiting += inside
+            other = self.name_table(action.table)
+            self.write(other)
+            if action.kind == "RENAME":
+                self.renames = [(table, other)]
+            elif "CONVERT TABLE" in " ".join((action.kind, *action.words)):
+                self.drops[other] = None
+            self._define((each for each in children(action) if each is not action.table), table)
 
-    def _user_variable(self, node: values.UserVariable, _: Scope) -> None:
-        self._note_variable(node, is_assigned=False)
+    def create_index(self, node: definitions.CreateIndex) -> None:
+        """CREATE INDEX."""
+        self.if_exists = node.key.if_not_exists
+        self.note(is_or_replace="OR REPLACE" in node.words)
+        self.write(self.name_table(node.table))
 
-    def _note_variable(self, node: values.UserVariable, *, is_assigned: bool) -> None:
-        self.user_variables.append(
-            UserVariableUse(
-                name=node.name,
-                is_assigned=is_assigned,
-                is_read=not is_assigned,
-                offset=node.at,
-                length=node.end - node.at,
-            )
-        )
+    def drop_index(self, node: definitions.DropIndex) -> None:
+        """DROP INDEX."""
+        self.write(self.name_table(node.table))
 
-    def _assignment(self, node: values.Assign, scope: Scope) -> list[Step]:
-        self._note_variable(node.target, is_assigned=True)
-        return [(node.value, scope)]
-
-    def _system_variable(self, node: values.SystemVariable, _: Scope) -> None:
-        self.system_variables.append(
-            SystemVariableUse(
-                name=node.name,
-                scope=_SCOPES[node.scope],
-                offset=node.at,
-                length=node.end - node.at,
-            )
-        )
-
-    def _call(self, node: values.Call, scope: Scope) -> list[Step]:
-        name = node.upper_name
-        inside = [(child, scope) for child in children(node)]
-        if name in _NO_FUNCTIONS and not node.is_quoted:
-            return inside
-        if (
-            name in _SEQUENCE_FUNCTIONS
-            and node.database is None
-            and node.arguments
-            and isinstance(sequence := node.arguments[0], values.Name)
-            and self.dialect.may_be_mariadb
-        ):
-            self._use_sequence(sequence, advances=name != "LASTVAL")
-            inside = inside[1:]
-        if node.database is not None:
-            called = TableName(node.database, node.name)
-            self.calls[called.folded if self.dialect.lower_case_names else called] = None
-        self._note_call(
-            node.name,
-            node.database,
-            node.arguments,
-            node.at,
-            node.end,
-            is_quoted=node.is_quoted,
-        )
-        return inside
-
-    def _note_call(
-        self,
-        name: str,
-        database: str | None,
-        arguments: Sequence[values.Expression],
-        start: int,
-        end: int,
-        *,
-        is_quoted: bool = False,
-    ) -> None:
-        self.functions.append(
-            FunctionUse(
-                name=name,
-                database=database,
-                arguments=tuple(arguments),
-                offset=start,
-                length=end - start,
-                is_quoted=is_quoted,
-            )
-        )
-
-    def _use_sequence(self, node: values.Name, *, advances: bool) -> None:
-        name = tree.ObjectName(
-            node.at, node.end, node.parts[-2] if len(node.parts) > 1 else None, node.parts[-1]
-        )
-        found = self.resolve(name)
-        self.use(
-            TableUse(
-                name=found,
-                alias=found.table,
-                changes=frozenset((RowChange.SEQUENCE,) if advances else ()),
-                offset=node.at,
-                length=node.end - node.at,
-                is_sequence=True,
-            )
-        )
-
-    def _default(self, node: values.Default, _: Scope) -> None:
-        if node.column is None and node.word == "DEFAULT":
-            self.note(defaults=True)
-
-    def _subquery(self, node: values.Subquery | tree.DerivedTable, scope: Scope) -> list[Step]:
-        return [(node.query, scope.inside())]
-
-    def _with(self, node: tree.With | None, scope: Scope = Scope()) -> Scope:  # noqa: B008 - a value
-        """Go through WITH; the scope of what stands behind it."""
-        if node is None:
-            return scope
-        common = scope.common
-        for table in node.tables:
-            known = common | {table.name}
-            self.walk(
-                (table.query,), Scope(known if node.is_recursive else common, is_outermost=False)
-            )
-            common = known
-        return scope._replace(common=common)
-
-    def _query(self, node: tree.Query, scope: Scope) -> list[Step]:
-        if node.with_ is not None:
-            scope = self._with(node.with_, scope)
-        inner = scope._replace(locked=None) if scope.locked is not None else scope
-        outer = inner
-        for lock in node.locks:
-            if lock.is_for_update:
-                names = frozenset(table.name for table in lock.tables)
-                inner = inner._replace(locked=names)
-            if lock.wait in ("SKIP LOCKED", "NOWAIT"):
-                name = "skip_locked" if lock.wait == "SKIP LOCKED" else "nowait"
-                self.others.setdefault(name, lock.wait_at)
-        if node.into is not None:
-            self._into(node.into)
-        inside: list[Step] = [(node.body, inner)]
-        inside += [(item, outer) for item in node.order_by]
-        if node.limit is not None:
-            inside.append((node.limit, outer))
-        return inside
-
-    def _into(self, node: tree.Into) -> None:
-        self.note(has_into=True)
-        if node.outfile is not None or node.dumpfile is not None:
-            self.add_options(("OUTFILE",))
-        for target in node.variables:
-            if isinstance(target, values.UserVariable):
-                self._note_variable(target, is_assigned=True)
-
-    def _select(self, node: tree.Select, scope: Scope) -> list[Step]:
-        plain = scope._replace(locked=None) if scope.locked is not None else scope
-        inside = [(child, plain) for child in children(node)]
-        if scope.locked is not None:
-            start = len(node.items)
-            inside[start : start + len(node.tables)] = [(table, scope) for table in node.tables]
-        if node.procedure is not None:
-            self.add_options(("PROCEDURE",))
-        return inside
-
-    def _table_use(self, node: tree.TableUse, scope: Scope) -> list[Step] | None:
-        name = node.name
-        if name.database is None and name.name in scope.common:
-            return None
-        alias = node.alias or name.name
-        self.use(
-            TableUse(
-                name=self.resolve(name),
-                alias=alias,
-                offset=name.at,
-                length=name.end - name.at,
-                is_outermost=scope.is_outermost,
-                is_locked_for_update=scope.locked is not None
-                and (not scope.locked or alias in scope.locked),
-            )
-        )
-        if node.period is None and node.portion is None:
-            return None
-        return [(child, scope) for child in children(node) if child is not name]
-
-    def _join(self, node: tree.Join, scope: Scope) -> list[Step]:
-        inside: list[Step] = [(node.left, scope), (node.right, scope)]
-        if node.on is not None:
-            inside.append((node.on, scope))
-        return inside
-
-    def _limit(self, node: tree.Limit, scope: Scope) -> list[Step]:
-        self.limits.append(
-            Limit(
-                offset=node.at,
-                length=node.end - node.at,
-                is_zero=isinstance(node.count, values.Literal) and self.text_of(node.count) == "0",
-            )
-        )
-        return [(child, scope) for child in children(node)]
-
-
-def is_plain(query: tree.Query) -> bool:
-    """Whether a query has no clauses around its body."""
-    return query.with_ is None and query.limit is None and not query.order_by
-
-
-def _inside(node: Node, scope: Scope) -> list[Step] | None:
-    return [(child, scope) for child in children(node)]
-
-
-class Untold(Exception):  # noqa: N818 - not an error of the text: no server's catalog is at hand
-    """The statement is understood, but what it is about cannot be told.
-
-    Attributes:
-        node: What.
-        expected: What is missing.
-    """
-
-    def __init__(self, node: Node, expected: str) -> None:
-        super().__init__(expected)
-        self.node = node
-        self.expected = expected
-
-
-_LEAVES: Final = frozenset(
-    (values.Literal, values.Name, values.Parameter, values.Star, values.DataType, tree.ObjectName)
-)
-_Reader = Callable[[FactFinder, Any, Scope], "list[Step] | None"]
-_READERS: Final[Mapping[type, _Reader]] = MappingProxyType(
-    {
-        values.UserVariable: FactFinder._user_variable,  # noqa: SLF001 - its own table
-        values.SystemVariable: FactFinder._system_variable,  # noqa: SLF001
-        values.Assign: FactFinder._assignment,  # noqa: SLF001
-        values.Call: FactFinder._call,  # noqa: SLF001
-        values.Default: FactFinder._default,  # noqa: SLF001
-        values.Subquery: FactFinder._subquery,  # noqa: SLF001
-        tree.DerivedTable: FactFinder._subquery,  # noqa: SLF001
-        tree.Query: FactFinder._query,  # noqa: SLF001
-        tree.Select: FactFinder._select,  # noqa: SLF001
-        tree.TableUse: FactFinder._table_use,  # noqa: SLF001
-        tree.Join: FactFinder._join,  # noqa: SLF001
-        tree.Limit: FactFinder._limit,  # noqa: SLF001
-    }
-)
-
-
-PROGRAM_PARTS: Final = (
-    *statements.PROGRAMS,
-    statements.VariableDeclaration,
-    statements.ConditionDeclaration,
-    statements.CursorDeclaration,
-    statements.HandlerDeclaration,
-    statements.Branch,
-)
-_TRANSACTIONS: Final = {
-    "BEGIN": StatementKind.BEGIN,
-    "START TRANSACTION": StatementKind.BEGIN,
-    "COMMIT": StatementKind.COMMIT,
-    "ROLLBACK": StatementKind.ROLLBACK,
-    "ROLLBACK TO": StatementKind.ROLLBACK_TO,
-    "SAVEPOINT": StatementKind.SAVEPOINT,
-    "RELEASE SAVEPOINT": StatementKind.RELEASE_SAVEPOINT,
-}
-_PREPARES: Final = {
-    "PREPARE": StatementKind.PREPARE,
-    "EXECUTE": StatementKind.EXECUTE,
-    "EXECUTE IMMEDIATE": StatementKind.EXECUTE_IMMEDIATE,
-    "DEALLOCATE": StatementKind.DEALLOCATE,
-}
-_MAINTENANCE: Final = frozenset(("ANALYZE", "OPTIMIZE", "REPAIR", "CHECK"))
-
-
-def _offset(use: FunctionUse | UserVariableUse) -> int:
-    return use.offset
-
-
-def _with(table: TableUse, **changes: Any) -> TableUse:
-    return replace(table, **changes)
-
-
-def _no_statement(_: FactFinder, node: Node) -> None:
-    raise Untold(node, "a statement")
-
-
-# What DDL does to objects ---------------------------------------------------------------------
-
-
-def _create_table(finder: FactFinder, node: definitions.CreateTable) -> None:
-    finder.verb = "CREATE TABLE"
-    finder.kind = StatementKind.CREATE_TABLE
-    finder.is_temporary, finder.if_exists = node.is_temporary, node.if_not_exists
-    target = len(finder.tables)
-    table = finder.name_table(node.name)
-    finder.write(table)
-    finder.note(is_or_replace=node.is_or_replace)
-    if node.like is not None:
-        finder.kind = StatementKind.CREATE_TABLE_LIKE
-        finder.read(finder.name_table(node.like))
-        return
-    _define(finder, node.elements, table)
-    _define(finder, node.options, table)
-    if node.query is None:
-        return
-    finder.kind = StatementKind.CREATE_TABLE_SELECT
-    is_replace = node.on_existing == "REPLACE"
-    finder.change(target, RowChange.REPLACE if is_replace else RowChange.INSERT)
-    finder.note(
-        is_replace=is_replace,
-        is_ignore=node.on_existing == "IGNORE",
-        has_query=True,
-        query_offset=finder.outer_place(node.query),
-    )
-    finder.walk((node.query,))
-
-
-def _define(finder: FactFinder, parts: Iterable[Node], table: TableName) -> None:
-    """Note what definitions of columns, keys and options refer to."""
-    waiting = list(reversed(list(parts)))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, definitions.Reference):
-            finder.read(_beside(finder, node.table, table))
-        elif isinstance(node, definitions.TableOption):
-            if node.name == "ENGINE":
-                finder.note(engine=node.value.upper())
-            finder.read(*(finder.resolve(name) for name in node.tables))
-        elif isinstance(node, values.Call) and node.upper_name in _SEQUENCE_FUNCTIONS:
-            finder.read(*map(finder.resolve, _sequence_names(node)))
+    def drop_tables(self, node: definitions.DropTables) -> None:
+        """DROP of tables, views and sequences, TRUNCATE."""
+        names = [self.name_table(name) for name in node.names]
+        if self.kind is StatementKind.DROP_VIEW:
+            self.change_objects(*names)
         else:
-            waiting.extend(reversed(list(children(node))))
+            self.write(*names)
+            if self.kind is not StatementKind.TRUNCATE_TABLE:
+                self.drops.update(dict.fromkeys(names))
+        if node.option:
+            self.add_options(node.option)
+
+    def rename_tables(self, node: definitions.RenameTables) -> None:
+        """RENAME TABLE."""
+        self.renames += [(self.name_table(old), self.name_table(new)) for old, new in node.pairs]
+        renamed = self.effects()
+        self.write(*renamed.renamed_tables, *(new for _, new in renamed.net_renames))
+
+    def sequence(self, node: definitions.Sequence) -> None:
+        """CREATE SEQUENCE and ALTER SEQUENCE."""
+        self.write(self.name_table(node.name))
+
+    # Databases, views, programs, accounts -----------------------------------------------------
+
+    def change_objects(self, *names: TableName) -> None:
+        """Note views, triggers, routines or events, and that their databases change."""
+        for name in names:
+            self.objects[name] = None
+            self.databases[name.database] = None
+
+    def define_database(self, node: definitions.Database) -> None:
+        """CREATE, ALTER and DROP DATABASE."""
+        self.databases[self.database if node.name is None else node.name.name] = None
+
+    def view(self, node: definitions.CreateView) -> None:
+        """CREATE VIEW and ALTER VIEW."""
+        self.note(body_offset=self.outer_place(node.query))
+        self.change_objects(self.resolve(node.name))
+        body = FactFinder(self.text, self.database, self.dialect)
+        body.walk((node.query,))
+        self.refer_to(body)
+        self.tables += body.tables
+
+    def routine(self, node: definitions.CreateRoutine) -> None:
+        """CREATE PROCEDURE and CREATE FUNCTION."""
+        name = self.resolve(node.name)
+        self.change_objects(name)
+        if node.soname:
+            self.add_options("SONAME")
+        elif node.body is not None:
+            self.define_program(node.body, node.body_at, name)
+        elif node.body_at >= 0:
+            self.note(body_offset=node.body_at)
+
+    def trigger(self, node: definitions.CreateTrigger) -> None:
+        """CREATE TRIGGER: its table counts as written, for what it does changes."""
+        name = self.resolve(node.name)
+        self.objects[name] = None
+        self.write(self.name_table(node.table))
+        self.define_program(node.body, node.body_at, name)
+
+    def event(self, node: definitions.Event) -> None:
+        """CREATE EVENT and ALTER EVENT."""
+        name = self.resolve(node.name)
+        self.change_objects(name)
+        if node.new_name is not None:
+            self.change_objects(self.resolve(node.new_name))
+        if node.body is not None:
+            self.define_program(node.body, node.body_at, name)
+
+    def object(self, node: definitions.ObjectStatement) -> None:
+        """What is done to another object, or to one without a form of its own."""
+        if self.kind in _BESIDE_DATABASES:
+            self.databases[ACCOUNT_DATABASE] = None
+        elif self.kind is StatementKind.UNKNOWN:
+            self.kind = StatementKind.SESSION
+        elif node.name is not None and self.kind is not StatementKind.TABLESPACE:
+            self.change_objects(self.resolve(node.name))
+
+    def account(self, node: definitions.AccountStatement) -> None:
+        """What is done to users and roles."""
+        if node.verb == "SET ROLE":
+            role = self.text_of(node).split(None, 2)[-1]
+            self.assignments.append(Assignment(name="role", scope=VariableScope.UNSAID, value=role))
+            return
+        self.kind = StatementKind.ACCOUNT
+        self.note(is_or_replace="OR REPLACE" in node.options)
+        self.databases[ACCOUNT_DATABASE] = None
 
 
-def _sequence_names(call: values.Call) -> Iterable[tree.ObjectName]:
-    for name in call.arguments[:1]:
-        if not isinstance(name, values.Name):
-            continue
-        yield tree.ObjectName(
-            name.at, name.end, name.parts[-2] if len(name.parts) > 1 else None, name.parts[-1]
-        )
-
-
-def _beside(finder: FactFinder, name: tree.ObjectName, table: TableName) -> TableName:
-    """The table that REFERENCES means: without a database it is that of the table that refers."""
-    return TableName(table.database, name.name) if name.database is None else finder.resolve(name)
-
-
-def _alter_table(finder: FactFinder, node: definitions.AlterTable) -> None:
-    finder.kind, finder.verb = StatementKind.ALTER_TABLE, "ALTER TABLE"
-    finder.if_exists = "IF EXISTS" in node.modifiers
-    finder.note(is_ignore="IGNORE" in node.modifiers)
-    table = finder.name_table(node.name)
-    finder.write(table)
-    for action in node.actions:
-        if action.table is None:
-            _define(finder, (action,), table)
-            continue
-        other = finder.name_table(action.table)
-        finder.write(other)
-        if action.kind == "RENAME":
-            finder.renames = [(table, other)]
-        elif "CONVERT TABLE" in " ".join((action.kind, *action.words)):
-            finder.drops[other] = None
-        _define(finder, (each for each in children(action) if each is not action.table), table)
-
-
-def _create_index(finder: FactFinder, node: definitions.CreateIndex) -> None:
-    finder.kind, finder.verb = StatementKind.CREATE_INDEX, "CREATE INDEX"
-    finder.if_exists = node.key.if_not_exists
-    finder.note(is_or_replace="OR REPLACE" in node.words)
-    finder.write(finder.name_table(node.table))
-
-
-def _drop_index(finder: FactFinder, node: definitions.DropIndex) -> None:
-    finder.kind, finder.verb = StatementKind.DROP_INDEX, "DROP INDEX"
-    finder.if_exists = node.if_exists
-    finder.write(finder.name_table(node.table))
-
-
-_DROPS: Final = {
-    "DROP TABLE": StatementKind.DROP_TABLE,
-    "DROP VIEW": StatementKind.DROP_VIEW,
-    "DROP SEQUENCE": StatementKind.DROP_SEQUENCE,
-    "TRUNCATE TABLE": StatementKind.TRUNCATE_TABLE,
-}
-
-
-def _drop_tables(finder: FactFinder, node: definitions.DropTables) -> None:
-    finder.kind, finder.verb = _DROPS[node.verb], node.verb
-    finder.is_temporary, finder.if_exists = node.is_temporary, node.if_exists
-    for name in node.names:
-        table = finder.name_table(name)
-        if finder.kind is StatementKind.DROP_VIEW:
-            _change_object(finder, table)
-            continue
-        finder.write(table)
-        if finder.kind is not StatementKind.TRUNCATE_TABLE:
-            finder.drops[table] = None
-    if node.option:
-        finder.add_options((node.option,))
-
-
-def _rename_tables(finder: FactFinder, node: definitions.RenameTables) -> None:
-    finder.kind, finder.verb = StatementKind.RENAME_TABLE, "RENAME TABLE"
-    finder.if_exists = node.if_exists
-    for old, new in node.pairs:
-        finder.renames.append((finder.name_table(old), finder.name_table(new)))
-    renamed = finder.effects()
-    finder.write(*renamed.renamed_tables, *(new for _, new in renamed.net_renames))
-
-
-def _sequence(finder: FactFinder, node: definitions.Sequence) -> None:
-    finder.verb = node.verb
-    is_new = node.verb.startswith("CREATE")
-    finder.kind = StatementKind.CREATE_SEQUENCE if is_new else StatementKind.ALTER_SEQUENCE
-    finder.is_temporary, finder.if_exists = node.is_temporary, node.if_exists
-    finder.note(is_or_replace=node.is_or_replace)
-    finder.write(finder.name_table(node.name))
-
-
-_DATABASES: Final = {
-    "CREATE": StatementKind.CREATE_DATABASE,
-    "ALTER": StatementKind.ALTER_DATABASE,
-    "DROP": StatementKind.DROP_DATABASE,
-}
-
-
-def _database(finder: FactFinder, node: definitions.Database) -> None:
-    finder.verb = node.verb
-    finder.kind = _DATABASES[node.verb.partition(" ")[0]]
-    finder.if_exists = node.if_exists
-    finder.note(is_or_replace=node.is_or_replace)
-    if node.name is None:
-        finder.databases[finder.database] = None
-    else:
-        finder.databases[node.name.name] = None
-
-
-def _change_object(finder: FactFinder, name: TableName) -> None:
-    """Note a view, trigger, routine or event, and that its database changes."""
-    finder.objects[name] = None
-    finder.databases[name.database] = None
-
-
-def _view(finder: FactFinder, node: definitions.CreateView) -> None:
-    finder.verb = node.verb
-    is_new = node.verb.startswith("CREATE")
-    finder.kind = StatementKind.CREATE_VIEW if is_new else StatementKind.ALTER_VIEW
-    finder.if_exists = node.if_not_exists
-    finder.note(is_or_replace=node.is_or_replace, body_offset=finder.outer_place(node.query))
-    _change_object(finder, finder.resolve(node.name))
-    body = FactFinder(finder.text, finder.database, finder.dialect)
-    body.walk((node.query,))
-    finder.refer_to(body)
-    finder.tables += body.tables
-
-
-def _routine(finder: FactFinder, node: definitions.CreateRoutine) -> None:
-    finder.kind, finder.verb = StatementKind.CREATE_ROUTINE, node.verb
-    finder.if_exists = node.if_not_exists
-    finder.note(is_or_replace=node.is_or_replace)
-    name = finder.resolve(node.name)
-    _change_object(finder, name)
-    if node.soname:
-        finder.add_options(("SONAME",))
-    elif node.body is not None:
-        _body(finder, node.body, node.body_at, name)
-    elif node.body_at >= 0:
-        finder.note(body_offset=node.body_at)
-
-
-def _body(finder: FactFinder, body: Node, start: int, name: TableName) -> None:
-    """Refer to what a body names.
-
-    It runs in the database of its program, whatever the default one is when that is made.
-    """
-    inside = FactFinder(finder.text, name.database, finder.dialect)
-    inside.program(body)
-    finder.note(body_offset=start)
-    finder.refer_to(inside)
-
-
-def _trigger(finder: FactFinder, node: definitions.CreateTrigger) -> None:
-    finder.kind, finder.verb = StatementKind.CREATE_TRIGGER, "CREATE TRIGGER"
-    finder.if_exists = node.if_not_exists
-    finder.note(is_or_replace=node.is_or_replace)
-    name = finder.resolve(node.name)
-    finder.objects[name] = None
-    # Its table counts as written, for what it does changes.
-    finder.write(finder.name_table(node.table))
-    _body(finder, node.body, node.body_at, name)
-
-
-def _event(finder: FactFinder, node: definitions.Event) -> None:
-    finder.verb = node.verb
-    is_new = node.verb.startswith("CREATE")
-    finder.kind = StatementKind.CREATE_EVENT if is_new else StatementKind.ALTER_EVENT
-    finder.if_exists = node.if_exists
-    finder.note(is_or_replace=node.is_or_replace)
-    name = finder.resolve(node.name)
-    _change_object(finder, name)
-    if node.new_name is not None:
-        _change_object(finder, finder.resolve(node.new_name))
-    if node.body is not None:
-        _body(finder, node.body, node.body_at, name)
-
-
-_OBJECTS: Final = {
-    "PROCEDURE": "ROUTINE",
-    "FUNCTION": "ROUTINE",
-    "TRIGGER": "TRIGGER",
-    "EVENT": "EVENT",
-    "PACKAGE": "PACKAGE",
-    "PACKAGE BODY": "PACKAGE",
-    "LIBRARY": "LIBRARY",
-}
-"""Objects of a database, by what a verb calls them."""
-_TABLESPACES: Final = ("TABLESPACE", "UNDO", "LOGFILE")
-
-
-def _object(finder: FactFinder, node: definitions.ObjectStatement) -> None:
-    finder.verb = node.verb
-    finder.if_exists = node.if_exists
-    finder.note(is_or_replace=node.is_or_replace)
-    action, _, what = node.verb.partition(" ")
-    kind = _OBJECTS.get(what)
-    if kind is not None:
-        finder.kind = StatementKind[f"{action}_{kind}"]
-        if node.name is not None:
-            _change_object(finder, finder.resolve(node.name))
-    elif what == "SERVER":
-        finder.kind = StatementKind.SERVER
-        finder.databases[ACCOUNT_DATABASE] = None
-    elif what.startswith("SPATIAL"):
-        finder.kind = StatementKind[f"{action}_REFERENCE_SYSTEM"]
-        finder.databases[ACCOUNT_DATABASE] = None
-    elif what.startswith(_TABLESPACES):
-        finder.kind = StatementKind.TABLESPACE
-    else:
-        finder.kind = StatementKind.SESSION
-
-
-def _account(finder: FactFinder, node: definitions.AccountStatement) -> None:
-    finder.verb = node.verb
-    if node.verb == "SET ROLE":
-        finder.kind = StatementKind.SET
-        finder.assignments.append(
-            Assignment(
-                name="role",
-                scope=VariableScope.UNSAID,
-                value=finder.text[node.at : node.end].split(None, 2)[-1],
-                offset=node.at,
-                length=node.end - node.at,
-            )
-        )
-        return
-    finder.kind = StatementKind.ACCOUNT
-    finder.note(is_or_replace="OR REPLACE" in node.options)
-    finder.databases[ACCOUNT_DATABASE] = None
-
-
+_BESIDE_DATABASES: Final = frozenset(
+    (
+        StatementKind.SERVER,
+        StatementKind.CREATE_REFERENCE_SYSTEM,
+        StatementKind.DROP_REFERENCE_SYSTEM,
+    )
+)
+"""Objects that belong to no database, kept in `mysql`."""
 STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingProxyType(
     {
         statements.Insert: FactFinder.insert,
@@ -1090,22 +581,31 @@ STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingPro
         statements.Diagnostics: FactFinder.diagnostics,
         statements.BinlogStatement: FactFinder.binlog,
         statements.Empty: FactFinder.empty,
-        definitions.CreateTable: _create_table,
-        definitions.AlterTable: _alter_table,
-        definitions.CreateIndex: _create_index,
-        definitions.DropIndex: _drop_index,
-        definitions.DropTables: _drop_tables,
-        definitions.RenameTables: _rename_tables,
-        definitions.Sequence: _sequence,
-        definitions.Database: _database,
-        definitions.CreateView: _view,
-        definitions.CreateRoutine: _routine,
-        definitions.CreateTrigger: _trigger,
-        definitions.Event: _event,
-        definitions.ObjectStatement: _object,
-        definitions.AccountStatement: _account,
+        definitions.CreateTable: FactFinder.create_table,
+        definitions.AlterTable: FactFinder.alter_table,
+        definitions.CreateIndex: FactFinder.create_index,
+        definitions.DropIndex: FactFinder.drop_index,
+        definitions.DropTables: FactFinder.drop_tables,
+        definitions.RenameTables: FactFinder.rename_tables,
+        definitions.Sequence: FactFinder.sequence,
+        definitions.Database: FactFinder.define_database,
+        definitions.CreateView: FactFinder.view,
+        definitions.CreateRoutine: FactFinder.routine,
+        definitions.CreateTrigger: FactFinder.trigger,
+        definitions.Event: FactFinder.event,
+        definitions.ObjectStatement: FactFinder.object,
+        definitions.AccountStatement: FactFinder.account,
     }
 )
+
+
+def _offset(use: FunctionUse | UserVariableUse) -> int:
+    return use.offset
+
+
+def _is_plain(query: tree.Query) -> bool:
+    """Whether a query has no clauses around its body."""
+    return query.with_ is None and query.limit is None and not query.order_by
 
 
 def parts_of(body: Node) -> Iterator[Node]:
@@ -1115,7 +615,7 @@ def parts_of(body: Node) -> Iterator[Node]:
         node = waiting.pop()
         if isinstance(node, PROGRAM_PARTS):
             waiting.extend(reversed(list(children(node))))
-        elif not isinstance(node, values.DataType):
+        elif not isinstance(node, tree.DataType):
             yield node
 
 
@@ -1142,8 +642,7 @@ def facts_of(node: Node, text: str, database: str, dialect: Dialect) -> Statemen
     if is_statement(node) or isinstance(node, statements.PROGRAMS):
         finder.statement(node)
     else:
-        is_query = isinstance(node, tree.Query)
-        finder.kind = StatementKind.SELECT if is_query else StatementKind.DO
-        finder.verb = "SELECT" if is_query else "DO"
+        finder.verb = "SELECT" if isinstance(node, tree.Query) else "DO"
+        finder.kind = kind_of(finder.verb)
         finder.walk((node,))
     return finder.facts(node)

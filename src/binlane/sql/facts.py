@@ -7,7 +7,7 @@ what stands beside it is what the servers look at when they decide between state
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -100,6 +100,56 @@ class StatementKind(Enum):
     def is_ddl(self) -> bool:
         """Whether it is logged as a statement in every logging mode."""
         return self in DDL_KINDS
+
+
+_DEFINING: Final = ("CREATE", "ALTER", "DROP")
+_NO_VERBS: Final = frozenset(
+    (
+        StatementKind.TABLESPACE,
+        StatementKind.SESSION,
+        StatementKind.EMPTY,
+        StatementKind.UNKNOWN,
+    )
+)
+"""Whose value is one word that no statement of the kind begins with."""
+_KINDS: Final = {
+    **{kind.value.upper(): kind for kind in StatementKind if kind not in _NO_VERBS},
+    **{
+        f"{verb} {word}": StatementKind[f"{verb}_ROUTINE"]
+        for verb in _DEFINING
+        for word in ("PROCEDURE", "FUNCTION")
+    },
+    **{
+        f"{verb} {word}": kind
+        for verb in _DEFINING
+        for kind, words in (
+            (StatementKind.ACCOUNT, ("USER", "ROLE")),
+            (StatementKind.SERVER, ("SERVER",)),
+            (StatementKind.TABLESPACE, ("TABLESPACE", "UNDO", "LOGFILE")),
+        )
+        for word in words
+    },
+    **dict.fromkeys(("GRANT", "REVOKE"), StatementKind.ACCOUNT),
+    **dict.fromkeys(("TABLE", "VALUES", "WITH"), StatementKind.SELECT),
+    **dict.fromkeys(("RESIGNAL", "GET"), StatementKind.SIGNAL),
+    "LOAD": StatementKind.LOAD_DATA,
+    "START": StatementKind.BEGIN,
+    "ROLLBACK TO": StatementKind.ROLLBACK_TO,
+    "RELEASE": StatementKind.RELEASE_SAVEPOINT,
+    "UNLOCK": StatementKind.LOCK,
+    "RENAME": StatementKind.RENAME_TABLE,
+    "TRUNCATE": StatementKind.TRUNCATE_TABLE,
+}
+"""By the words that a statement begins with."""
+
+
+def kind_of(verb: str) -> StatementKind:
+    """The kind of a statement, by as many of its first words as tell it."""
+    words = verb.split(" ", 2)
+    for known in (verb, " ".join(words[:2]), words[0]):
+        if known in _KINDS:
+            return _KINDS[known]
+    return StatementKind.UNKNOWN
 
 
 DDL_KINDS = frozenset(
@@ -306,7 +356,6 @@ class UserVariableUse:
 
     name: str
     is_assigned: bool
-    is_read: bool
     offset: int
     length: int
 
@@ -331,16 +380,12 @@ class Assignment:
         scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
         node: The value; None for DEFAULT and words.
         value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
-        offset: Where the assignment begins.
-        length: Of the assignment.
     """
 
     name: str
     scope: VariableScope
     value: str
     node: Expression | None = field(default=None, compare=False, repr=False)
-    offset: int
-    length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,7 +437,6 @@ class StatementFacts:
         assignments: Of SET.
         statement_assignments: Of SET STATEMENT … FOR before this statement.
         name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
-        xid: Of XA, as it stands.
         options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
             `READ ONLY`, `ONE PHASE`, `CASCADE` …
         engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
@@ -437,7 +481,6 @@ class StatementFacts:
     assignments: tuple[Assignment, ...] = ()
     statement_assignments: tuple[Assignment, ...] = ()
     name: str = ""
-    xid: str = ""
     options: frozenset[str] = frozenset()
     engine: str | None = None
     query_offset: int | None = None
@@ -462,10 +505,13 @@ class StatementFacts:
 
         def __getattr__(self, name: str) -> object:
             """A fact that is made when it is asked for: of another statement of a known shape."""
-            if name not in _PLACES:
+            if name in _SHIFTS:
+                self.__dict__["shift"], self.__dict__["literals"] = self.shape.shifts(self.text)
+            elif name in _PLACES:
+                self.__dict__[name] = _made(self, name)
+            else:
                 raise AttributeError(name)
-            value = self.__dict__[name] = _made(self, name)
-            return value
+            return self.__dict__[name]
 
 
 class Shift:
@@ -497,35 +543,43 @@ class Shape:
         ends: Where its literals end.
     """
 
-    __slots__ = ("_last", "_moved", "_same", "ends", "facts")
+    __slots__ = ("_common", "_ends_of", "_last", "ends", "facts")
 
-    def __init__(self, facts: StatementFacts, ends: Sequence[int]) -> None:
-        """Take facts of no shape yet, and where the literals of their statement end."""
+    def __init__(
+        self, facts: StatementFacts, ends: Sequence[int], ends_of: Callable[[str], Sequence[int]]
+    ) -> None:
+        """Take what is known.
+
+        Args:
+            facts: Of no shape yet.
+            ends: Where the literals of their statement end.
+            ends_of: Tells the same of another statement of the shape.
+        """
         self.facts = replace(facts, shape=self)
         self.ends = ends
-        known = vars(self.facts)
-        self._same = dict(known)
-        self._moved = {
-            name: value for name, value in self._same.items() if name not in _PLACES or not value
+        self._ends_of = ends_of
+        self._common = {
+            name: value
+            for name, value in vars(self.facts).items()
+            if name not in _SHIFTS and (name not in _PLACES or not value)
         }
         self._last = _last_place(facts)
 
-    def facts_of(self, text: str, ends: Sequence[int]) -> StatementFacts:
-        """The facts of another statement of this shape, whose literals end at `ends`."""
-        if ends == self.ends:
-            found = self._same.copy()
-        else:
-            shift = Shift(self.ends, ends)
-            if shift.leaves(self._last):
-                found = self._same.copy()
-            else:
-                found = self._moved.copy()
-                found["shift"] = shift
-            found["literals"] = shift
+    def facts_of(self, text: str) -> StatementFacts:
+        """The facts of another statement of this shape; where it has what is found when asked."""
+        found = self._common.copy()
         found["text"] = text
         facts = object.__new__(StatementFacts)
         object.__setattr__(facts, "__dict__", found)
         return facts
+
+    def shifts(self, text: str) -> tuple[Shift | None, Shift | None]:
+        """The `shift` and the `literals` of such facts."""
+        ends = self._ends_of(text)
+        if ends == self.ends:
+            return None, None
+        shift = Shift(self.ends, ends)
+        return None if shift.leaves(self._last) else shift, shift
 
 
 _USES: Final = ("tables", "functions", "system_variables", "user_variables", "limits")
@@ -537,9 +591,10 @@ _OFFSETS: Final = (
     "body_offset",
 )
 _PLACES: Final = frozenset((*_USES, *_OFFSETS))
+_SHIFTS: Final = ("shift", "literals")
 
 
-for _name in _PLACES:
+for _name in (*_PLACES, *_SHIFTS):
     delattr(StatementFacts, _name)  # the default, which would hide that it is still to be made
 
 
@@ -560,6 +615,8 @@ def _made(facts: StatementFacts, name: str) -> object:
     """A fact of a statement out of that of the first statement of its shape."""
     assert facts.shape is not None  # or it has all of them
     known = getattr(facts.shape.facts, name)
+    if facts.shift is None:
+        return known
     if name in _OFFSETS:
         return facts.place(known)
     return tuple([_moved(use, facts) for use in known])

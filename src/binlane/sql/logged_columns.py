@@ -329,7 +329,6 @@ class AddColumn:
             AUTO_INCREMENT.
         is_first: It becomes the first.
         after: It comes behind this one; None with `is_first` False: at the end.
-        if_not_exists: Nothing happens if there is one of that name.
     """
 
     column: TableColumn
@@ -338,7 +337,6 @@ class AddColumn:
     is_computed: bool = False
     is_first: bool = False
     after: str | None = None
-    if_not_exists: bool = False
 
     @property
     def name(self) -> str:
@@ -468,5 +466,4 @@ def _added(node: definitions.Column, action: AlterAction, facts: StatementFacts)
         is_computed=column.is_generated or column.is_auto_increment,
         is_first=action.position == "FIRST",
         after=action.after or None,
-        if_not_exists=action.if_exists,
     )

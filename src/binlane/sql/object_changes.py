@@ -1,19 +1,22 @@
-"""What statements do to the objects of a catalog: tables, databases, views, programs, accounts.
+"""What a statement does to the objects of a catalog: tables, databases, views, programs, accounts.
 
-A fold over their trees. Names without a database get that of the statement.
+A fold over its tree. Names without a database get that of the statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.facts import StatementKind
-from binlane.sql.object_store import CatalogStatement, ObjectStore, small
+from binlane.sql.evaluation.evaluator import Environment
+from binlane.sql.evaluation.operator_types import Scope, Untyped
+from binlane.sql.evaluation.query_types import query_columns
+from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.sql.object_store import Objects, ObjectStore, small
 from binlane.sql.reading import read
 from binlane.sql.schema import Parameter, Routine, Table, Trigger, TriggerTime, View
 from binlane.sql.table_changes import (
@@ -23,6 +26,7 @@ from binlane.sql.table_changes import (
     named_engine,
     unindexed,
     with_invisible_primary_key,
+    with_selected,
 )
 from binlane.sql.table_definitions import (
     TableColumn,
@@ -30,38 +34,25 @@ from binlane.sql.table_definitions import (
     named_charset,
     string_of,
 )
-from binlane.sql.tree.definitions import (
-    Account,
-    AccountStatement,
-    AlterTable,
-    CreateRoutine,
-    CreateTrigger,
-    CreateView,
-    Database,
-    ObjectStatement,
-)
-from binlane.sql.tree.definitions import (
-    Sequence as SequenceStatement,
-)
+from binlane.sql.tree import definitions
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
-from binlane.sql.tree.statements import Set, SetItem
+from binlane.sql.tree.statements import Set, SetItem, innermost
 
-Handler = Callable[[ObjectStore, CatalogStatement], None]
-
-DEFAULT_DEFINER: Final = "root@localhost"
-_DATA_ACCESS: Final = ("CONTAINS SQL", "NO SQL", "READS SQL DATA", "MODIFIES SQL DATA")
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
+_CONNECTIONS: Final = MappingProxyType(
+    {
+        Flavor.MARIADB: ("utf8mb4", "utf8mb4_general_ci"),
+        Flavor.MYSQL: ("utf8mb4", "utf8mb4_0900_ai_ci"),
+    }
+)
+_Node = TypeVar("_Node", bound=Node)
 
 
 def _number(
     name: str, type_name: str = "BIGINT", *, width: str = "21", sign: bool = True
 ) -> TableColumn:
     return TableColumn(
-        name=name,
-        type_name=type_name,
-        arguments=(width,),
-        is_unsigned=not sign,
-        is_nullable=False,
+        name=name, type_name=type_name, arguments=(width,), is_unsigned=not sign, is_nullable=False
     )
 
 
@@ -79,446 +70,422 @@ _SEQUENCE: Final = TableDefinition(
 """The columns of every sequence."""
 
 
-# Tables ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectChange:
+    """A statement that may change the catalog, with what its session adds to its text.
 
+    Attributes:
+        objects: That it changes.
+        facts: Of the statement.
+        database: The default database.
+        server_charset: Of databases that name none; None if it is not known.
+        engine: Of tables that name none.
+        temporary_engine: Of temporary tables that name none.
+        connection: Character set and collation of literals; None if it is not known.
+        generates_primary_key: MySQL's sql_generate_invisible_primary_key.
+        environment: Of whom variables in a query are; None where nobody knows them.
+    """
 
-def _create_table(store: ObjectStore, statement: CatalogStatement) -> None:
-    name = statement.effects.writes[0]
-    if not is_left_alone(store, statement, name):
-        table = table_created(store, statement, name)
-        if statement.generates_primary_key:
-            table = with_invisible_primary_key(table)
-        put_table(store, statement, table)
+    objects: Objects
+    facts: StatementFacts
+    database: str
+    server_charset: str | None = None
+    engine: str = "INNODB"
+    temporary_engine: str = "INNODB"
+    connection: tuple[str, str] | None = None
+    generates_primary_key: bool = False
+    environment: Environment | None = None
 
+    @property
+    def store(self) -> ObjectStore:
+        """Where the objects are."""
+        return self.objects.store
 
-def _create_like(store: ObjectStore, statement: CatalogStatement) -> None:
-    name = statement.effects.writes[0]
-    if is_left_alone(store, statement, name):
-        return
-    # A table may be like itself in another case, or like one that was found to be written.
-    source = next(iter(statement.effects.reads), name)
-    like = store.temporary.get(source) or store.tables.get(source)
-    if like is None or not like.engine:
-        store.forget(name)
-        return
-    table = replace(
-        like,
-        name=name,
-        is_temporary=statement.effects.is_temporary,
-        foreign_keys=(),
-        union=(),
-        create_statement=statement.text,
-    )
-    put_table(store, statement, table)
+    @property
+    def is_of_log(self) -> bool:
+        """It stands in a log, whose objects are known in part only."""
+        return self.objects.flavor is None
 
+    @property
+    def effects(self) -> StatementEffects:
+        """What it is about."""
+        return self.facts.effects
 
-def _create_select(store: ObjectStore, statement: CatalogStatement) -> None:
-    """In a log, where what the query reads is not known; a server's catalog does it itself."""
-    name = statement.effects.writes[0]
-    if not is_left_alone(store, statement, name):
-        store.forget(name)
+    @property
+    def name(self) -> TableName:
+        """The first table that it changes."""
+        return self.effects.writes[0]
 
+    @property
+    def default_engine(self) -> str:
+        """The engine of a table that names none."""
+        return self.temporary_engine if self.effects.is_temporary else self.engine
 
-def _create_sequence(store: ObjectStore, statement: CatalogStatement) -> None:
-    name = statement.effects.writes[0]
-    node = statement.node
-    assert isinstance(node, SequenceStatement)
-    if not is_left_alone(store, statement, name):
-        put_table(
-            store,
-            statement,
-            Table(
-                name=name,
-                definition=_SEQUENCE,
-                engine=named_engine(node.options) or statement.default_engine,
-                is_sequence=True,
-                is_temporary=statement.effects.is_temporary,
-                create_statement=statement.text,
-            ),
+    def node(self, kind: type[_Node]) -> _Node:
+        """The statement itself, without SET STATEMENT … FOR."""
+        node = innermost(self.facts.tree)
+        assert isinstance(node, kind)
+        return node
+
+    # Tables -----------------------------------------------------------------------------------
+
+    def create_table(self) -> None:
+        """CREATE TABLE."""
+        if not self._is_left_alone():
+            self._put(self._with_primary_key(self._created()))
+
+    def create_like(self) -> None:
+        """CREATE TABLE … LIKE."""
+        if self._is_left_alone():
+            return
+        # A table may be like itself in another case, or like one that was found to be written.
+        source = next(iter(self.effects.reads), self.name)
+        like = self.store.temporary.get(source) or self.store.tables.get(source)
+        if like is None or not like.engine:
+            self.store.forget(self.name)
+            return
+        table = replace(
+            like,
+            name=self.name,
+            is_temporary=self.effects.is_temporary,
+            foreign_keys=(),
+            union=(),
+            create_statement=self.facts.text,
         )
+        self._put(table)
 
-
-def _create_index(store: ObjectStore, statement: CatalogStatement) -> None:
-    for name in statement.effects.writes[:1]:
-        if table := _visible(store, statement, name):
-            store.put(indexed(table, statement.facts))
-
-
-def _drop_index(store: ObjectStore, statement: CatalogStatement) -> None:
-    for name in statement.effects.writes[:1]:
-        if table := _visible(store, statement, name):
-            store.put(unindexed(table, statement.facts))
-
-
-def _alter_table(store: ObjectStore, statement: CatalogStatement) -> None:
-    name = statement.effects.writes[0]
-    if statement.flavor is None and name in store.temporary:
-        return
-    table = _visible(store, statement, name)
-    if table is not None:
-        table = altered(
-            table,
-            statement.facts,
-            engine=statement.default_engine,
-            charset=store.databases.get(name.database),
+    def create_select(self) -> None:
+        """CREATE TABLE … SELECT; in a log nobody knows what the query reads."""
+        if self._is_left_alone():
+            return
+        flavor = self.objects.flavor
+        query = self.node(definitions.CreateTable).query
+        if flavor is None or query is None:
+            self.store.forget(self.name)
+            return
+        scope = Scope(
+            text=self.facts,
+            objects=self.objects,
+            flavor=flavor,
+            database=self.database,
+            connection=self.connection or _CONNECTIONS[flavor],
+            environment=self.environment,
         )
-        store.put(table)
-        for new in _parted_tables(statement, name.database):
-            store.put(replace(table, name=new, is_partitioned=False, partitioning=""))
-    for dropped in statement.effects.drops:
-        store.drop(dropped)
-    if table is not None and table.is_temporary:
-        _rename_temporary(store, statement.effects.renames)
-    else:
-        _rename(store, statement)
+        table = self._created()
+        try:
+            table = self._with_primary_key(with_selected(table, query_columns(query, scope)))
+        except Untyped:
+            table = replace(table, is_complete=False)
+        self._put(table)
 
+    def create_sequence(self) -> None:
+        """CREATE SEQUENCE."""
+        if self._is_left_alone():
+            return
+        node = self.node(definitions.Sequence)
+        table = Table(
+            name=self.name,
+            definition=_SEQUENCE,
+            engine=named_engine(node.options) or self.default_engine,
+            is_sequence=True,
+            is_temporary=self.effects.is_temporary,
+            create_statement=self.facts.text,
+        )
+        self._put(table)
 
-def _parted_tables(statement: CatalogStatement, database: str) -> Iterable[TableName]:
-    """Tables that ALTER TABLE … CONVERT PARTITION … TO TABLE makes."""
-    node = statement.node
-    assert isinstance(node, AlterTable)
-    for action in node.actions:
-        if action.words[:1] == ("CONVERT",) and action.table is not None:
-            yield TableName(action.table.database or database, action.table.name)
+    def create_index(self) -> None:
+        """CREATE INDEX."""
+        if table := self._visible(self.name):
+            self.store.put(indexed(table, self.facts))
 
+    def drop_index(self) -> None:
+        """DROP INDEX."""
+        if table := self._visible(self.name):
+            self.store.put(unindexed(table, self.facts))
 
-def _rename_temporary(store: ObjectStore, renames: Iterable[tuple[TableName, TableName]]) -> None:
-    for old, new in renames:
-        table = store.temporary.pop(old, None)
+    def alter_table(self) -> None:
+        """ALTER TABLE."""
+        store, database = self.store, self.name.database
+        if self.is_of_log and self.name in store.temporary:
+            return
+        table = self._visible(self.name)
         if table is not None:
-            store.temporary[new] = replace(table, name=new)
+            charset = store.databases.get(database)
+            table = altered(table, self.facts, engine=self.default_engine, charset=charset)
+            store.put(table)
+            for action in self.node(definitions.AlterTable).actions:
+                if action.words[:1] == ("CONVERT",) and action.table is not None:
+                    new = _resolved(action.table, database)
+                    store.put(replace(table, name=new, partitioning=""))
+        for dropped in self.effects.drops:
+            store.drop(dropped)
+        for old, new in self.effects.renames:
+            if table is not None and table.is_temporary:
+                store.rename_temporary(old, new)
+            else:
+                self._rename(old, new)
 
+    def rename_tables(self) -> None:
+        """RENAME TABLE."""
+        for old, new in self.effects.renames:
+            self._rename(old, new)
 
-def _rename(store: ObjectStore, statement: CatalogStatement) -> None:
-    """RENAME TABLE: MariaDB means the temporary table that hides another one, MySQL never does."""
-    for old, new in statement.effects.renames:
-        if statement.flavor is Flavor.MARIADB and old in store.temporary:
-            _rename_temporary(store, [(old, new)])
+    def _rename(self, old: TableName, new: TableName) -> None:
+        """MariaDB means the temporary table that hides another one, MySQL never does."""
+        if self.objects.flavor is Flavor.MARIADB and old in self.store.temporary:
+            self.store.rename_temporary(old, new)
         else:
-            store.rename(old, new)
+            self.store.rename(old, new)
 
+    def drop_tables(self) -> None:
+        """DROP TABLE and DROP SEQUENCE."""
+        for name in self.effects.drops:
+            if self.effects.is_temporary:
+                self.store.temporary.pop(name, None)
+            elif self.is_of_log or self.store.temporary.pop(name, None) is None:
+                self.store.drop(name)
 
-def _drop_tables(store: ObjectStore, statement: CatalogStatement) -> None:
-    for name in statement.effects.drops:
-        if statement.effects.is_temporary:
-            store.temporary.pop(name, None)
-        elif statement.flavor is None or store.temporary.pop(name, None) is None:
-            store.drop(name)
+    def _created(self) -> Table:
+        """The table of a CREATE TABLE, without the columns of a SELECT."""
+        charset = self.store.databases.get(self.name.database)
+        if not self.is_of_log:
+            charset = charset or self.server_charset
+        return created(
+            self.name,
+            self.facts,
+            engine=self.default_engine,
+            charset=charset,
+            is_temporary=self.effects.is_temporary,
+        )
 
+    def _with_primary_key(self, table: Table) -> Table:
+        return with_invisible_primary_key(table) if self.generates_primary_key else table
 
-def table_created(store: ObjectStore, statement: CatalogStatement, name: TableName) -> Table:
-    """The table of a CREATE TABLE, without the columns of a SELECT."""
-    charset = store.databases.get(name.database)
-    if statement.flavor is not None:
-        charset = charset or statement.server_charset
-    return created(
-        name,
-        statement.facts,
-        engine=statement.default_engine,
-        charset=charset,
-        is_temporary=statement.effects.is_temporary,
-    )
+    def _put(self, table: Table) -> None:
+        """Have a new table."""
+        if not table.is_temporary and not self.is_of_log:
+            self.store.drop(table.name)  # with the triggers of the one that OR REPLACE drops
+        self.store.put(table)
 
+    def _is_left_alone(self) -> bool:
+        """Whether IF NOT EXISTS leaves everything as it is."""
+        if not self.effects.if_exists:
+            return False
+        if self.effects.is_temporary:
+            return self.name in self.store.temporary
+        return self.name in self.store.tables or self.name in self.store.views
 
-def put_table(store: ObjectStore, statement: CatalogStatement, table: Table) -> None:
-    """Have a new table."""
-    if not table.is_temporary and statement.flavor is not None:
-        store.drop(table.name)  # with the triggers of the one that OR REPLACE drops
-    store.put(table)
+    def _visible(self, name: TableName) -> Table | None:
+        """The table that the session means by a name."""
+        temporary = None if self.is_of_log else self.store.temporary.get(name)
+        return temporary or self.store.tables.get(name)
 
+    # Databases and views ----------------------------------------------------------------------
 
-def is_left_alone(store: ObjectStore, statement: CatalogStatement, name: TableName) -> bool:
-    """Whether IF NOT EXISTS leaves everything as it is."""
-    if not statement.effects.if_exists:
-        return False
-    if statement.effects.is_temporary:
-        return name in store.temporary
-    return name in store.tables or name in store.views
+    def create_database(self) -> None:
+        """CREATE DATABASE."""
+        (database,) = self.effects.databases
+        if not (self.effects.if_exists and database in self.store.databases):
+            charset = named_charset(self.node(definitions.Database).options)
+            self.store.databases[database] = charset or self.server_charset
 
+    def alter_database(self) -> None:
+        """ALTER DATABASE."""
+        (database,) = self.effects.databases
+        charset = named_charset(self.node(definitions.Database).options)
+        if charset is not None:
+            self.store.databases[database] = charset
 
-def _visible(store: ObjectStore, statement: CatalogStatement, name: TableName) -> Table | None:
-    """The table that the session means by a name."""
-    if statement.flavor is None:
-        return store.tables.get(name)
-    return store.temporary.get(name) or store.tables.get(name)
+    def drop_database(self) -> None:
+        """DROP DATABASE."""
+        for database in self.effects.databases:
+            self.store.drop_database(database)
 
+    def create_view(self) -> None:
+        """CREATE VIEW and ALTER VIEW."""
+        name = self.effects.objects[0]
+        if self.effects.if_exists and (name in self.store.views or name in self.store.tables):
+            return
+        node = self.node(definitions.CreateView)
+        query = self.facts.text_of(node.query)
+        self.store.views[name] = View(
+            name=name,
+            facts=read(query, database=self.database, dialect=self.facts.dialect),
+            columns=node.columns,
+            database=self.database,
+        )
+        self.store.databases.setdefault(name.database, None)
 
-# Databases ------------------------------------------------------------------------------------
+    def drop_views(self) -> None:
+        """DROP VIEW."""
+        for name in self.effects.objects:
+            self.store.views.pop(name, None)
 
+    # Programs ---------------------------------------------------------------------------------
 
-def _create_database(store: ObjectStore, statement: CatalogStatement) -> None:
-    (database,) = statement.effects.databases
-    if statement.effects.if_exists and database in store.databases:
-        return
-    store.databases[database] = _charset_of_database(statement) or statement.server_charset
+    def create_trigger(self) -> None:
+        """CREATE TRIGGER."""
+        node = self.node(definitions.CreateTrigger)
+        name = _resolved(node.name, self.database)
+        table = _resolved(node.table, name.database)
+        trigger = Trigger(
+            dialect=self.facts.dialect,
+            name=TableName(table.database, name.table),
+            table=table,
+            time=TriggerTime.BEFORE if node.time == "BEFORE" else TriggerTime.AFTER,
+            events=frozenset(node.events),
+            body=self._body(node.body_at),
+        )
+        if self.effects.if_exists and self.objects.trigger(trigger.name) is not None:
+            return
+        self.store.drop_trigger(trigger.name)
+        triggers = self.store.triggers.get(table, ())
+        self.store.triggers[table] = _placed(triggers, trigger, node.order)
 
+    def drop_triggers(self) -> None:
+        """DROP TRIGGER."""
+        for name in self.effects.objects:
+            self.store.drop_trigger(name)
 
-def _alter_database(store: ObjectStore, statement: CatalogStatement) -> None:
-    (database,) = statement.effects.databases
-    charset = _charset_of_database(statement)
-    if charset is not None:
-        store.databases[database] = charset
+    def _body(self, at: int) -> str:
+        """A body as it stands, without delimiters behind it."""
+        return self.facts.text[self.facts.place(at) :].rstrip().rstrip(";").rstrip()
 
+    def create_routine(self) -> None:
+        """CREATE PROCEDURE and CREATE FUNCTION, also of a loadable one."""
+        node = self.node(definitions.CreateRoutine)
+        if node.soname:
+            self.store.loadable.add(node.name.name.lower())
+            return
+        name = _resolved(node.name, self.database)
+        key = node.verb.endswith("FUNCTION"), small(name)
+        if self.effects.if_exists and key in self.store.routines:
+            return
+        text_of = self.facts.text_of
+        self.store.routines[key] = Routine(
+            dialect=self.facts.dialect,
+            name=name,
+            is_function=key[0],
+            parameters=tuple(
+                Parameter(name=each.name, type_text=text_of(each.type), direction=each.direction)
+                for each in node.parameters
+            ),
+            body=self._body(node.body_at),
+            returns="" if node.returns is None else text_of(node.returns),
+            charset=self.store.databases.get(name.database) or self.server_charset,
+        )
+        self.store.databases.setdefault(name.database, None)
 
-def _charset_of_database(statement: CatalogStatement) -> str | None:
-    node = statement.node
-    assert isinstance(node, Database)
-    return named_charset(node.options)
+    def drop_routines(self) -> None:
+        """DROP PROCEDURE and DROP FUNCTION, also of a loadable one."""
+        is_function = self.facts.verb.endswith("FUNCTION")
+        for name in self.effects.objects:
+            found = self.store.routines.pop((is_function, small(name)), None)
+            if is_function and found is None:
+                self.store.loadable.discard(name.table.lower())
 
+    def create_event(self) -> None:
+        """CREATE EVENT."""
+        self.store.events.add(small(self.effects.objects[0]))
 
-def _drop_database(store: ObjectStore, statement: CatalogStatement) -> None:
-    for database in statement.effects.databases:
-        store.drop_database(database)
+    def alter_event(self) -> None:
+        """ALTER EVENT, which may give it another name."""
+        names = [small(name) for name in self.effects.objects]
+        if len(names) > 1 and names[0] in self.store.events:
+            self.store.events.discard(names[0])
+            self.store.events.add(names[1])
 
+    def drop_events(self) -> None:
+        """DROP EVENT."""
+        self.store.events.difference_update(map(small, self.effects.objects))
 
-# Views ----------------------------------------------------------------------------------------
+    # Accounts and settings --------------------------------------------------------------------
 
+    def change_accounts(self) -> None:
+        """CREATE, DROP and RENAME of users and roles; what they may do is not asked."""
+        node = innermost(self.facts.tree)
+        if not isinstance(node, definitions.AccountStatement):
+            return
+        accounts = self.store.accounts
+        names = [f"{each.user}@{'%' if each.host is None else each.host}" for each in node.accounts]
+        if node.verb in {"CREATE USER", "CREATE ROLE"}:
+            accounts.update(names)
+        elif node.verb in {"DROP USER", "DROP ROLE"}:
+            accounts.difference_update(names)
+        elif node.verb == "RENAME USER":
+            for old, new in zip(names[::2], names[1::2], strict=True):
+                if old in accounts and new not in accounts:
+                    accounts.discard(old)
+                    accounts.add(new)
 
-def _create_view(store: ObjectStore, statement: CatalogStatement) -> None:
-    name = statement.effects.objects[0]
-    if statement.effects.if_exists and (name in store.views or name in store.tables):
-        return
-    node = statement.node
-    assert isinstance(node, CreateView)
-    query = statement.facts.text_of(node.query)
-    store.views[name] = View(
-        name=name,
-        query=query,
-        facts=read(query, database=statement.database, dialect=statement.facts.dialect),
-        definer=DEFAULT_DEFINER if node.definer is None else _account_text(node.definer),
-        columns=node.columns,
-        database=statement.database,
-    )
-    store.databases.setdefault(name.database, None)
+    def set_globals(self) -> None:
+        """SET GLOBAL; values of one session are no objects."""
+        node = innermost(self.facts.tree)
+        for item in node.items if isinstance(node, Set) else ():
+            if item.scope in _GLOBAL_SCOPES:
+                self.store.settings[item.name] = self._setting(item)
 
-
-def _account_text(account: Account) -> str:
-    return account.user if account.host is None else f"{account.user}@{account.host}"
-
-
-def _drop_views(store: ObjectStore, statement: CatalogStatement) -> None:
-    for name in statement.effects.objects:
-        store.views.pop(name, None)
-
-
-# Triggers -------------------------------------------------------------------------------------
-
-
-def _create_trigger(store: ObjectStore, statement: CatalogStatement) -> None:
-    node = statement.node
-    assert isinstance(node, CreateTrigger)
-    name = _resolved(node.name, statement.database)
-    table = _resolved(node.table, name.database)
-    trigger = Trigger(
-        dialect=statement.facts.dialect,
-        name=TableName(table.database, name.table),
-        table=table,
-        time=TriggerTime.BEFORE if node.time == "BEFORE" else TriggerTime.AFTER,
-        events=frozenset(node.events),
-        body=_body_text(statement, node.body_at),
-        create_statement=statement.text,
-    )
-    if statement.effects.if_exists and _table_of_trigger(store, trigger.name) is not None:
-        return
-    _remove_trigger(store, trigger.name)
-    store.triggers[table] = _placed(store.triggers.get(table, ()), trigger, node.order)
+    def _setting(self, item: SetItem) -> str:
+        node = item.value
+        if node is None:
+            return item.words or "DEFAULT"
+        if isinstance(node, Literal) and node.kind is LiteralKind.STRING:
+            return string_of(node, self.facts)
+        if isinstance(node, Name):
+            return ".".join(node.parts)
+        return self.facts.text_of(node)
 
 
 def _resolved(name: ObjectName, database: str) -> TableName:
     return TableName(name.database or database, name.name)
 
 
-def _body_text(statement: CatalogStatement, at: int) -> str:
-    """A body as it stands, without delimiters behind it."""
-    return statement.text[statement.facts.place(at) :].rstrip().rstrip(";").rstrip()
-
-
 def _placed(
     triggers: Sequence[Trigger], new: Trigger, order: tuple[str, str] | None
 ) -> tuple[Trigger, ...]:
-    index = next(
-        (i for i, each in enumerate(triggers) if order and each.name.table == order[1]), None
-    )
-    if index is None or order is None:
-        return (*triggers, new)
-    index += order[0] == "FOLLOWS"
+    """A table's triggers with a new one behind, or where FOLLOWS and PRECEDES put it."""
+    names = [each.name.table for each in triggers]
+    index = len(names)
+    if order is not None and order[1] in names:
+        index = names.index(order[1]) + (order[0] == "FOLLOWS")
     return (*triggers[:index], new, *triggers[index:])
-
-
-def _drop_trigger(store: ObjectStore, statement: CatalogStatement) -> None:
-    for name in statement.effects.objects:
-        _remove_trigger(store, name)
-
-
-def _table_of_trigger(store: ObjectStore, name: TableName) -> TableName | None:
-    for table, triggers in store.triggers.items():
-        if any(each.name == name for each in triggers):
-            return table
-    return None
-
-
-def _remove_trigger(store: ObjectStore, name: TableName) -> None:
-    table = _table_of_trigger(store, name)
-    if table is None:
-        return
-    kept = tuple(each for each in store.triggers[table] if each.name != name)
-    if kept:
-        store.triggers[table] = kept
-    else:
-        del store.triggers[table]
-
-
-# Routines and events --------------------------------------------------------------------------
-
-
-def _create_routine(store: ObjectStore, statement: CatalogStatement) -> None:
-    node = statement.node
-    assert isinstance(node, CreateRoutine)
-    if node.soname:
-        store.loadable.add(node.name.name.lower())
-        return
-    name = _resolved(node.name, statement.database)
-    key = node.verb.endswith("FUNCTION"), small(name)
-    if statement.effects.if_exists and key in store.routines:
-        return
-    text_of = statement.facts.text_of
-    said = [each for each in node.characteristics if each.endswith("DETERMINISTIC")]
-    access = [each for each in node.characteristics if each in _DATA_ACCESS]
-    store.routines[key] = Routine(
-        dialect=statement.facts.dialect,
-        name=name,
-        is_function=key[0],
-        parameters=tuple(
-            Parameter(name=each.name, type_text=text_of(each.type), direction=each.direction)
-            for each in node.parameters
-        ),
-        body=_body_text(statement, node.body_at),
-        returns="" if node.returns is None else text_of(node.returns),
-        is_deterministic=said[-1:] == ["DETERMINISTIC"],
-        data_access=access[-1] if access else "CONTAINS SQL",
-        create_statement=statement.text,
-        charset=store.databases.get(name.database) or statement.server_charset,
-    )
-    store.databases.setdefault(name.database, None)
-
-
-def _alter_routine(store: ObjectStore, statement: CatalogStatement) -> None:
-    node = statement.node
-    assert isinstance(node, ObjectStatement)
-    for name in statement.effects.objects:
-        key = node.verb.endswith("FUNCTION"), small(name)
-        routine = store.routines.get(key)
-        for access in _DATA_ACCESS:
-            if routine is not None and access in node.words:
-                store.routines[key] = replace(routine, data_access=access)
-
-
-def _drop_routine(store: ObjectStore, statement: CatalogStatement) -> None:
-    node = statement.node
-    assert isinstance(node, ObjectStatement)
-    is_function = node.verb.endswith("FUNCTION")
-    for name in statement.effects.objects:
-        found = store.routines.pop((is_function, small(name)), None)
-        if is_function and found is None:
-            store.loadable.discard(name.table.lower())
-
-
-def _create_event(store: ObjectStore, statement: CatalogStatement) -> None:
-    store.events.add(small(statement.effects.objects[0]))
-
-
-def _alter_event(store: ObjectStore, statement: CatalogStatement) -> None:
-    names = [small(name) for name in statement.effects.objects]
-    if len(names) > 1 and names[0] in store.events:
-        store.events.discard(names[0])
-        store.events.add(names[1])
-
-
-def _drop_event(store: ObjectStore, statement: CatalogStatement) -> None:
-    store.events.difference_update(small(name) for name in statement.effects.objects)
-
-
-# Accounts and settings ------------------------------------------------------------------------
-
-
-def _change_accounts(store: ObjectStore, statement: CatalogStatement) -> None:
-    """CREATE, DROP and RENAME of users and roles; what they may do is not asked."""
-    node = statement.node
-    if not isinstance(node, AccountStatement):
-        return
-    names = [_account_name(each) for each in node.accounts]
-    if node.verb in {"CREATE USER", "CREATE ROLE"}:
-        store.accounts.update(names)
-    elif node.verb in {"DROP USER", "DROP ROLE"}:
-        store.accounts.difference_update(names)
-    elif node.verb == "RENAME USER":
-        for old, new in zip(names[::2], names[1::2], strict=True):
-            if old in store.accounts and new not in store.accounts:
-                store.accounts.discard(old)
-                store.accounts.add(new)
-
-
-def _account_name(account: Account) -> str:
-    return f"{account.user}@{'%' if account.host is None else account.host}"
-
-
-def _set(store: ObjectStore, statement: CatalogStatement) -> None:
-    """SET GLOBAL; values of one session are no objects."""
-    node = statement.node
-    if not isinstance(node, Set):
-        return
-    for item in node.items:
-        if item.scope in _GLOBAL_SCOPES:
-            store.settings[item.name] = _value(item, statement)
-
-
-def _value(item: SetItem, statement: CatalogStatement) -> str:
-    node: Node | None = item.value
-    if node is None:
-        return item.words or "DEFAULT"
-    if isinstance(node, Literal) and node.kind is LiteralKind.STRING:
-        return string_of(node, statement.facts)
-    if isinstance(node, Name):
-        return ".".join(node.parts)
-    return statement.facts.text_of(node)
 
 
 # By kind --------------------------------------------------------------------------------------
 
-LOG_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+LOG_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = MappingProxyType(
     {
-        StatementKind.CREATE_TABLE: _create_table,
-        StatementKind.CREATE_TABLE_LIKE: _create_like,
-        StatementKind.CREATE_TABLE_SELECT: _create_select,
-        StatementKind.CREATE_SEQUENCE: _create_sequence,
-        StatementKind.CREATE_INDEX: _create_index,
-        StatementKind.DROP_INDEX: _drop_index,
-        StatementKind.ALTER_TABLE: _alter_table,
-        StatementKind.RENAME_TABLE: _rename,
-        StatementKind.DROP_TABLE: _drop_tables,
-        StatementKind.DROP_SEQUENCE: _drop_tables,
-        StatementKind.CREATE_DATABASE: _create_database,
-        StatementKind.ALTER_DATABASE: _alter_database,
-        StatementKind.DROP_DATABASE: _drop_database,
+        StatementKind.CREATE_TABLE: ObjectChange.create_table,
+        StatementKind.CREATE_TABLE_LIKE: ObjectChange.create_like,
+        StatementKind.CREATE_TABLE_SELECT: ObjectChange.create_select,
+        StatementKind.CREATE_SEQUENCE: ObjectChange.create_sequence,
+        StatementKind.CREATE_INDEX: ObjectChange.create_index,
+        StatementKind.DROP_INDEX: ObjectChange.drop_index,
+        StatementKind.ALTER_TABLE: ObjectChange.alter_table,
+        StatementKind.RENAME_TABLE: ObjectChange.rename_tables,
+        StatementKind.DROP_TABLE: ObjectChange.drop_tables,
+        StatementKind.DROP_SEQUENCE: ObjectChange.drop_tables,
+        StatementKind.CREATE_DATABASE: ObjectChange.create_database,
+        StatementKind.ALTER_DATABASE: ObjectChange.alter_database,
+        StatementKind.DROP_DATABASE: ObjectChange.drop_database,
     }
 )
 """Of a log, where tables and their databases count."""
 
-SERVER_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] = MappingProxyType(
     {
         **LOG_HANDLERS,
-        StatementKind.CREATE_VIEW: _create_view,
-        StatementKind.ALTER_VIEW: _create_view,
-        StatementKind.DROP_VIEW: _drop_views,
-        StatementKind.CREATE_TRIGGER: _create_trigger,
-        StatementKind.DROP_TRIGGER: _drop_trigger,
-        StatementKind.CREATE_ROUTINE: _create_routine,
-        StatementKind.ALTER_ROUTINE: _alter_routine,
-        StatementKind.DROP_ROUTINE: _drop_routine,
-        StatementKind.CREATE_EVENT: _create_event,
-        StatementKind.ALTER_EVENT: _alter_event,
-        StatementKind.DROP_EVENT: _drop_event,
-        StatementKind.ACCOUNT: _change_accounts,
-        StatementKind.SET: _set,
+        StatementKind.CREATE_VIEW: ObjectChange.create_view,
+        StatementKind.ALTER_VIEW: ObjectChange.create_view,
+        StatementKind.DROP_VIEW: ObjectChange.drop_views,
+        StatementKind.CREATE_TRIGGER: ObjectChange.create_trigger,
+        StatementKind.DROP_TRIGGER: ObjectChange.drop_triggers,
+        StatementKind.CREATE_ROUTINE: ObjectChange.create_routine,
+        StatementKind.DROP_ROUTINE: ObjectChange.drop_routines,
+        StatementKind.CREATE_EVENT: ObjectChange.create_event,
+        StatementKind.ALTER_EVENT: ObjectChange.alter_event,
+        StatementKind.DROP_EVENT: ObjectChange.drop_events,
+        StatementKind.ACCOUNT: ObjectChange.change_accounts,
+        StatementKind.SET: ObjectChange.set_globals,
     }
 )

@@ -12,8 +12,6 @@ from typing import Self
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import StatementEffects, StatementFacts
 from binlane.sql.schema import (
     ForeignKey,
     Routine,
@@ -24,55 +22,6 @@ from binlane.sql.schema import (
     system_table,
 )
 from binlane.sql.servers import ASSUMED, Version, default
-from binlane.sql.tree.expressions import Node
-from binlane.sql.tree.statements import innermost
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogStatement:
-    """A statement that may change the catalog, with what its session adds to its text.
-
-    Attributes:
-        facts: Of the statement.
-        database: The default database.
-        server_charset: Of databases that name none; None if it is not known.
-        flavor: Of the server; None for a log whose objects are known in part only.
-        engine: Of tables that name none.
-        temporary_engine: Of temporary tables that name none.
-        connection: Character set and collation of literals; None if it is not known.
-        generates_primary_key: MySQL's sql_generate_invisible_primary_key.
-        environment: Of whom variables in a query are; None where nobody knows them.
-    """
-
-    facts: StatementFacts
-    database: str
-    server_charset: str | None = None
-    flavor: Flavor | None = None
-    engine: str = "INNODB"
-    temporary_engine: str = "INNODB"
-    connection: tuple[str, str] | None = None
-    generates_primary_key: bool = False
-    environment: Environment | None = None
-
-    @property
-    def text(self) -> str:
-        """Of the statement."""
-        return self.facts.text
-
-    @property
-    def effects(self) -> StatementEffects:
-        """Its objects."""
-        return self.facts.effects
-
-    @property
-    def node(self) -> Node:
-        """The statement itself, without SET STATEMENT … FOR."""
-        return innermost(self.facts.tree)
-
-    @property
-    def default_engine(self) -> str:
-        """The engine of a table that names none."""
-        return self.temporary_engine if self.effects.is_temporary else self.engine
 
 
 @dataclass(slots=True)
@@ -109,20 +58,7 @@ class ObjectStore:
 
     def copy(self) -> Self:
         """Another one that changes by itself."""
-        return type(self)(
-            databases=self.databases.copy(),
-            tables=self.tables.copy(),
-            temporary=self.temporary.copy(),
-            unknown=self.unknown.copy(),
-            views=self.views.copy(),
-            triggers=self.triggers.copy(),
-            routines=self.routines.copy(),
-            loadable=self.loadable.copy(),
-            events=self.events.copy(),
-            packages=self.packages.copy(),
-            accounts=self.accounts.copy(),
-            settings=self.settings.copy(),
-        )
+        return type(self)(*(getattr(self, one.name).copy() for one in fields(self)))
 
     def add(self, other: ObjectStore, before: ObjectStore) -> bool:
         """Have what another one has, too: what is new in it since `before`, or was changed.
@@ -188,6 +124,21 @@ class ObjectStore:
         if triggers:
             self.triggers[new] = tuple(replace(each, table=new) for each in triggers)
 
+    def rename_temporary(self, old: TableName, new: TableName) -> None:
+        """Give a temporary table another name, if it is there."""
+        table = self.temporary.pop(old, None)
+        if table is not None:
+            self.temporary[new] = replace(table, name=new)
+
+    def drop_trigger(self, name: TableName) -> None:
+        """Have a trigger no more."""
+        for table, triggers in list(self.triggers.items()):
+            kept = tuple(each for each in triggers if each.name != name)
+            if not kept:
+                del self.triggers[table]
+            elif len(kept) < len(triggers):
+                self.triggers[table] = kept
+
     def _follow_parent(self, old: TableName, new: TableName) -> None:
         """Foreign keys that refer to a renamed table follow it."""
         for name, table in list(self.tables.items()):
@@ -216,19 +167,20 @@ def small(name: TableName) -> TableName:
 
 
 @dataclass(slots=True)
-class StoredObjects:
-    """The objects of a server with one session's temporary tables: `schema.Objects`.
+class Objects:
+    """The objects of a server with one session's temporary tables. Names are looked up as they are.
 
     Attributes:
         flavor: Of the server; None for the tables of a log, of which not all are known.
         version: Another object after every change; copies share it until one of them changes.
         server_version: Of the server; None for the one that is assumed where none is named.
+        store: Where they are; `object_changes` changes it.
     """
 
     flavor: Flavor | None = None
     version: object = field(default_factory=object)
     server_version: Version | None = None
-    _store: ObjectStore = field(default_factory=ObjectStore)
+    store: ObjectStore = field(default_factory=ObjectStore)
 
     @property
     def server_charset(self) -> str | None:
@@ -236,114 +188,114 @@ class StoredObjects:
         if self.flavor is None:
             return None
         version = self.server_version or ASSUMED[self.flavor.value]
-        return self._store.settings.get("character_set_server") or default(
+        return self.store.settings.get("character_set_server") or default(
             "character_set_server", self.flavor.value, version
         )
 
     @property
     def has_programs(self) -> bool:
         """Whether there is any trigger or routine."""
-        return bool(self._store.triggers or self._store.routines)
+        return bool(self.store.triggers or self.store.routines)
 
-    def add(self, other: StoredObjects, before: StoredObjects) -> None:
+    def add(self, other: Objects, before: Objects) -> None:
         """Have what another one has, too: what is new in it since `before`, or was changed."""
         if other.version is before.version:
             return
-        if self._store.add(other._store, before._store):
+        if self.store.add(other.store, before.store):
             self.version = object()
 
     @property
     def ignores_case(self) -> bool:
         """Whether names of databases and tables are kept in lower case: `lower_case_table_names`."""
-        return self._store.settings.get("lower_case_table_names", "0") != "0"
+        return self.store.settings.get("lower_case_table_names", "0") != "0"
 
     def has_database(self, database: str) -> bool:
         """Whether there is such a database."""
-        return database in self._store.databases or has_system_database(database)
+        return database in self.store.databases or has_system_database(database)
 
     def table(self, name: TableName) -> Table | None:
         """A table or sequence, a temporary one first; None if there is none, or it is a view."""
-        found = self._store.temporary.get(name) or self._store.tables.get(name)
-        if found is None and self.flavor is not None and name not in self._store.views:
+        found = self.store.temporary.get(name) or self.store.tables.get(name)
+        if found is None and self.flavor is not None and name not in self.store.views:
             return system_table(name, self.flavor)
         return found
 
     def base_table(self, name: TableName) -> Table | None:
         """A table or sequence that is not temporary."""
-        return self._store.tables.get(name)
+        return self.store.tables.get(name)
 
     def is_unknown(self, name: TableName) -> bool:
         """Whether there may be a table of this name that no statement told of well enough."""
-        return name in self._store.unknown and name not in self._store.temporary
+        return name in self.store.unknown and name not in self.store.temporary
 
     def temporary_tables(self) -> tuple[Table, ...]:
         """The session's temporary tables, in the order in which they were made."""
-        return tuple(self._store.temporary.values())
+        return tuple(self.store.temporary.values())
 
     def drop_temporary_tables(self) -> None:
         """Have no temporary table any more: the session ends."""
-        if self._store.temporary:
-            self._store.temporary.clear()
+        if self.store.temporary:
+            self.store.temporary.clear()
             self.version = object()
 
     def view(self, name: TableName) -> View | None:
         """A view; none that a temporary table hides."""
-        return None if name in self._store.temporary else self._store.views.get(name)
+        return None if name in self.store.temporary else self.store.views.get(name)
 
     def triggers(self, table: TableName) -> Sequence[Trigger]:
         """A table's triggers in the order in which they run; temporary tables have none."""
-        return () if table in self._store.temporary else self._store.triggers.get(table, ())
+        return () if table in self.store.temporary else self.store.triggers.get(table, ())
 
     def trigger(self, name: TableName) -> Trigger | None:
         """A trigger by its name."""
         return next(
-            (each for all_ in self._store.triggers.values() for each in all_ if each.name == name),
+            (each for all_ in self.store.triggers.values() for each in all_ if each.name == name),
             None,
         )
 
     def procedure(self, name: TableName) -> Routine | None:
         """A stored procedure; its name without regard to case."""
-        return self._store.routines.get((False, small(name)))
+        return self.store.routines.get((False, small(name)))
 
     def function(self, name: TableName) -> Routine | None:
         """A stored function; its name without regard to case."""
-        return self._store.routines.get((True, small(name)))
+        return self.store.routines.get((True, small(name)))
 
     def is_loadable_function(self, name: str) -> bool:
         """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
-        return name.lower() in self._store.loadable
+        return name.lower() in self.store.loadable
 
     def children(self, parent: TableName) -> Sequence[ForeignKey]:
         """Foreign keys that refer to a table."""
         return [
             key
-            for table in self._store.tables.values()
+            for table in self.store.tables.values()
             for key in table.foreign_keys
             if key.parent == parent
         ]
 
     def event(self, name: TableName) -> bool:
         """Whether there is such an event."""
-        return small(name) in self._store.events
+        return small(name) in self.store.events
 
     @property
     def accounts(self) -> frozenset[str]:
         """All users and roles, as `user@host`."""
-        return frozenset(self._store.accounts)
+        return frozenset(self.store.accounts)
 
     def names_in(self, database: str) -> tuple[TableName, ...]:
         """The tables and views of a database, in the order of their names."""
-        found = (name for name in (*self._store.tables, *self._store.views))
+        found = (name for name in (*self.store.tables, *self.store.views))
         return tuple(sorted(name for name in found if name.database == database))
 
     def has_account(self, account: str) -> bool:
         """Whether there is a user or role, as `user@host`."""
-        return account in self._store.accounts
+        return account in self.store.accounts
 
     def charset_of_database(self, database: str) -> str | None:
         """The character set of new tables in a database; None where nothing tells it."""
-        return self._store.databases.get(database) or self.server_charset
+        return self.store.databases.get(database) or self.server_charset
 
     def settings(self) -> dict[str, str]:
         """What `SET GLOBAL` of the schema's script said, names in lower case."""
-        return dict(self._store.settings)
+        return dict(self.store.settings)

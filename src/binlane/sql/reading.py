@@ -6,7 +6,7 @@ does, is known to the server only.
 Statements that differ only in their literals are read once. A statement is cut into literals and
 what stands between them by one regular expression, instead of into all its tokens. The facts of the
 first statement of a shape serve the others, with their places moved by what the literals before
-them differ in length. What the expression does not understand is read as if it stood alone.
+them differ in length.
 
 A log may hold statements of newer servers than this package knows. Which kind they are, and which
 object they make, change or drop, often stands before what is new in them: that much is told of a
@@ -16,13 +16,14 @@ statement that is not understood to its end.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any, Final, NamedTuple, TypeVar
+from functools import cache, partial
+from typing import Final, TypeVar
 
 from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.sql.fact_finder import Untold, facts_of
-from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind
+from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind, kind_of
 from binlane.sql.parser import NotAnalysed, cursor_over, parse, parse_expression
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.programs import is_at_compound
@@ -31,71 +32,24 @@ from binlane.sql.servers import Dialect
 from binlane.sql.tokens import (
     LONG,
     NAME_KINDS,
-    NUMBER,
     WORD,
     SqlSyntaxError,
     Token,
     TokenKind,
-    literals,
 )
 from binlane.sql.tree.expressions import Literal, children
 
-_KINDS: Final = {
-    "INSERT": StatementKind.INSERT,
-    "REPLACE": StatementKind.REPLACE,
-    "UPDATE": StatementKind.UPDATE,
-    "DELETE": StatementKind.DELETE,
-    "SELECT": StatementKind.SELECT,
-    "TABLE": StatementKind.SELECT,
-    "VALUES": StatementKind.SELECT,
-    "LOAD": StatementKind.LOAD_DATA,
-    "DO": StatementKind.DO,
-    "CALL": StatementKind.CALL,
-    "SET": StatementKind.SET,
-    "BEGIN": StatementKind.BEGIN,
-    "START": StatementKind.BEGIN,
-    "COMMIT": StatementKind.COMMIT,
-    "ROLLBACK": StatementKind.ROLLBACK,
-    "SAVEPOINT": StatementKind.SAVEPOINT,
-    "RELEASE": StatementKind.RELEASE_SAVEPOINT,
-    "XA": StatementKind.XA,
-    "LOCK": StatementKind.LOCK,
-    "UNLOCK": StatementKind.LOCK,
-    "FLUSH": StatementKind.FLUSH,
-    "HANDLER": StatementKind.HANDLER,
-    "PREPARE": StatementKind.PREPARE,
-    "EXECUTE": StatementKind.EXECUTE,
-    "DEALLOCATE": StatementKind.DEALLOCATE,
-    "BINLOG": StatementKind.BINLOG,
-    "SIGNAL": StatementKind.SIGNAL,
-    "RESIGNAL": StatementKind.SIGNAL,
-    "GET": StatementKind.SIGNAL,
-    "GRANT": StatementKind.ACCOUNT,
-    "REVOKE": StatementKind.ACCOUNT,
-    "RENAME": StatementKind.RENAME_TABLE,
-    "TRUNCATE": StatementKind.TRUNCATE_TABLE,
-}
-"""By first word."""
 _DEFINITIONS: Final = ("CREATE", "ALTER", "DROP")
-_OBJECTS: Final = {
-    "TABLE": "TABLE",
-    "TABLES": "TABLE",
-    "SEQUENCE": "SEQUENCE",
-    "INDEX": "INDEX",
-    "VIEW": "VIEW",
-    "DATABASE": "DATABASE",
-    "SCHEMA": "DATABASE",
-    "TRIGGER": "TRIGGER",
-    "PROCEDURE": "ROUTINE",
-    "FUNCTION": "ROUTINE",
-    "EVENT": "EVENT",
-    "PACKAGE": "PACKAGE",
-    "LIBRARY": "LIBRARY",
-    "USER": "",
-    "ROLE": "",
-    "SERVER": "",
-    "TABLESPACE": "",
-}
+_OBJECTS: Final = frozenset(
+    (
+        *("TABLE", "TABLES", "SEQUENCE", "INDEX", "VIEW", "DATABASE", "SCHEMA", "TRIGGER", "EVENT"),
+        *("PROCEDURE", "FUNCTION", "PACKAGE", "LIBRARY"),
+        *("USER", "ROLE", "SERVER", "TABLESPACE"),
+    )
+)
+_SYNONYMS: Final = {"TABLES": "TABLE", "SCHEMA": "DATABASE"}
+_NAMELESS: Final = ("USER", "ROLE", "SERVER", "TABLESPACE")
+"""Objects that belong to no database."""
 _TABLE_KINDS: Final = ("TABLE", "SEQUENCE")
 _WORDS_MAX: Final = 24
 """Tokens in which the word for a kind of object stands, behind options such as DEFINER."""
@@ -118,12 +72,9 @@ def head(
             return _definition(cursor, stopped_at, database)
     except Stopped:
         return "", StatementEffects(kind=StatementKind.UNKNOWN, stopped_at=stopped_at)
-    kind = _KINDS.get(first, StatementKind.UNKNOWN)
-    return first if first in _KINDS else "", StatementEffects(kind=kind, stopped_at=stopped_at)
-
-
-def _with(effects: StatementEffects, **found: Any) -> StatementEffects:
-    return replace(effects, **found)
+    kind = kind_of(first)
+    verb = "" if kind is StatementKind.UNKNOWN else first
+    return verb, StatementEffects(kind=kind, stopped_at=stopped_at)
 
 
 def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, StatementEffects]:
@@ -134,21 +85,16 @@ def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, 
         if cursor.word in _OBJECTS or cursor.is_at_end:
             break
         is_temporary |= cursor.advance().word == "TEMPORARY"
-    word = cursor.word
-    verb = f"{first} {'DATABASE' if word == 'SCHEMA' else word}"
-    name = _OBJECTS.get(word)
-    if not name:
-        kind = StatementKind.ACCOUNT if name == "" else StatementKind.UNKNOWN
-        if word in ("SERVER", "TABLESPACE"):
-            kind = StatementKind[word]
-        databases = () if kind is not StatementKind.ACCOUNT else (ACCOUNT_DATABASE,)
+    name = _SYNONYMS.get(cursor.word, cursor.word)
+    verb = f"{first} {name}"
+    kind = kind_of(verb)
+    if name not in _OBJECTS or name in _NAMELESS:
+        databases = (ACCOUNT_DATABASE,) if kind is StatementKind.ACCOUNT else ()
         return verb, StatementEffects(kind=kind, databases=databases, stopped_at=stopped_at)
     cursor.advance()
-    if word == "PACKAGE" and cursor.accept("BODY"):
+    if name == "PACKAGE" and cursor.accept("BODY"):
         verb += " BODY"
     if_exists = cursor.accept("IF", "EXISTS") or cursor.accept("IF", "NOT", "EXISTS")
-    # No server has ALTER TRIGGER.
-    kind = StatementKind.__members__.get(f"{first}_{name}", StatementKind.UNKNOWN)
     found = StatementEffects(
         kind=kind, is_temporary=is_temporary, if_exists=if_exists, stopped_at=stopped_at
     )
@@ -156,15 +102,15 @@ def _definition(cursor: Cursor, stopped_at: Token, database: str) -> tuple[str, 
         return verb, found
     given = read_object_name(cursor)
     if name == "DATABASE":
-        return verb, _with(found, databases=(given.name,))
+        return verb, replace(found, databases=(given.name,))
     table = TableName(given.database if given.database is not None else database, given.name)
     if name == "TRIGGER" and first == "CREATE":
         own = _trigger_table(cursor, table.database)
-        return verb, _with(found, objects=(table,), writes=own, databases=(table.database,))
+        return verb, replace(found, objects=(table,), writes=own, databases=(table.database,))
     if name in _TABLE_KINDS:
         drops = (table,) if first == "DROP" else ()
-        return verb, _with(found, writes=(table,), drops=drops)
-    return verb, _with(found, objects=(table,), databases=(table.database,))
+        return verb, replace(found, writes=(table,), drops=drops)
+    return verb, replace(found, objects=(table,), databases=(table.database,))
 
 
 def _trigger_table(cursor: Cursor, database: str) -> tuple[TableName, ...]:
@@ -187,87 +133,83 @@ _SHAPED: Final = frozenset(
         StatementKind.UPDATE,
         StatementKind.DELETE,
         StatementKind.SELECT,
+        StatementKind.BEGIN,
+        StatementKind.COMMIT,
+        StatementKind.ROLLBACK,
     )
 )
 """Statements of which many differ in literals alone, and whose decision no literal changes."""
 
 
-class Cut(NamedTuple):
-    """A statement, cut at its literals.
+Key = tuple[str | None, ...]
+"""What a statement says beside its literals, and of which kind each of these is."""
 
-    Attributes:
-        key: What stands between them, and of which kind each is.
-        ends: Where each literal ends.
+
+def key_of(statement: str, dialect: Dialect) -> Key:
+    """What a statement has in common with those that differ from it in literals alone."""
+    return tuple(pattern(dialect).split(statement))
+
+
+def ends_of(statement: str, dialect: Dialect) -> tuple[int, ...]:
+    """Where each literal ends that is not part of `key_of`."""
+    found = pattern(dialect).finditer(statement)
+    return tuple([each.end() for each in found if each[_KEPT] is None])
+
+
+def pattern(dialect: Dialect) -> re.Pattern[str]:
+    """A literal, or what may hold something that looks like one; as `tokens` reads them.
+
+    Whatever does not match stays part of the key, and so does what the last group holds: names in
+    quotes, comments, and all from where this expression does not know how to go on.
     """
-
-    key: str
-    ends: tuple[int, ...]
+    return _pattern(dialect.ansi_quotes, dialect.no_backslash_escapes)
 
 
-def cut(statement: str, dialect: Dialect) -> Cut | None:
-    """Cut a statement at its literals; None if it holds what is not understood."""
-    parts: list[str] = []
-    ends: list[int] = []
-    end = 0
-    pattern = _pattern(dialect.ansi_quotes, dialect.no_backslash_escapes)
-    for gap, number, string in pattern.findall(statement):
-        end += len(gap)
-        if number:
-            # LIMIT 0 is told from others; hexadecimal literals and bits from numbers.
-            parts += (gap, "1" if number.isdecimal() and number != "0" else _kind(number))
-            end += len(number)
-        elif string:
-            parts += (gap, string[0])
-            end += len(string)
-        else:
-            parts.append(gap)
-            continue
-        ends.append(end)
-    return Cut("\0".join(parts), tuple(ends)) if end == len(statement) else None
-
-
-def _kind(number: str) -> str:
-    """What a literal that is no plain number is called in a shape."""
-    if number == "0":
-        return "0"
-    if number[0] in "xX" or number[:2] in ("0x", "0X"):
-        return "x"
-    return "b" if number[0] in "bB" or number[:2] in ("0b", "0B") else "1"
+_KEPT: Final = 3
 
 
 @cache
 def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:  # noqa: FBT001
-    """A run of what is no literal, and a literal; as `tokens` reads them.
-
-    No alternative takes what could be read in another way, such as `t.5` or `@'x'`, so nothing is
-    ever tried twice. The groups are not possessive: before 3.11.5, Python does not go back to where
-    such a group began if an alternative fails behind its first character.
-    """
-    string = literals("'", backslash_escapes=not no_backslash_escapes)
-    name_in_quotes = "`[^`]*+`"
-    if ansi_quotes:
-        name_in_quotes += r'|"[^"]*+"'
-    else:
-        string += "|" + literals('"', backslash_escapes=not no_backslash_escapes)
-    letter = WORD.replace("0-9", "")
+    # It begins with a set of characters, so that Python looks for one of these first. LIMIT 0 is
+    # told from others, so a 0 alone matches nothing; hexadecimal literals and bits are told from
+    # numbers by the first group, strings from each other by the second.
+    single = _content("'", backslash_escapes=not no_backslash_escapes)
+    double = _content('"', backslash_escapes=not (ansi_quotes or no_backslash_escapes))
+    word = WORD.strip("[]")
     return re.compile(
         rf"""
-        ( (?: [ \t\n\v\f\r(),=<>*+;:!%&|^~?{{}}\[\]]++
-            | (?![xXbBnN]'){letter}{WORD}*+
-            | {name_in_quotes}
-            | \.(?!\d)
-            | @@?+(?:{WORD}|\.)*+(?!['"])
-            | -(?!-[\x00-\x20]|-\Z) | --(?=[\x00-\x20]|\Z)[^\n]*+ | \#[^\n]*+
-            | /(?!\*) | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/
-          )* )
-        (?: ( [xX]'[0-9A-Fa-f]*+' | [bB]'[01]*+' | (?<![0-9A-Za-z_$\x80-\U0010FFFF.`"])(?:{NUMBER}) )
-          | ( [nN]?{string} ) )?
+        ['"`\#/0-9-]
+        (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) ([xb]?+)
+            (?: (?<=0x)[0-9A-Fa-f]++(?!{WORD}) | (?<=0b)[01]++(?!{WORD})
+              | (?<![xb]) (?:(?<!0)|(?=\.[0-9])) [0-9]*+
+                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++)?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
+          | (?<=(['"`\#/-]))
+            (?: (?<=') (?: (?<![xXbBnN@]'){single}
+                  | (?<![{word}.`"@].')
+                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}})*+' | (?<=[bB]')[01]*+' ) )
+              | {r"(?!)" if ansi_quotes else rf'(?<=")(?<!@"){double}'}
+              | ( (?<=`)[^`]*+` | (?<='){single} | (?<="){double}
+                | (?<=\#)[^\n]*+ | (?<=-)-(?=[\x00-\x20]|\Z)[^\n]*+
+                | (?<=/)\*(?!M?!).*?\*/
+                | (?<=/)\*.*+ | (?<=['"`]).*+ ) ) )
         """,
         re.VERBOSE | re.DOTALL,
     )
 
 
-def has_shape(facts: StatementFacts, found: Cut) -> bool:
+def _content(quote: str, *, backslash_escapes: bool) -> str:
+    """The pattern of a string behind its opening quote.
+
+    It looks before it takes two characters: before 3.11.5, Python does not go back to where a
+    possessive group began if that fails behind its first character.
+    """
+    plain, pair = f"[^{quote}]*+", quote + quote
+    if backslash_escapes:
+        plain, pair = f"[^{quote}\\\\]*+", rf"\\|{pair}"
+    return f"{plain}(?:(?={pair})..{plain})*+{quote}"
+
+
+def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:
     """Whether all literals of a statement are literals of its tree.
 
     Others, such as the length in a type, or a string as an alias, are part of what it says.
@@ -286,7 +228,7 @@ def has_shape(facts: StatementFacts, found: Cut) -> bool:
         waiting += children(node)
     spans.sort()
     place = 0
-    for end in found.ends:
+    for end in ends:
         while place < len(spans) and spans[place][1] < end:
             place += 1
         if place == len(spans) or spans[place][0] >= end:
@@ -299,6 +241,7 @@ KEPT_MAX: Final = 4_096
 _CONTEXTS_MAX: Final = 64
 
 
+_Known = TypeVar("_Known", str, Key)
 _Kept = TypeVar("_Kept", Shape, StatementFacts)
 
 
@@ -312,7 +255,7 @@ class _Context:
         self.dialect = dialect
         self.texts: dict[str, StatementFacts] = {}
         self.expressions: dict[str, StatementFacts] = {}
-        self.shapes: dict[str, Shape] = {}
+        self.shapes: dict[Key, Shape] = {}
 
 
 _contexts: Final[dict[tuple[str, Dialect], _Context]] = {}
@@ -352,20 +295,20 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     facts = context.texts.get(text)
     if facts is not None:
         return facts
-    found = cut(text, dialect)
-    shape = None if found is None else context.shapes.get(found.key)
-    if found is not None and shape is not None:
-        return shape.facts_of(text, found.ends)
+    key = key_of(text, dialect)
+    shape = context.shapes.get(key)
+    if shape is not None:
+        return shape.facts_of(text)
     facts = _read(text, database, dialect)
-    if found is not None and has_shape(facts, found):
-        shape = Shape(facts, found.ends)
-        _keep(context.shapes, found.key, shape)
+    if has_shape(facts, ends := ends_of(text, dialect)):
+        shape = Shape(facts, ends, partial(ends_of, dialect=dialect))
+        _keep(context.shapes, key, shape)
         return shape.facts
     _keep(context.texts, text, facts)
     return facts
 
 
-def _keep(known: dict[str, _Kept], key: str, value: _Kept) -> None:
+def _keep(known: dict[_Known, _Kept], key: _Known, value: _Kept) -> None:
     if len(known) >= KEPT_MAX:
         known.clear()
     known[key] = value

@@ -8,16 +8,16 @@ is logged depends.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.sql.facts import StatementFacts
-from binlane.sql.servers import ANY, Dialect, Version
+from binlane.sql.servers import ANY, Dialect
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 
 
@@ -83,7 +83,6 @@ class Table:
         engine: In capitals, as `policy.engines` has it; a sequence's is that of its table.
         is_sequence: CREATE SEQUENCE made it.
         is_temporary: Of this session only.
-        is_partitioned: PARTITION BY.
         is_transactional_option: Aria's TRANSACTIONAL=1 (its default), else False.
         keys: All, the primary key first.
         auto_increment: Its column; None without.
@@ -94,7 +93,7 @@ class Table:
             tables, and behind a CREATE … SELECT whose columns the text does not tell.
         options: Options of CREATE TABLE as the server prints them, such as `ENGINE` and `InnoDB`.
         checks: CONSTRAINT … CHECK of the table, as the server prints them.
-        partitioning: PARTITION BY to its end, as the user wrote it.
+        partitioning: PARTITION BY to its end, as the user wrote it; empty without.
     """
 
     name: TableName
@@ -102,7 +101,6 @@ class Table:
     engine: str
     is_sequence: bool = False
     is_temporary: bool = False
-    is_partitioned: bool = False
     is_transactional_option: bool = True
     keys: tuple[Key, ...] = ()
     auto_increment: str | None = None
@@ -132,17 +130,13 @@ class View:
 
     Attributes:
         name: Its own.
-        query: Its SELECT, as the user wrote it.
         facts: Of its query, names resolved in the database of its creation.
-        definer: Its account.
         columns: Their names, if CREATE VIEW gives them.
         database: The default database of its creation.
     """
 
     name: TableName
-    query: str
     facts: StatementFacts
-    definer: str = "root@localhost"
     columns: tuple[str, ...] = ()
     database: str = ""
 
@@ -166,7 +160,6 @@ class Trigger:
     time: TriggerTime
     events: frozenset[str]
     body: str
-    create_statement: str = ""
     dialect: Dialect = ANY
 
 
@@ -189,9 +182,6 @@ class Routine:
         parameters: In order.
         body: Its text.
         returns: The type's text of a function.
-        is_deterministic: It says DETERMINISTIC.
-        data_access: `CONTAINS SQL`, `NO SQL`, `READS SQL DATA` or `MODIFIES SQL DATA`.
-        create_statement: As the user wrote it.
         charset: Of text that names none: its database's when it was made; None if not known.
         dialect: Of the session that made it, as which its body is read.
     """
@@ -201,55 +191,8 @@ class Routine:
     parameters: tuple[Parameter, ...]
     body: str
     returns: str = ""
-    is_deterministic: bool = False
-    data_access: str = "CONTAINS SQL"
-    create_statement: str = ""
     charset: str | None = None
     dialect: Dialect = ANY
-
-
-class Objects(Protocol):
-    """What can be asked of a server's objects. Names are looked up as they are.
-
-    Temporary tables of the session hide others of the same name.
-    """
-
-    @property
-    def server_version(self) -> Version | None:
-        """Of the server; None for the one that is assumed where none is named."""
-
-    def has_database(self, database: str) -> bool:
-        """Whether there is such a database."""
-
-    def table(self, name: TableName) -> Table | None:
-        """A base table or sequence; None if there is none, or it is a view."""
-
-    def view(self, name: TableName) -> View | None:
-        """A view."""
-
-    def triggers(self, table: TableName) -> Sequence[Trigger]:
-        """A table's triggers in the order in which they run."""
-
-    def trigger(self, name: TableName) -> Trigger | None:
-        """A trigger by its name."""
-
-    def procedure(self, name: TableName) -> Routine | None:
-        """A stored procedure; its name without regard to case."""
-
-    def function(self, name: TableName) -> Routine | None:
-        """A stored function."""
-
-    def is_loadable_function(self, name: str) -> bool:
-        """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
-
-    def children(self, parent: TableName) -> Sequence[ForeignKey]:
-        """Foreign keys that refer to a table."""
-
-    def event(self, name: TableName) -> bool:
-        """Whether there is such an event."""
-
-    def settings(self) -> dict[str, str]:
-        """What `SET GLOBAL` of the schema's script said, names in lower case."""
 
 
 INFORMATION_SCHEMA: Final = "information_schema"

@@ -128,11 +128,15 @@ class ScriptReader:
         self._offset = len(BOM) if data[: len(BOM)] == BOM else 0
         self._ended = 0  # behind the statement before
         self._comments: list[tuple[int, bytes]] = []
+        self._plain_for: Dialect | None = None
+        self._plain_match = _plain(Dialect()).match
 
     def parts(self) -> Iterator[Part]:
         """All of them, in order. `quit` is the last one."""
         data = self._data
         while True:
+            while plain := self._plain():
+                yield plain
             start = self._skip_gap()
             if self._offset >= len(data):
                 break
@@ -158,6 +162,20 @@ class ScriptReader:
         start = self._skip_gap()
         text = bytes(self._data[start:]) if self._offset < len(self._data) else b""
         return Part(start, text, tuple(self._comments))
+
+    def _plain(self) -> Part | None:
+        """Go behind a statement in which nothing needs a second look; None if that is none."""
+        dialect = self._dialect()
+        if dialect is not self._plain_for:
+            self._plain_for = dialect
+            self._plain_match = _plain(dialect).match
+        if self.delimiter != b";" or self._comments:
+            return None
+        found = self._plain_match(self._data, self._offset)
+        if found is None:
+            return None
+        self._offset = self._ended = found.end()
+        return Part(found.start(1), found[1])
 
     def _skip_gap(self) -> int:
         """Go to the next token.
@@ -265,6 +283,24 @@ class ScriptReader:
         return Part(start, text, command=name, value=value)
 
 
+@cache
+def _plain(dialect: Dialect) -> re.Pattern[bytes]:
+    """A statement up to its `;` that holds no comment and is no command of the client."""
+    single, double = _strings(dialect)
+    # Nothing fails behind its first character: before 3.11.5, Python does not go back to where a
+    # possessive group began if an alternative does.
+    return re.compile(
+        rb"""
+        [\s\0]*+ (?! [;?#/\\-] | (?i:delimiter|%s)(?![0-9A-Za-z_$]) )
+        ( (?: [^'"`\\;#/-]++ | (?!--)- | (?!/\*)/
+            | ' (?: %s )*+ (?:'|\Z) | " (?: %s )*+ (?:"|\Z) | ` [^`]*+ (?:`|\Z)
+          )++ ) ;
+        """
+        % (b"|".join(sorted(_COMMANDS)), single, double),
+        re.VERBOSE | re.DOTALL,
+    )
+
+
 def decoded(data: bytes) -> str:
     """Text without white space around it, line ends as the client sends them.
 
@@ -276,13 +312,11 @@ def decoded(data: bytes) -> str:
 @cache
 def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
     """What may hold a delimiter that is none, the delimiter itself, and the client's commands."""
-    escaped, plain = rb"[^%s\\] | \\.", rb"[^%s]"
-    single = plain if dialect.no_backslash_escapes else escaped
-    double = plain if dialect.no_backslash_escapes or dialect.ansi_quotes else escaped
+    single, double = _strings(dialect)
     return re.compile(
         rb"(?P<DELIMITER> %s | \\[gG] )" % re.escape(delimiter)
-        + rb"| ' (?: %s )*+ (?:'|\Z)" % (single % b"'")
-        + rb'| " (?: %s )*+ (?:"|\Z)' % (double % b'"')
+        + rb"| ' (?: %s )*+ (?:'|\Z)" % single
+        + rb'| " (?: %s )*+ (?:"|\Z)' % double
         + rb"""
           | ` [^`]*+ (?:`|\Z)
           | /\*(?!M?!) .*? (?:\*/|\Z)
@@ -292,3 +326,11 @@ def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
         """,
         re.VERBOSE | re.DOTALL,
     )
+
+
+def _strings(dialect: Dialect) -> tuple[bytes, bytes]:
+    """What stands in strings of single and of double quotes."""
+    escaped, plain = rb"[^%s\\]++ | \\.", rb"[^%s]++"
+    single = plain if dialect.no_backslash_escapes else escaped
+    double = plain if dialect.no_backslash_escapes or dialect.ansi_quotes else escaped
+    return single % b"'", double % b'"'

@@ -172,6 +172,13 @@ class Fact(Enum):
     ASKS_EMPTY_ENGINES = auto()
     """UPDATE or DELETE of one BLACKHOLE table by a whole unique key is known to find no row before it
     runs, and not logged. Measured: MariaDB 10.11; not 11.8, nor MySQL."""
+    UPDATES_AS_QUERIES = auto()
+    """UPDATE and DELETE of one table are optimized as queries are: one that holds no rows, as its
+    engine counts them, is known to be empty, and IN (SELECT …) of UPDATE may become a join.
+    Worklog: MDEV-28883, MariaDB 11.1; measured: 11.8, not 10.11."""
+    PREPARES_BODIES_ANEW = auto()
+    """Statements of routines are prepared anew when one of their tables changed. Worklog: MDEV-5816,
+    MariaDB 11.2; measured: MariaDB 11.8, not 10.11, and MySQL 9.7."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
 
@@ -190,6 +197,8 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.UUID_IS_NOT_NULL: ((11, 6, 0), _NEVER),
         Fact.SHOWS_THAT_OPTIONS_ARE_SET: ((11, 8, 0), _NEVER),
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
+        Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
+        Fact.PREPARES_BODIES_ANEW: ((11, 2, 0), (0, 0, 0)),
         Fact.PASSWORD_IS_UNSAFE: (_NEVER, (5, 0, 0)),
     }
 )

@@ -13,7 +13,7 @@ from typing import Final
 from binlane.codec.types import Flavor
 from binlane.names import quote
 from binlane.sql.parser import Stopped, cursor_over
-from binlane.sql.parser.tables import partitioning
+from binlane.sql.parser.forms import read_rule
 from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.servers import (
     Dialect,
@@ -390,7 +390,7 @@ def without_json_checks(column: TableColumn) -> TableColumn:
 def _partition_text(text: str, flavor: Flavor, engine: str) -> str:
     """PARTITION BY with the line break before it; as it was written where it is beyond this."""
     try:
-        node = partitioning(cursor_over(text, Dialect(flavor=flavor.value)))
+        node = read_rule(cursor_over(text, Dialect(flavor=flavor.value)), "partitioning")
     except (Stopped, SqlSyntaxError):
         return f"\n {text}"
     printed = _partitioning(node, text, flavor, engine)

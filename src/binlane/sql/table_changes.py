@@ -98,13 +98,13 @@ def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
         if key.name:
             made.append(key)
             continue
-        name = _made_up_name(key.columns[0] or "functional_index", taken)
+        name = made_up_name(key.columns[0] or "functional_index", taken)
         taken.add(name.lower())
         made.append(replace(key, name=name))
     return made
 
 
-def _made_up_name(column: str, taken: Collection[str]) -> str:
+def made_up_name(column: str, taken: Collection[str]) -> str:
     """A key's name: that of its first column, with a number if it is taken."""
     if column.lower() not in taken and column.upper() != PRIMARY:
         return column
@@ -392,7 +392,7 @@ def union_of(option: TableOption, name: TableName) -> tuple[TableName, ...]:
 
 
 def _partitioned(table: Table, node: Partitioning, facts: StatementFacts) -> Table:
-    return replace(table, is_partitioned=True, partitioning=facts.text_of(node))
+    return replace(table, partitioning=facts.text_of(node))
 
 
 # ALTER TABLE ----------------------------------------------------------------------------------
@@ -495,7 +495,7 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
         case "PARTITION BY" if action.partitioning is not None:
             found.table = _partitioned(found.table, action.partitioning, found.facts)
         case "REMOVE PARTITIONING":
-            found.table = replace(found.table, is_partitioned=False, partitioning="")
+            found.table = replace(found.table, partitioning="")
 
 
 def _add_key(found: _Altered, node: KeyDefinition) -> None:

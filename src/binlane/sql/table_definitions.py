@@ -79,7 +79,6 @@ class TableColumn:
         collation: Named for it; None without.
         comment: Text behind COMMENT; None without.
         check: CHECK of the column; None without.
-        explicit_null: It says NULL.
         names_charset: It names a character set or collation of its own.
         has_no_default: It may be NULL, but that is not its default: made of one that cannot be.
     """
@@ -103,7 +102,6 @@ class TableColumn:
     collation: str | None = None
     comment: str | None = None
     check: str | None = None
-    explicit_null: bool = False
     names_charset: bool = False
     has_no_default: bool = False
 
@@ -241,7 +239,6 @@ def defined_column(node: Column, facts: StatementFacts, default: str | None) -> 
         is_stored=node.storage in {"STORED", "PERSISTENT"},
         comment=None if node.comment is None else string_of(node.comment, facts),
         check=_check(node, facts),
-        explicit_null="NULL" in node.words,
     )
 
 

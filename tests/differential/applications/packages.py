@@ -20,8 +20,11 @@ from tests.rules import ROOT
 _TIMEOUT_S: Final = 300
 
 
-def unpacked(*, debian: str = "", pypi: str = "") -> Path:
-    """The folder with a package's files; skips the test where it cannot be had."""
+def unpacked(*, debian: str = "", pypi: str = "", is_source: bool = False) -> Path:
+    """The folder with a package's files, of PyPI's those of its sources if `is_source`.
+
+    Skips the test where it cannot be had.
+    """
     name = debian or pypi
     folder = ROOT / ".run/applications" / name
     done = folder / ".unpacked"
@@ -34,12 +37,9 @@ def unpacked(*, debian: str = "", pypi: str = "") -> Path:
             (package,) = folder.glob("*.deb")
             _run(["dpkg-deb", "-x", package.name, "."], folder)
         else:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", pypi]
-            # Most wheels bring their SQL; tests of a project stand in its sources only.
-            _run(
-                [*command, f"--no-binary={pypi}" if pypi == "biopython" else "--prefer-binary"],
-                folder,
-            )
+            which = f"--no-binary={pypi}" if is_source else "--prefer-binary"
+            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", which, pypi]
+            _run(command, folder)
             (package,) = (path for path in folder.iterdir() if path.is_file())
             _extract(package, folder)
     except (OSError, subprocess.SubprocessError, ValueError) as error:

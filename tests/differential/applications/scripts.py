@@ -21,6 +21,8 @@ class Application:
         name: As people call it.
         debian: The package that brings it, if that is Debian's.
         pypi: The same of PyPI.
+        is_source: Whether PyPI's sources have the SQL: what stands among a project's tests is in no
+            wheel.
         patterns: Of its scripts' paths, in the order in which they are run.
         for_mysql: Whether it is meant for MySQL too.
     """
@@ -28,6 +30,7 @@ class Application:
     name: str
     debian: str
     pypi: str
+    is_source: bool
     patterns: tuple[str, ...]
     for_mysql: bool
 
@@ -38,7 +41,7 @@ class Application:
 
     def scripts(self) -> list[tuple[str, bytes]]:
         """Its scripts, by path; skips the test where the package cannot be had."""
-        folder = unpacked(debian=self.debian, pypi=self.pypi)
+        folder = self._folder()
         paths = dict.fromkeys(
             path
             for pattern in self.patterns
@@ -50,11 +53,14 @@ class Application:
 
     def read(self, path: str) -> bytes:
         """A file of its package, by the path that it has where the package is installed."""
-        folder = unpacked(debian=self.debian, pypi=self.pypi)
+        folder = self._folder()
         try:
             return _bytes(folder / path.lstrip("/"))
         except OSError as error:
             raise StoreError("it is not there", path=path) from error
+
+    def _folder(self) -> Path:
+        return unpacked(debian=self.debian, pypi=self.pypi, is_source=self.is_source)
 
 
 def applications() -> Iterator[Application]:
@@ -65,6 +71,7 @@ def applications() -> Iterator[Application]:
             name=told["name"],
             debian=told.get("debian", ""),
             pypi=told.get("pypi", ""),
+            is_source=told.get("source", False),
             patterns=tuple(told["scripts"]),
             for_mysql=told.get("mysql", True),
         )

@@ -1,6 +1,7 @@
 """Cases: sessions with what a server did, so that they run where that server is not.
 
-`cases/<name>.<flavor>.json` holds the objects, the statements and the recording.
+`cases/<name>.<flavor>.json` holds the objects, the statements and the recording, and the server
+where it was another version than the usual one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
+def server_name(name: str) -> str:
+    """The server of a case: its flavor, or flavor and version."""
+    case = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return str(case.get("server", name.rsplit(".", 1)[1]))
+
+
 def read(name: str) -> tuple[Script, tuple[Recorded, ...]]:
     """A case by `<name>.<flavor>`."""
     return read_file(FOLDER / f"{name}.json")
@@ -40,13 +47,14 @@ def read_file(path: Path) -> tuple[Script, tuple[Recorded, ...]]:
     return script, tuple(_recorded(step) for step in steps)
 
 
-def text(script: Script, recorded: Sequence[Recorded]) -> str:
-    """A case as its file holds it."""
+def text(script: Script, recorded: Sequence[Recorded], server: str = "") -> str:
+    """A case as its file holds it; `server` is named where it is not the usual version."""
     statements = [*script.statements, Statement(sql="")]
     steps = [_step(statement, done) for statement, done in zip(statements, recorded, strict=True)]
     lines = ",\n".join(f"  {json.dumps(step, ensure_ascii=False)}" for step in steps)
     schema = ",\n".join(f"  {json.dumps(sql, ensure_ascii=False)}" for sql in script.schema)
-    return f'{{\n"schema": [\n{schema}\n],\n"statements": [\n{lines}\n]\n}}\n'
+    named = f'"server": {json.dumps(server)},\n' if server else ""
+    return f'{{\n{named}"schema": [\n{schema}\n],\n"statements": [\n{lines}\n]\n}}\n'
 
 
 def _step(statement: Statement, done: Recorded) -> dict[str, Any]:

@@ -26,6 +26,9 @@ _THREAD: Final = {
     "mariadb": "select 1 from information_schema.processlist where id={}",
     "mysql": "select 1 from performance_schema.threads where processlist_id={}",
 }
+_HAS_BLACKHOLE: Final = (
+    "select 1 from information_schema.engines where engine='BLACKHOLE' and support='YES'"
+)
 _LAST_EVENT_POSITION: Final = 4
 _OWN_DATABASES: Final = {"mysql", "sys", "information_schema", "performance_schema"}
 _GONE_S: Final = 10.0
@@ -55,14 +58,22 @@ class Recorded:
 
 
 class Recorder:
-    """Runs sessions on a server; one at a time."""
+    """Runs sessions on a server; one at a time.
+
+    Attributes:
+        server: The server.
+        server_name: Its flavor and version, as `mariadb:10.11.19`.
+        has_blackhole: It has that engine: MariaDB keeps it in a plugin.
+    """
 
     def __init__(self, server: LoggingServer) -> None:
         self.server = server
         self._observer = server.connect()
         self._observer.query("set autocommit=1, lock_wait_timeout=5, innodb_lock_wait_timeout=5")
         self._file, self._position = "", 0
-        self._globals: dict[str, Any] = {}
+        version = str(self._ask("select version()")[0][0]).partition("-")[0]
+        self.server_name = f"{server.flavor}:{version}"
+        self.has_blackhole = bool(self._ask(_HAS_BLACKHOLE))
 
     def close(self) -> None:
         """End the connection that reads the log."""

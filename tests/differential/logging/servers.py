@@ -1,7 +1,8 @@
-"""Private servers that record how they log: MariaDB as installed, MySQL where there is one."""
+"""Private servers that record how they log: MariaDB as installed or unpacked, MySQL where there is one."""
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.service.private_server import PrivateServer
+from binlane.service.server_programs import MARIADB, ServerProgram
 from tests.servers import mysql_program
 
 # Nothing that is recorded needs to outlive the machine.
@@ -36,18 +38,61 @@ _MYSQL_OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class UnpackedMariadb:
+    """`mariadbd` of a folder that holds another version, with `exec`, which runs its programs.
+
+    Attributes:
+        folder: What was unpacked: Debian's mariadb-server-core and mariadb-client-core.
+    """
+
+    folder: Path
+
+    @property
+    def scheme(self) -> str:
+        """As `ServerProgram`."""
+        return "mariadb"
+
+    def command(self, *, data: Path) -> list[str]:
+        """As `ServerProgram`."""
+        share = self.folder / "usr/share/mariadb"
+        return [
+            str(self.folder / "exec"),
+            "/usr/sbin/mariadbd",
+            "--no-defaults",
+            "--user=root",
+            f"--datadir={data}",
+            f"--tmpdir={data.parent}",
+            f"--lc-messages-dir={share}",
+            f"--character-sets-dir={share}/charsets",
+            f"--plugin-dir={self.folder}/usr/lib/mysql/plugin",
+        ]
+
+    def install(self, data: Path) -> None:
+        """As `ServerProgram`."""
+        share = self.folder / "usr/share/mariadb"
+        names = ("system_tables", "performance_tables", "system_tables_data")
+        texts = [(share / f"mariadb_{name}.sql").read_text(encoding="utf-8") for name in names]
+        data.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [*self.command(data=data), "--bootstrap"],
+            input="\n".join(("create database mysql;", "use mysql;", *texts)),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LoggingServer:
     """A running server.
 
     Attributes:
         flavor: `mariadb` or `mysql`.
         socket_path: Where it listens.
-        version: As it says.
     """
 
     flavor: str
     socket_path: Path
-    version: str = ""
 
     def connect(self, database: str | None = None) -> Connection[Cursor]:
         """Log in as root, as the command-line client does: nothing is set."""
@@ -61,9 +106,21 @@ class LoggingServer:
 
 
 @contextmanager
-def mariadb(directory: Path) -> Iterator[LoggingServer]:
-    """A MariaDB of one's own."""
-    with PrivateServer.start(directory, name="logging", options=_MARIADB_OPTIONS) as server:
+def mariadb(
+    directory: Path, *, folder: Path | None = None, plugins: Path | None = None
+) -> Iterator[LoggingServer]:
+    """A MariaDB of one's own.
+
+    Args:
+        directory: Where it lives.
+        folder: Where it was unpacked; None takes this machine's.
+        plugins: Folder of its plugins, of which it gets BLACKHOLE; None goes without.
+    """
+    program: ServerProgram = MARIADB if folder is None else UnpackedMariadb(folder)
+    options = list(_MARIADB_OPTIONS)
+    if plugins is not None:
+        options += [f"--plugin-dir={plugins}", "--plugin-load-add=ha_blackhole"]
+    with PrivateServer.start(directory, name="logging", options=options, program=program) as server:
         yield LoggingServer("mariadb", server.socket_path)
 
 

@@ -34,7 +34,7 @@ def run(recorder: Recorder, script: Script) -> Found | None:
     """Record a script and compare; None if all is equal."""
     recorder.reset(script.schema)
     recorded = tuple(recorder.run(script.texts))
-    difference = first_difference(recorder.server.flavor, script, recorded)
+    difference = first_difference(recorder.server_name, script, recorded)
     if difference is None:
         return None
     return Found(script=script, recorded=recorded, difference=difference)

@@ -11,4 +11,4 @@ from tests.differential.logging.sessions import first_difference
 @pytest.mark.parametrize("name", cases.names())
 def test_sessions_log_as_was_recorded(name: str) -> None:
     script, recorded = cases.read(name)
-    assert first_difference(name.rsplit(".", 1)[1], script, recorded) is None
+    assert first_difference(cases.server_name(name), script, recorded) is None

@@ -40,7 +40,9 @@ def recorder(
 def test_sessions_log_as_the_server_does(recorder: Recorder) -> None:
     flavor = recorder.server.flavor
     for seed in _FEW:
-        found = run(recorder, Generator(flavor, seed, has_blackhole=flavor == "mysql").script())
+        found = run(
+            recorder, Generator(flavor, seed, has_blackhole=recorder.has_blackhole).script()
+        )
         if found is not None:
             smallest = shrunk(recorder, found)
             pytest.fail(
@@ -64,7 +66,7 @@ def test_many_sessions_log_as_the_server_does(
     compared = 0
     differing: list[int] = []
     for seed in _MANY:
-        script = Generator(flavor, seed, has_blackhole=flavor == "mysql").script()
+        script = Generator(flavor, seed, has_blackhole=recorder.has_blackhole).script()
         found = run(recorder, script)
         if found is None:
             compared += len(script.statements)
@@ -98,6 +100,6 @@ def test_a_case_reads_as_it_was_written(recorder: Recorder, tmp_path: Path) -> N
     path.write_text(cases.text(script, recorded), encoding="utf-8")
     read_script, read_recorded = cases.read_file(path)
     assert read_script == script
-    assert first_difference(recorder.server.flavor, read_script, read_recorded) == (
-        first_difference(recorder.server.flavor, script, recorded)
+    assert first_difference(recorder.server_name, read_script, read_recorded) == (
+        first_difference(recorder.server_name, script, recorded)
     )

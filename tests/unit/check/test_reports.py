@@ -158,6 +158,7 @@ def test_a_window_shows_the_stretch() -> None:
 
 def test_json_is_as_agreed() -> None:
     (line,) = told(JsonReport(), noted())
+    assert json.dumps(json.loads(line), ensure_ascii=False) == line
     assert json.loads(line) == {
         "script": "dir/s.sql",
         "statement": 2,
@@ -199,6 +200,7 @@ def test_json_of_what_was_not_understood_is_an_error() -> None:
 def test_json_explains() -> None:
     (line,) = told(JsonReport(explain=True), noted())
     found = json.loads(line)
+    assert json.dumps(found, ensure_ascii=False) == line
     assert len(found["binlogs"]["binlog"]["steps"]) == 2
     assert found["why"][0]["what"] == "uuid()"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,34 +23,37 @@ SETS = [
     for name in (*fixture_names("md"), *fixture_names("my97"))
     if not name.endswith(("encrypted", "netstream", "bigrow", "bigcommit"))
 ]
+SAMPLED = {"md1011_txn", "md1011_xa", "md1011_format_mixed", "my97_txn", "my97_compressed"}
+CASES = [
+    *((name, 8192) for name in SETS),
+    *((name, 1 << 30) for name in sorted(SAMPLED)),
+    *(pytest.param(name, 1 << 30, marks=pytest.mark.slow) for name in SETS if name not in SAMPLED),
+]
 compiled = pytest.mark.skipif(
     not is_compiled(("route", "scan")), reason="the kernels are not compiled here"
 )
 
 
 @compiled
-@pytest.mark.parametrize("name", SETS)
-def test_both_paths_make_the_same_files(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name, file_bytes", CASES)
+def test_both_paths_make_the_same_files(name: str, file_bytes: int, tmp_path: Path) -> None:
     paths = written(name, tmp_path / "in")
-    reports = [
-        routed(paths, tmp_path / str(fast), *_SCOPES, max_binlog_size=8192, uses_kernels=fast)
-        for fast in (True, False)
-    ]
-    assert outputs(tmp_path / "True") == outputs(tmp_path / "False")
-    assert reports[0].counts == reports[1].counts
-
-
-@compiled
-@pytest.mark.parametrize("name", SETS)
-def test_groups_that_are_not_held_are_the_same(name: str, tmp_path: Path) -> None:
-    paths = written(name, tmp_path / "in")
-    reports = [
-        routed(paths, tmp_path / "large", *_SCOPES, window_bytes=64, held_bytes_max=200),
-        routed(paths, tmp_path / "reference", *_SCOPES, uses_kernels=False),
-    ]
-    assert outputs(tmp_path / "large") == outputs(tmp_path / "reference")
-    assert reports[0].counts == reports[1].counts
-    assert reports[0].notes == reports[1].notes
+    fields: tuple[dict[str, Any], ...] = (
+        {"uses_kernels": False},
+        {},
+        {"window_bytes": 64, "held_bytes_max": 200},
+    )
+    (reference, expected), *others = (
+        (
+            routed(paths, tmp_path / f"{n}", *_SCOPES, max_binlog_size=file_bytes, **each),
+            outputs(tmp_path / f"{n}"),
+        )
+        for n, each in enumerate(fields)
+    )
+    for report, made in others:  # groups that are held, and groups that are too large for it
+        assert made == expected
+        assert report.counts == reference.counts
+        assert report.notes == reference.notes
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md118_txn", "my97_txn", "my97_compressed"])

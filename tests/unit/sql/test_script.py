@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import random
+from functools import partial
+from itertools import cycle
+
 import pytest
 
-from binlane.sql.script import statements
+from binlane.sql.script import Part, ScriptReader, statements
+from binlane.sql.servers import Dialect
 
 
 @pytest.mark.parametrize(
@@ -29,3 +34,33 @@ from binlane.sql.script import statements
 )
 def test_statements(script: str, expected: list[str]) -> None:
     assert list(statements(script)) == expected
+
+
+_PIECES = (
+    *("'", '"', "`", "\\", "\\'", ";", ";", ";\n", "\n", " ", "a", "''", "-- ", "--", "-----", "#", "/*"),
+    *("*/", "/*!", "DO 1", "SELECT 'a;b'", "use d", "USE e", "source x", "quit", "print", "\\g", "\\c"),
+    *("\\p", "delimiter $$", "$$", "DELIMITER ;", "\\d //", "//", "-", "/", "?", "\0", "\ufeff", "@", "é"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_statements_without_comments_are_read_as_all_others(
+    flavor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = random.Random(3)
+    scripts = ["".join(choice.choices(_PIECES, k=choice.randrange(1, 20))) for _ in range(20_000)]
+    dialects = [
+        partial(Dialect, flavor=flavor, ansi_quotes=ansi_quotes, no_backslash_escapes=no_escapes)
+        for ansi_quotes in (False, True)
+        for no_escapes in (False, True)
+    ]
+
+    def read() -> list[list[Part]]:
+        return [
+            list(ScriptReader(script.encode(), dialect).parts())
+            for script, dialect in zip(scripts, cycle(dialects), strict=False)
+        ]
+
+    found = read()
+    monkeypatch.setattr(ScriptReader, "_plain", lambda _: None)
+    assert found == read()

@@ -11,8 +11,9 @@ import pytest
 
 from binlane.sql import reading
 from binlane.sql.facts import Shift, StatementFacts
-from binlane.sql.reading import cut
+from binlane.sql.reading import ends_of, key_of
 from binlane.sql.servers import Dialect
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
 from binlane.sql.tree.expressions import Operation
 from binlane.sql.tree.statements import Update
 from tests.reading import read
@@ -66,6 +67,48 @@ def test_facts_by_shape_are_those_of_the_statement() -> None:
             assert _has_places_of(found, alone), text
             moved += found.shift is not None
     assert moved > 100
+
+
+def test_literals_are_those_of_the_tokens() -> None:
+    choice = random.Random(7)
+    pieces = (
+        *STRINGS,
+        "'",
+        '"',
+        "`",
+        "@",
+        "1",
+        "0x1",
+        ".5",
+        "2.",
+        "b'1'",
+        "e",
+        "x",
+        "-",
+        "*/",
+        " ",
+    )
+    found = 0
+    for statement in (
+        *_statements(),
+        *("".join(choice.choices(pieces, k=choice.randrange(1, 9))) for _ in range(20_000)),
+    ):
+        dialect = Dialect(ansi_quotes=choice.random() < 0.3)
+        try:
+            tokens = read_tokens(statement, dialect)
+        except SqlSyntaxError:
+            continue
+        if "$$" in statement:
+            continue  # a body in dollars, which no shape has
+        literals = {
+            place + len(text)
+            for kind, place, text in zip(tokens.kinds, tokens.starts, tokens.texts, strict=True)
+            if kind in (TokenKind.NUMBER, TokenKind.STRING)
+        }
+        ends = ends_of(statement, dialect)
+        assert literals.issuperset(ends), statement
+        found += len(ends)
+    assert found > 1000
 
 
 def test_facts_are_shared_where_nothing_moves() -> None:
@@ -129,18 +172,46 @@ def test_the_session_is_part_of_the_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["SELECT 'a", "SELECT /* a", "SELECT t.1", "SELECT @'a'", "SELECT 1 /*! + 1 */"]
+    "statement",
+    [
+        *("SELECT 'a 1", 'SELECT "a 1', "SELECT `a 1", "SELECT /* a 1", "SELECT /*! 1, 'a'", "# 1"),
+        *("SELECT t.1", "SELECT t1", "SELECT @'a'", 'SELECT @"a"', "SELECT @1", "SELECT 1a, _n'a'"),
+        *("SELECT x'4'", "SELECT b'2'", "SELECT 0x1G", "SELECT `t`5", "-- 'a' 1", "/* 1 'a' */ /*"),
+    ],
 )
-def test_what_is_not_understood_is_not_cut(statement: str) -> None:
-    assert cut(statement, Dialect()) is None
+def test_what_is_no_literal_is_part_of_the_key(statement: str) -> None:
+    assert ends_of(statement, Dialect()) == ()
+    others = [statement[:at] + "7" + statement[at + 1 :] for at in range(len(statement))]
+    keys = {key_of(text, Dialect()) for text in (statement, *others)}
+    assert len(keys) == len({statement, *others})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("1", "25"), ("1", "0.5"), ("1", "2."), ("1", "1e5"), ("1", "1.5E-3"), ("0x1F", "0xab")),
+        *(("0b1", "0b01"), ("x'41'", "x''"), ("N'a'", "N'b'"), ("b'1'", "b''"), ("''", "'it''s'")),
+        *(("'a'", r"'\'--'"), ('"a"', '"it""s"'), ("_latin1'a'", "_latin1'b'"), ("-5", "-6")),
+    ],
+)
+def test_literals_of_one_kind_are_one(one: str, other: str) -> None:
+    texts = [f"SELECT {literal}, `a 1`" for literal in (one, other)]
+    assert key_of(texts[0], Dialect()) == key_of(texts[1], Dialect())
+    assert [ends_of(text, Dialect()) for text in texts] == [
+        (len("SELECT ") + len(literal),) for literal in (one, other)
+    ]
+
+
+def test_literals_of_different_kinds_differ() -> None:
+    literals = ("1", "0", "0x1", "0b1", "'1'", '"1"', "x'11'", "b'1'", "n'1'", "`1`", "@1", "t1")
+    assert len({key_of(f"SELECT {literal}", Dialect()) for literal in literals}) == len(literals)
 
 
 def test_strings_end_as_the_session_says() -> None:
     statement = r"SELECT 'a\', 'b'"
-    found = cut(statement, Dialect(no_backslash_escapes=True))
-    assert found is not None
-    assert found.ends == (11, 16)
-    assert cut(statement, Dialect()) is None
+    assert ends_of(statement, Dialect(no_backslash_escapes=True)) == (11, 16)
+    assert ends_of(statement, Dialect()) == (14,)
+    assert ends_of('SELECT "a", 1', Dialect(ansi_quotes=True)) == (13,)
 
 
 def test_a_shift_moves_what_stands_behind_literals() -> None:

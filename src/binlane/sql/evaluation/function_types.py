@@ -28,7 +28,9 @@ from binlane.sql.evaluation.operator_types import (
     with_default,
 )
 from binlane.sql.evaluation.types import (
+    BYTES,
     DATE_LENGTHS,
+    LONGEST,
     NO_DECIMALS,
     NUMBERS,
     TEMPORALS,
@@ -37,6 +39,8 @@ from binlane.sql.evaluation.types import (
     TypeKind,
     collation_of,
     length_in,
+    moment,
+    text,
     text_length,
     without_default,
 )
@@ -44,7 +48,6 @@ from binlane.sql.servers import Fact, bytes_per_character, default_collation
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.expressions import Call, Cast, Expression, Interval, Literal, LiteralKind
 
-_LONGEST: Final = 4_294_967_295
 _MYSQL_ROW_BIGINT: Final = 11
 _FRACTION_MAX: Final = 6
 _SUM_DIGITS: Final = 22
@@ -80,7 +83,15 @@ class TypedCall:
     @property
     def first(self) -> Type:
         """The first argument's."""
-        return self.typed(self.argument(0), self.scope)
+        return self.at(0)
+
+    def at(self, index: int) -> Type:
+        """An argument's.
+
+        Raises:
+            Untyped: If it is not known, or there is none.
+        """
+        return self.typed(self.argument(index), self.scope)
 
     def argument(self, index: int) -> Expression:
         """An argument.
@@ -113,19 +124,12 @@ class TypedCall:
 
     def text(self, length: int, types: Sequence[Type] = ()) -> Type:
         """Text made of some values; in strict mode such functions may always give NULL."""
-        charset, collation = collation_of(types, self.scope.connection)
-        coercibility = min(
-            (each.coercibility for each in types),
-            key=lambda each: each.value,
-            default=Coercibility.LITERAL,
-        )
-        return Type(
-            kind=TypeKind.TEXT,
-            length=length,
+        strongest = min((each.coercibility.value for each in types), default=4)
+        return text(
+            length,
+            collation_of(types, self.scope.connection),
+            coercibility=Coercibility(strongest),
             is_nullable=True,
-            charset=charset,
-            collation=collation,
-            coercibility=coercibility,
         )
 
     def joined(self, types: Sequence[Type], lengths: Callable[[list[int]], int] = sum) -> Type:
@@ -174,10 +178,6 @@ def _coalesce(call: TypedCall) -> Type:
     return with_default(made.as_nullable(is_nullable), call.scope)
 
 
-def _null_if(call: TypedCall) -> Type:
-    return together([call.first], call.scope).as_nullable()
-
-
 def _of_first(call: TypedCall) -> Type:
     """MAX and MIN."""
     made = call.first
@@ -185,10 +185,6 @@ def _of_first(call: TypedCall) -> Type:
         made = replace(made, field_type="BIGINT")
     column = without_default(made.column)
     return replace(made, is_nullable=True, is_literal=False, column=column)
-
-
-def _in_window(call: TypedCall) -> Type:
-    return of_one_row(call.first, call.scope)
 
 
 def of_one_row(made: Type, scope: Scope) -> Type:
@@ -202,10 +198,6 @@ def of_one_row(made: Type, scope: Scope) -> Type:
     if made.column is not None:
         made = replace(made, column=replace(made.column, is_nullable=True))
     return made
-
-
-def _any_value(call: TypedCall) -> Type:
-    return together([call.first], call.scope)
 
 
 def _extreme(call: TypedCall) -> Type:
@@ -242,39 +234,29 @@ def _second_digits(value: Type) -> int:
     return min(_digits(value), _FRACTION_MAX)
 
 
-def _second(call: TypedCall) -> Type:
-    return call.typed(call.argument(1), call.scope)
-
-
 # Rows ---------------------------------------------------------------------------------------------
 
 
-def _sum(call: TypedCall) -> Type:
-    made = as_number(call.first)
-    if made.kind in _EXACT:
-        return decimal(made.precision + _SUM_DIGITS, made.decimals).as_nullable()
-    return real().as_nullable()
+def _total(digits: int, scale: int) -> Typed:
+    """SUM and AVG: so many digits more, so many of them behind the point."""
 
+    def typed(call: TypedCall) -> Type:
+        made = as_number(call.first)
+        if made.kind in _EXACT:
+            made = decimal(made.precision + digits, made.decimals + scale)
+        else:
+            made = real()
+        return made.as_nullable()
 
-def _average(call: TypedCall) -> Type:
-    made = as_number(call.first)
-    if made.kind in _EXACT:
-        scale = made.decimals + _AVERAGE_SCALE
-        return decimal(made.precision + _AVERAGE_SCALE, scale).as_nullable()
-    return real().as_nullable()
+    return typed
 
 
 def _deviation(call: TypedCall) -> Type:
+    """MariaDB's STDDEV."""
     made = call.first
-    if call.scope.is_mariadb and made.kind in _EXACT:
-        scale = made.decimals + _AVERAGE_SCALE
-        return replace(real(), length=22 + scale, decimals=scale, is_nullable=True)
-    return real().as_nullable()
-
-
-def _group_concat(call: TypedCall) -> Type:
-    length = 1_048_576 if call.scope.is_mariadb else 1024
-    return call.text(length, call.types)
+    scale = made.decimals + _AVERAGE_SCALE if made.kind in _EXACT else NO_DECIMALS
+    length = 22 + (scale if made.kind in _EXACT else 0)
+    return replace(real(), length=length, decimals=scale, is_nullable=True)
 
 
 # Numbers ------------------------------------------------------------------------------------------
@@ -305,36 +287,27 @@ def _whole(call: TypedCall) -> Type:
     return made.as_nullable(value.is_nullable)
 
 
-def _rounded(*, is_truncated: bool) -> Typed:
-    def typed(call: TypedCall) -> Type:
-        value = call.first
-        is_mariadb = call.scope.is_mariadb
-        scale = call.number(1) if len(call.node.arguments) > 1 else 0
-        if value.kind is TypeKind.DECIMAL:
-            scale = min(scale, value.decimals)
-            extra = int(scale < value.decimals and not is_truncated)
-            made = decimal(value.integer_digits + scale + extra, scale)
-        elif value.kind is TypeKind.INTEGER and is_mariadb:
-            if value.field_type == "BIT":
-                raise Untyped("round()")
-            column = without_default(value.column)
-            return replace(value, column=column, is_literal=False)
-        elif value.kind is TypeKind.INTEGER:
-            made = replace(value, column=None, field_type="BIGINT", is_literal=False)
-        elif is_mariadb and value.kind in TEMPORALS:
-            raise Untyped("round() of a moment")
-        elif is_mariadb:
-            made = replace(real(), length=17 + scale, decimals=scale)
-        else:
-            made = real()
-        return made.as_nullable(value.is_nullable)
-
-    return typed
-
-
-def _modulo(call: TypedCall) -> Type:
-    left, right = call.types
-    return combined(left, right, "%", call.scope)
+def _rounded(call: TypedCall) -> Type:
+    """ROUND and TRUNCATE."""
+    value, is_mariadb = call.first, call.scope.is_mariadb
+    scale = call.number(1) if len(call.node.arguments) > 1 else 0
+    if value.kind is TypeKind.DECIMAL:
+        scale = min(scale, value.decimals)
+        extra = int(scale < value.decimals and call.node.upper_name == "ROUND")
+        made = decimal(value.integer_digits + scale + extra, scale)
+    elif value.kind is TypeKind.INTEGER and is_mariadb:
+        if value.field_type == "BIT":
+            raise Untyped("round()")
+        return replace(value, column=without_default(value.column), is_literal=False)
+    elif value.kind is TypeKind.INTEGER:
+        made = replace(value, column=None, field_type="BIGINT", is_literal=False)
+    elif is_mariadb and value.kind in TEMPORALS:
+        raise Untyped("round() of a moment")
+    elif is_mariadb:
+        made = replace(real(), length=17 + scale, decimals=scale)
+    else:
+        made = real()
+    return made.as_nullable(value.is_nullable)
 
 
 # Dates --------------------------------------------------------------------------------------------
@@ -352,15 +325,8 @@ def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
     Raises:
         Untyped: If it is not known.
     """
-    call = TypedCall(Call(node.at, node.end, "CAST"), scope, lambda *_: value)
     if node.type is None:
-        charset = {"utf8": "utf8mb3"}.get(node.charset.lower(), node.charset.lower())
-        return replace(
-            call.text(text_length(value)),
-            charset=charset,
-            collation=default_collation(charset, scope.flavor),
-            coercibility=Coercibility.IMPLICIT,
-        )
+        return text(text_length(value), _charset(node.charset, scope), is_nullable=True)
     name = node.type.name
     sizes = [int(size) for size in node.type.arguments if size.isdecimal()]
     if name in {"SIGNED", "UNSIGNED", "INTEGER", "INT"}:
@@ -373,29 +339,22 @@ def cast_type(node: Cast, value: Type, scope: Scope) -> Type:
     if name == "YEAR" and not scope.is_mariadb:
         return Type(kind=TypeKind.INTEGER, length=4, field_type="YEAR", is_nullable=True)
     if name in DATE_LENGTHS:
-        return Type(
-            kind=TypeKind[name],
-            length=DATE_LENGTHS[name],
-            decimals=sizes[0] if sizes else 0,
-            is_nullable=True,
-        )
+        return moment(name, sizes[0] if sizes else 0)
     if name == "BINARY":
         made = as_bytes(value, scope)
         return replace(made, length=sizes[0]) if sizes else made
     if name in {"CHAR", "CHARACTER", "VARCHAR", "NCHAR"}:
-        charset, collation = scope.connection
-        named = "utf8mb3" if name == "NCHAR" else node.type.charset.lower()
-        if named:
-            charset = {"utf8": "utf8mb3"}.get(named, named)
-            collation = default_collation(charset, scope.flavor)
-        made = call.text(sizes[0] if sizes else length_in(value, charset, scope.flavor))
-        return replace(
-            made,
-            charset=charset,
-            collation=collation,
-            coercibility=Coercibility.IMPLICIT,
-        )
+        named = "utf8mb3" if name == "NCHAR" else node.type.charset
+        of = _charset(named, scope) if named else scope.connection
+        length = sizes[0] if sizes else length_in(value, of[0], scope.flavor)
+        return text(length, of, is_nullable=True)
     raise Untyped(f"CAST AS {name}")
+
+
+def _charset(name: str, scope: Scope) -> tuple[str, str]:
+    """A character set that a text names, and its collation."""
+    charset = {"utf8": "utf8mb3"}.get(name.lower(), name.lower())
+    return charset, default_collation(charset, scope.flavor)
 
 
 _CAST_NUMBERS: Final = frozenset(("DECIMAL", "DEC", "NUMERIC", "DOUBLE", "REAL", "FLOAT"))
@@ -427,43 +386,16 @@ def _as_integer(value: Type, scope: Scope, *, is_unsigned: bool) -> Type:
 # Text ---------------------------------------------------------------------------------------------
 
 
-def _concat(call: TypedCall) -> Type:
-    return call.joined(call.types)
+def _joined(
+    chosen: Callable[[TypedCall], Sequence[Type]], lengths: Callable[[list[int]], int] = sum
+) -> Typed:
+    """Text made of some arguments, whose lengths decide its own."""
+    return lambda call: call.joined(chosen(call), lengths)
 
 
-def _concat_separated(call: TypedCall) -> Type:
-    return call.joined(
-        call.types, lambda lengths: sum(lengths[1:]) + lengths[0] * (len(lengths) - 2)
-    )
-
-
-def _same_text(call: TypedCall) -> Type:
-    return call.joined([call.first])
-
-
-def _trimmed(call: TypedCall) -> Type:
-    """TRIM(… FROM a): the text stands last."""
-    return call.joined([call.typed(call.node.arguments[-1], call.scope)])
-
-
-def _inserted(call: TypedCall) -> Type:
-    first, _, _, last = call.types
-    return call.joined([first, last])
-
-
-def _made_set(call: TypedCall) -> Type:
-    types = call.types[1:]
-    return call.joined(types, lambda lengths: sum(lengths) + len(lengths) - 1)
-
-
-def _extracted(call: TypedCall) -> Type:
-    """MariaDB's JSON_EXTRACT: text that may be quoted."""
-    return call.joined([call.first], lambda lengths: min(2 * lengths[0], _LONGEST))
-
-
-def _hashed(call: TypedCall) -> Type:
-    size = call.number(1)
-    return call.text((size or 256) // 4)
+def _separated(lengths: list[int]) -> int:
+    """CONCAT_WS: the first stands between the others."""
+    return sum(lengths[1:]) + lengths[0] * (len(lengths) - 2)
 
 
 def _encrypted(call: TypedCall) -> Type:
@@ -498,28 +430,25 @@ def _formatted(call: TypedCall) -> Type:
 def _from_unix_time(call: TypedCall) -> Type:
     if len(call.node.arguments) > 1:
         return _formatted(call)
-    decimals = _second_digits(call.first)
-    return Type(kind=TypeKind.DATETIME, length=19, decimals=decimals, is_nullable=True)
+    return moment("DATETIME", _second_digits(call.first))
 
 
 def _as_time(call: TypedCall) -> Type:
     """TIME, SEC_TO_TIME, TIMEDIFF: a TIME with the digits of what it is made of."""
-    decimals = max(_second_digits(each) for each in call.types)
-    return Type(kind=TypeKind.TIME, length=10, decimals=decimals, is_nullable=True)
+    return moment("TIME", max(map(_second_digits, call.types)))
 
 
 def _read_moment(call: TypedCall) -> Type:
     """STR_TO_DATE: the letters of its format decide."""
     node = call.argument(1)
     if not isinstance(node, Literal):
-        return Type(kind=TypeKind.DATETIME, length=19, decimals=6, is_nullable=True)
-    text = string_content(call.scope.text.text_of(node), call.scope.text.dialect)
-    letters = set(re.findall("%(.)", text))
+        return moment("DATETIME", 6)
+    written = string_content(call.scope.text.text_of(node), call.scope.text.dialect)
+    letters = set(re.findall("%(.)", written))
     has_time = not letters.isdisjoint("fHIiSsTrhklp")
     has_date = not letters.isdisjoint("abcDdjMmUuVvWwXxYy")
-    kind = TypeKind.DATE if not has_time else TypeKind.DATETIME if has_date else TypeKind.TIME
-    decimals = 6 if "f" in letters else 0
-    return Type(kind=kind, length=19, decimals=decimals, is_nullable=True)
+    name = "DATE" if not has_time else "DATETIME" if has_date else "TIME"
+    return replace(moment(name, 6 if "f" in letters else 0), length=19)
 
 
 _PART_LENGTHS: Final = {
@@ -556,26 +485,18 @@ def _end_of_text(call: TypedCall) -> Type:
 
 
 def _repeat(call: TypedCall) -> Type:
-    count = call.number(1, _LONGEST)
-    return call.text(min(text_length(call.first) * count, _LONGEST), [call.first])
-
-
-def _pad(call: TypedCall) -> Type:
-    return call.text(call.number(1, _LONGEST), [call.first])
-
-
-def _space(call: TypedCall) -> Type:
-    return call.text(call.number(0, _LONGEST))
+    count = call.number(1, LONGEST)
+    return call.text(min(text_length(call.first) * count, LONGEST), [call.first])
 
 
 def _replace(call: TypedCall) -> Type:
-    text, old, new = call.types
-    length = text_length(text)
+    whole, old, new = call.types
+    length = text_length(whole)
     if call.scope.is_mariadb and new.length > old.length > 0:
         length += (length // old.length) * (new.length - old.length)
     elif new.length > old.length:
         length *= new.length
-    return call.text(length, [text, new])
+    return call.text(length, [whole, new])
 
 
 def _hex(call: TypedCall) -> Type:
@@ -600,14 +521,6 @@ def _char(call: TypedCall) -> Type:
 
 def _bytes(call: TypedCall, length: int) -> Type:
     return replace(call.text(length), charset="binary", collation="binary")
-
-
-def _quote(call: TypedCall) -> Type:
-    return call.text(2 * text_length(call.first) + 2, [call.first])
-
-
-def _element(call: TypedCall) -> Type:
-    return call.joined(call.types[1:], max)
 
 
 # By name ------------------------------------------------------------------------------------------
@@ -663,29 +576,30 @@ _SAME: Final = _by_name(
         "time ?": "MAKETIME",
         _if: "IF",
         _coalesce: "IFNULL NVL COALESCE",
-        _null_if: "NULLIF",
+        (lambda call: together([call.first], call.scope).as_nullable()): "NULLIF",
         _of_first: "MAX MIN",
-        _any_value: "ANY_VALUE",
-        _in_window: "FIRST_VALUE LAST_VALUE NTH_VALUE LAG LEAD",
+        (lambda call: together([call.first], call.scope)): "ANY_VALUE",
+        (
+            lambda call: of_one_row(call.first, call.scope)
+        ): "FIRST_VALUE LAST_VALUE NTH_VALUE LAG LEAD",
         _extreme: "GREATEST LEAST",
-        _second: "NAME_CONST",
-        _sum: "SUM",
-        _average: "AVG",
-        _deviation: "STD STDDEV STDDEV_POP STDDEV_SAMP",
-        _group_concat: "GROUP_CONCAT",
+        (lambda call: call.at(1)): "NAME_CONST",
+        _total(_SUM_DIGITS, 0): "SUM",
+        _total(_AVERAGE_SCALE, _AVERAGE_SCALE): "AVG",
         _absolute: "ABS",
         _whole: "CEIL CEILING FLOOR",
-        _rounded(is_truncated=False): "ROUND",
-        _rounded(is_truncated=True): "TRUNCATE",
-        _modulo: "MOD",
+        _rounded: "ROUND TRUNCATE",
+        (lambda call: combined(call.first, call.at(1), "%", call.scope)): "MOD",
         _moved: "DATE_ADD DATE_SUB ADDDATE SUBDATE",
-        _concat: "CONCAT",
-        _concat_separated: "CONCAT_WS",
-        _same_text: "UPPER UCASE LOWER LCASE REVERSE LTRIM RTRIM SUBSTRING_INDEX",
-        _trimmed: "TRIM",
-        _inserted: "INSERT",
-        _made_set: "MAKE_SET",
-        _hashed: "SHA2",
+        _joined(lambda call: call.types): "CONCAT",
+        _joined(lambda call: call.types, _separated): "CONCAT_WS",
+        _joined(lambda call: [call.first]): (
+            "UPPER UCASE LOWER LCASE REVERSE LTRIM RTRIM SUBSTRING_INDEX"
+        ),
+        _joined(lambda call: [call.at(-1)]): "TRIM",
+        _joined(lambda call: call.types[::3]): "INSERT",
+        _joined(lambda call: call.types[1:], lambda each: sum(each) + len(each) - 1): "MAKE_SET",
+        (lambda call: call.text((call.number(1) or 256) // 4)): "SHA2",
         _encrypted: "AES_ENCRYPT",
         _formatted: "DATE_FORMAT TIME_FORMAT",
         _from_unix_time: "FROM_UNIXTIME",
@@ -695,14 +609,14 @@ _SAME: Final = _by_name(
         _substring: "SUBSTRING SUBSTR MID",
         _end_of_text: "LEFT RIGHT",
         _repeat: "REPEAT",
-        _pad: "LPAD RPAD",
-        _space: "SPACE",
+        (lambda call: call.text(call.number(1, LONGEST), [call.first])): "LPAD RPAD",
+        (lambda call: call.text(call.number(0, LONGEST))): "SPACE",
         _replace: "REPLACE",
         _hex: "HEX",
         _unhex: "UNHEX",
         _char: "CHAR",
-        _quote: "QUOTE",
-        _element: "ELT",
+        (lambda call: call.text(2 * text_length(call.first) + 2, [call.first])): "QUOTE",
+        _joined(lambda call: call.types[1:], max): "ELT",
     }
 )
 _MARIADB: Final = _by_name(
@@ -725,7 +639,9 @@ _MARIADB: Final = _by_name(
         "bigint(11) *": "BIT_LENGTH",
         "bigint(21) !": "ROW_NUMBER RANK DENSE_RANK",
         "varchar(12) utf8mb3 ?": "JSON_TYPE",
-        _extracted: "JSON_EXTRACT",
+        _joined(lambda call: [call.first], lambda each: min(2 * each[0], LONGEST)): "JSON_EXTRACT",
+        _deviation: "STD STDDEV STDDEV_POP STDDEV_SAMP",
+        (lambda call: call.text(1_048_576, call.types)): "GROUP_CONCAT",
         "mediumtext @ ?": "JSON_ARRAYAGG JSON_OBJECTAGG",
         "bigint(20) !": "NEXTVAL",
         "bigint(20) ?": "LASTVAL",
@@ -745,6 +661,8 @@ _MYSQL: Final = _by_name(
         "varchar(17) utf8mb4_bin ?": "JSON_TYPE",
         "varbinary(16) ?": "UUID_TO_BIN",
         "varchar(36) @ ?": "BIN_TO_UUID",
+        "double ?": "STD STDDEV STDDEV_POP STDDEV_SAMP",
+        (lambda call: call.text(1024, call.types)): "GROUP_CONCAT",
         "json ?": "JSON_EXTRACT JSON_OBJECT JSON_ARRAY JSON_KEYS JSON_ARRAYAGG JSON_OBJECTAGG",
     }
 )
@@ -770,37 +688,25 @@ def fixed(written: str, arguments: Sequence[Type], scope: Scope) -> Type:
     name, length = found["type"].upper(), int(found["length"] or 0)
     words = found["words"].split()
     if name in {"INT", "BIGINT"}:
-        return Type(
-            kind=TypeKind.INTEGER,
-            length=length or 21,
-            is_unsigned="unsigned" in words,
-            is_nullable=is_nullable,
-            field_type=name,
-        )
+        made = Type(kind=TypeKind.INTEGER, length=length or 21, field_type=name)
+        return replace(made, is_unsigned="unsigned" in words, is_nullable=is_nullable)
     if name == "DOUBLE":
         scale = int(found["scale"] or NO_DECIMALS)
         return replace(real(), length=length or 22, decimals=scale, is_nullable=is_nullable)
     if name in DATE_LENGTHS:
-        return Type(kind=TypeKind[name], length=DATE_LENGTHS[name], is_nullable=is_nullable)
+        return moment(name).as_nullable(is_nullable)
     if name == "UUID" and scope.has(Fact.UUID_IS_NOT_NULL):
         is_nullable = False
     if name in {"UUID", "YEAR", "JSON"}:
         column = TableColumn(name="", type_name=name, is_nullable=is_nullable)
         kind = TypeKind.JSON if name == "JSON" else TypeKind.OTHER
         return Type(kind=kind, is_nullable=is_nullable, column=column)
-    charset, collation = scope.connection
+    of = scope.connection
     if name in {"VARBINARY", "LONGBLOB"}:
-        charset, collation = "binary", "binary"
+        of = BYTES
     elif not found["connection"]:
         charset, _, rest = words[0].partition("_")
-        collation = words[0] if rest else default_collation(charset, scope.flavor)
+        of = charset, words[0] if rest else default_collation(charset, scope.flavor)
     if name == "MEDIUMTEXT":
         length = 1_048_576
-    return Type(
-        kind=TypeKind.TEXT,
-        length=length or _LONGEST,
-        is_nullable=is_nullable,
-        charset=charset,
-        collation=collation,
-        coercibility=Coercibility.SYSTEM,
-    )
+    return text(length or LONGEST, of, coercibility=Coercibility.SYSTEM, is_nullable=is_nullable)

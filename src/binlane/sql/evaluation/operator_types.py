@@ -15,21 +15,21 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.evaluation.evaluator import (
-    Environment,
-    StatementText,
-)
+from binlane.sql.evaluation.evaluator import Environment, StatementText
 from binlane.sql.evaluation.types import (
-    DATE_LENGTHS,
+    BYTES,
     NO_DECIMALS,
     TEMPORALS,
+    Coercibility,
     Type,
     TypeKind,
     aggregated,
     length_in,
+    moment,
+    text,
     zero_default,
 )
-from binlane.sql.schema import Objects
+from binlane.sql.object_store import Objects
 from binlane.sql.servers import ASSUMED, Fact, has
 
 _DIGITS_MAX: Final = 65
@@ -352,21 +352,16 @@ def moved(operand: Type, unit: str, scope: Scope) -> Type:
     decimals = max(operand.decimals, 6 if "MICROSECOND" in unit else 0)
     if operand.kind is TypeKind.DATE:
         has_time = any(part in unit for part in _TIME_UNITS)
-        kind = TypeKind.DATETIME if has_time else TypeKind.DATE
-        length = DATE_LENGTHS[kind.name]
-        return Type(kind=kind, length=length, decimals=decimals, is_nullable=True)
+        return moment("DATETIME" if has_time else "DATE", decimals)
     if operand.kind is TypeKind.TIME and not scope.is_mariadb and "DAY" in unit:
-        return Type(kind=TypeKind.DATETIME, length=19, decimals=decimals, is_nullable=True)
+        return moment("DATETIME", decimals)
     if operand.kind in TEMPORALS:
         return replace(operand, is_nullable=True, column=None, decimals=decimals, field_type="")
-    charset, collation = scope.connection
     length = _MARIADB_MOMENT if scope.is_mariadb else _MYSQL_MOMENT
     if scope.is_mariadb:
         scale = 6 if operand.decimals >= NO_DECIMALS or _is_long_text(operand) else decimals
         length += scale + (scale > 0)
-    return Type(
-        kind=TypeKind.TEXT, length=length, is_nullable=True, charset=charset, collation=collation
-    )
+    return text(length, scope.connection, coercibility=Coercibility.NUMERIC, is_nullable=True)
 
 
 def _is_long_text(operand: Type) -> bool:
@@ -378,13 +373,8 @@ def _is_long_text(operand: Type) -> bool:
 
 def as_bytes(operand: Type, scope: Scope) -> Type:
     """A value as BINARY."""
-    return Type(
-        kind=TypeKind.TEXT,
-        length=length_in(operand, "binary", scope.flavor),
-        is_nullable=True,
-        charset="binary",
-        collation="binary",
-    )
+    length = length_in(operand, "binary", scope.flavor)
+    return text(length, BYTES, coercibility=Coercibility.NUMERIC, is_nullable=True)
 
 
 ARITHMETIC: Final = frozenset(("+", "-", "*", "/", "DIV", "%"))

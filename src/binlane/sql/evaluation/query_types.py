@@ -36,12 +36,16 @@ from binlane.sql.evaluation.operator_types import (
     truth,
 )
 from binlane.sql.evaluation.types import (
+    BYTES,
+    LONGEST,
     NO_DECIMALS,
     Coercibility,
     Type,
     TypeKind,
     aggregated,
     column_of_type,
+    moment,
+    text,
     type_of_column,
 )
 from binlane.sql.evaluation.values import UNKNOWN, Temporal, Text, Unknown, Value
@@ -115,7 +119,7 @@ def _common(table: CommonTable, scope: Scope, *, is_recursive: bool) -> Columns:
     if is_recursive and isinstance(body, SetOperation):
         # The first part alone decides; a later one may have no row.
         first = _columns(body.operands[0], scope)
-        nothing = tuple(("", Type(kind=TypeKind.NULL, is_nullable=True)) for _ in first)
+        nothing = tuple(("", _NULL) for _ in first)
         return _renamed(_united([first, nothing], scope), table.columns)
     return _renamed(_columns(table.query, scope), table.columns)
 
@@ -142,7 +146,7 @@ def _of_body(body: Node, scope: Scope) -> Columns:
 def _of_row(items: Sequence[Expression], scope: Scope) -> Columns:
     return tuple(
         (
-            _name_of(SelectItem(each.at, each.end, each), scope.text)
+            column_name(SelectItem(each.at, each.end, each), scope.text)
             if scope.is_mariadb
             else f"column_{index}",
             expression_type(each, scope),
@@ -177,20 +181,20 @@ def _item(item: SelectItem, scope: Scope, sources: Sequence[Source]) -> Columns:
         if not chosen:
             raise Untyped(f"{alias}.*")
         return chosen[0].columns
-    name = _name_of(item, scope.text) if item.alias is None else item.alias
+    name = column_name(item, scope.text) if item.alias is None else item.alias
     return ((name, expression_type(value, scope)),)
 
 
-def _name_of(item: SelectItem, text: StatementText) -> str:
+def column_name(item: SelectItem, statement: StatementText) -> str:
     """The name that the servers give a column without an alias."""
     value = item.value
     if isinstance(value, Name):
         return value.parts[-1]
-    written = text.text_of(item)
+    written = statement.text_of(item)
     if isinstance(value, Literal):
-        written = text.text_of(value)
+        written = statement.text_of(value)
         if value.kind is LiteralKind.STRING:
-            written = string_content(written, text.dialect).lstrip()
+            written = string_content(written, statement.dialect).lstrip()
         elif value.kind in {LiteralKind.NULL, LiteralKind.TRUE, LiteralKind.FALSE}:
             written = written.upper()
     return written[:_NAME_LENGTH_MAX]
@@ -210,7 +214,7 @@ def _sources(table: TableReference, scope: Scope) -> list[Source]:
         return _joined(table, scope)
     if isinstance(table, DerivedTable):
         columns = _renamed(_columns(table.query, scope), table.columns)
-        if _is_stored(table.query):
+        if is_stored(table.query):
             columns = _stored(columns)
         return [Source(alias=table.alias or "", columns=columns)]
     if isinstance(table, TableUse):
@@ -294,7 +298,7 @@ def _of_view(view: View, name: TableName, scope: Scope) -> Columns:
     return _renamed(_columns(statement.query, inside), view.columns)
 
 
-def _is_stored(query: Query) -> bool:
+def is_stored(query: Query) -> bool:
     """Whether the server makes a table of a derived one: it cannot be merged into its query."""
     select = query.body
     if not isinstance(select, Select) or not select.tables or query.limit is not None:
@@ -362,60 +366,51 @@ def _collated(node: Operation, scope: Scope) -> Type:
 
 
 _MOMENTS: Final = {
-    LiteralKind.DATE: (TypeKind.DATE, 10),
-    LiteralKind.TIME: (TypeKind.TIME, 10),
-    LiteralKind.TIMESTAMP: (TypeKind.DATETIME, 19),
+    LiteralKind.DATE: "DATE",
+    LiteralKind.TIME: "TIME",
+    LiteralKind.TIMESTAMP: "DATETIME",
 }
 
 
 def _literal(node: Literal, scope: Scope) -> Type:
     kind = node.kind
-    text = scope.text.text_of(node)
+    written = scope.text.text_of(node)
     if kind is LiteralKind.NULL:
-        return Type(kind=TypeKind.NULL, is_nullable=True, coercibility=Coercibility.NULL)
+        return _NULL
     if kind in {LiteralKind.TRUE, LiteralKind.FALSE}:
         length = 5 if scope.is_mariadb else 1
         return Type(kind=TypeKind.INTEGER, length=length, is_literal=True)
     if kind is LiteralKind.NUMBER:
-        return _number(text)
+        return _number(written)
     if kind in _MOMENTS:
-        found, length = _MOMENTS[kind]
-        content = string_content(text, scope.text.dialect)
-        return Type(kind=found, length=length, decimals=len(content.partition(".")[2]))
-    charset, collation = scope.connection
+        content = string_content(written, scope.text.dialect)
+        return moment(_MOMENTS[kind], len(content.partition(".")[2])).as_nullable(False)
+    of = scope.connection
     if kind is LiteralKind.STRING:
-        length = len(string_content(text, scope.text.dialect))
+        length = len(string_content(written, scope.text.dialect))
     else:
-        length = len(bytes_value(text, is_hexadecimal=kind is LiteralKind.HEX))
-        charset, collation = "binary", "binary"
+        length = len(bytes_value(written, is_hexadecimal=kind is LiteralKind.HEX))
+        of = BYTES
     if introducer := node.introducer.lower():
         charset = {"n": "utf8mb3", "utf8": "utf8mb3"}.get(introducer, introducer)
-        collation = default_collation(charset, scope.flavor)
-    return Type(
-        kind=TypeKind.TEXT,
-        length=length,
-        charset=charset,
-        collation=collation,
-        coercibility=Coercibility.LITERAL,
-        is_literal=True,
-    )
+        of = charset, default_collation(charset, scope.flavor)
+    return replace(text(length, of, coercibility=Coercibility.LITERAL), is_literal=True)
 
 
-def _number(text: str) -> Type:
-    if "e" in text.lower():
-        return Type(kind=TypeKind.REAL, length=len(text), decimals=NO_DECIMALS, is_literal=True)
-    if "." in text:
-        whole, _, fraction = text.partition(".")
+_NULL: Final = Type(kind=TypeKind.NULL, is_nullable=True, coercibility=Coercibility.NULL)
+
+
+def _number(written: str) -> Type:
+    if "e" in written.lower():
+        return Type(kind=TypeKind.REAL, length=len(written), decimals=NO_DECIMALS, is_literal=True)
+    if "." in written:
+        whole, _, fraction = written.partition(".")
         length = max(len(whole.lstrip("0")), 1) + len(fraction)  # `.5` has two digits
         return Type(kind=TypeKind.DECIMAL, length=length, decimals=len(fraction), is_literal=True)
-    digits = text.lstrip("0") or "0"
+    digits = written.lstrip("0") or "0"
     kind = TypeKind.DECIMAL if int(digits) > _UNSIGNED_MAX else TypeKind.INTEGER
     is_unsigned = kind is TypeKind.INTEGER and int(digits) > _BIGINT_MAX
     return Type(kind=kind, length=len(digits), is_unsigned=is_unsigned, is_literal=True)
-
-
-def _name(node: Name, scope: Scope) -> Type:
-    return scope.column(node.parts)
 
 
 def _case(node: Case, scope: Scope) -> Type:
@@ -424,10 +419,7 @@ def _case(node: Case, scope: Scope) -> Type:
     for condition, result in node.branches:
         conditions.append(expression_type(condition, scope))
         results.append(expression_type(result, scope))
-    if node.otherwise is None:
-        results.append(Type(kind=TypeKind.NULL, is_nullable=True))
-    else:
-        results.append(expression_type(node.otherwise, scope))
+    results.append(_NULL if node.otherwise is None else expression_type(node.otherwise, scope))
     made = together(results, scope)
     if scope.is_mariadb and any(each.is_nullable for each in conditions):
         return made.as_nullable()
@@ -460,33 +452,16 @@ def _user_variable(node: UserVariable, scope: Scope) -> Type:
     value = scope.environment.user_variable(node.name)
     if isinstance(value, Unknown | Temporal):
         raise Untyped(f"@{node.name}")
-    kind = TypeKind.TEXT
-    charset, collation = "binary", "binary"
-    if isinstance(value, int):
-        kind = TypeKind.INTEGER
-    elif isinstance(value, float):
+    if isinstance(value, float):
         return real().as_nullable()
+    if isinstance(value, int):
+        made = Type(kind=TypeKind.INTEGER, length=20, field_type="BIGINT")
     elif isinstance(value, Decimal):
-        kind = TypeKind.DECIMAL
-    elif value is not None:
-        charset, collation = value.charset, value.collation
-    return Type(
-        kind=kind,
-        length=_VARIABLE_LENGTHS[kind],
-        decimals=0 if kind is not TypeKind.DECIMAL else 38 if scope.is_mariadb else 30,
-        is_nullable=True,
-        charset=charset if kind is TypeKind.TEXT else "",
-        collation=collation,
-        coercibility=Coercibility.IMPLICIT,
-        field_type="BIGINT" if kind is TypeKind.INTEGER else "",
-    )
-
-
-_VARIABLE_LENGTHS: Final = {
-    TypeKind.INTEGER: 20,
-    TypeKind.DECIMAL: 65,
-    TypeKind.TEXT: 4_294_967_295,
-}
+        scale = 38 if scope.is_mariadb else 30
+        made = Type(kind=TypeKind.DECIMAL, length=65, decimals=scale)
+    else:
+        made = text(LONGEST, BYTES if value is None else (value.charset, value.collation))
+    return replace(made, is_nullable=True, coercibility=Coercibility.IMPLICIT)
 
 
 def _system_variable(node: SystemVariable, scope: Scope) -> Type:
@@ -504,14 +479,9 @@ def _system_variable(node: SystemVariable, scope: Scope) -> Type:
         return replace(made, field_type="BIGINT")
     if not isinstance(value, Text):
         raise Untyped(f"@@{node.name}")
-    return Type(
-        kind=TypeKind.TEXT,
-        length=len(value.content) if scope.is_mariadb else 16_383,
-        is_nullable=True,
-        charset="utf8mb3",
-        collation="utf8mb3_general_ci",
-        coercibility=Coercibility.SYSTEM,
-    )
+    length = len(value.content) if scope.is_mariadb else 16_383
+    of = ("utf8mb3", "utf8mb3_general_ci")
+    return text(length, of, coercibility=Coercibility.SYSTEM, is_nullable=True)
 
 
 _SWITCHES: Final = frozenset(
@@ -528,14 +498,6 @@ _COUNTS: Final = frozenset(
         *("auto_increment_increment", "auto_increment_offset", "error_count", "warning_count"),
     )
 )
-
-
-def _cast(node: Cast, scope: Scope) -> Type:
-    return cast_type(node, expression_type(node.value, scope), scope)
-
-
-def _match(_: Match, __: Scope) -> Type:
-    return real()
 
 
 def _call(node: Call, scope: Scope) -> Type:
@@ -563,15 +525,15 @@ def _returned(routine: Routine, scope: Scope) -> Type:
 _TYPED: Final[Mapping[type, Callable[[Any, Scope], Type]]] = MappingProxyType(
     {
         Literal: _literal,
-        Name: _name,
+        Name: lambda node, scope: scope.column(node.parts),
         Assign: _assign,
         Operation: _operation,
         UserVariable: _user_variable,
         SystemVariable: _system_variable,
         Case: _case,
-        Cast: _cast,
+        Cast: lambda node, scope: cast_type(node, expression_type(node.value, scope), scope),
         Call: _call,
-        Match: _match,
+        Match: lambda _, __: real(),
         Subquery: _subquery,
     }
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from binlane.codec.types import Flavor
@@ -295,12 +295,34 @@ def with_constants(
 # User variables ------------------------------------------------------------------------------
 
 
-def user_variables_read(statement: Node, text: StatementText) -> list[str]:
+class RowsTried(NamedTuple):
+    """How far a server came that looks at a user variable only when it needs the value: MySQL.
+
+    Attributes:
+        changed: How many rows changed; None: as many as were given.
+        fails: It ended with an error behind them.
+    """
+
+    changed: int | None = None
+    fails: bool = False
+
+
+def user_variables_read(
+    statement: Node, text: StatementText, tried: RowsTried | None = None
+) -> list[str]:
     """The user variables that a statement reads, in the order in which the servers look at them.
 
     UPDATE looks at its WHERE clause first. A name is given as the statement writes it first.
+
+    Args:
+        statement: The statement.
+        text: Its text.
+        tried: What it came to, where variables count only that were needed; None counts all.
     """
-    reads = list(_reads(statement))
+    if tried is None:
+        reads = list(_reads(statement))
+    else:
+        reads = [one for part in _needed(statement, tried) for one in _reads(part, is_lazy=True)]
     if isinstance(statement, LoadData):
         # Those that its columns are read into are set before they are read.
         columns = {each.name for each in statement.columns or () if isinstance(each, UserVariable)}
@@ -317,15 +339,53 @@ def user_variables_read(statement: Node, text: StatementText) -> list[str]:
     return list(found.values())
 
 
-def _reads(node: Node) -> Iterator[UserVariable]:
+def _reads(node: Node, *, is_lazy: bool = False) -> Iterator[UserVariable]:
     if isinstance(node, UserVariable):
         yield node
     elif isinstance(node, Assign):
-        yield from _reads(node.value)
+        yield from _reads(node.value, is_lazy=is_lazy)
     elif not isinstance(node, Into):
-        parts = node.assignments if isinstance(node, LoadData) else children(node)
+        parts: Iterable[Node] = node.assignments if isinstance(node, LoadData) else children(node)
+        if is_lazy and isinstance(node, Call) and node.name.upper() in _FIRST_VALUE:
+            parts = _up_to_value(node.arguments)
         for each in parts:
-            yield from _reads(each)
+            yield from _reads(each, is_lazy=is_lazy)
+
+
+_FIRST_VALUE: Final = frozenset(("COALESCE", "IFNULL"))
+
+
+def _up_to_value(arguments: Sequence[Expression]) -> Iterator[Expression]:
+    """The arguments up to the first that is a value for sure."""
+    for each in arguments:
+        yield each
+        if isinstance(each, Literal) and each.kind is not LiteralKind.NULL:
+            return
+
+
+def _needed(statement: Node, tried: RowsTried) -> Iterator[Node]:
+    """The parts of a statement that are evaluated."""
+    has_none = tried.changed == 0 and not tried.fails
+    if isinstance(statement, Update) and has_none:
+        for each in (*statement.tables, statement.where):
+            if each is not None:
+                yield each
+    elif isinstance(statement, Insert):
+        if statement.rows is not None:
+            count = (tried.changed or 0) + 1 if tried.fails else len(statement.rows)
+            yield from statement.rows[:count]
+        elif statement.query is not None:
+            body = statement.query.body
+            if has_none and isinstance(body, Select):
+                selected = set(map(id, body.items))
+                yield from (each for each in children(body) if id(each) not in selected)
+            else:
+                yield statement.query
+        given = len(statement.rows) if statement.rows is not None else 1
+        if statement.on_duplicate is not None and tried.changed not in (None, given):
+            yield from statement.on_duplicate
+    else:
+        yield statement
 
 
 def user_variables_assigned(node: Node) -> frozenset[str]:

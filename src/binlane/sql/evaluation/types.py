@@ -16,7 +16,7 @@ from binlane.sql.servers import bytes_per_character, default_collation
 from binlane.sql.show_create import column_type, without_json_checks
 from binlane.sql.table_definitions import TableColumn
 
-_LONGEST: Final = 4_294_967_295
+LONGEST: Final = 4_294_967_295
 _MYSQL_DOUBLE: Final = 22
 _LARGE: Final = 1 << 24
 _VARCHAR_MAX: Final = 512
@@ -114,17 +114,46 @@ class Type:
         return replace(self, is_nullable=is_nullable)
 
 
+BYTES: Final = ("binary", "binary")
+"""Character set and collation of what is no text."""
+
+
+def text(
+    length: int,
+    of: tuple[str, str],
+    *,
+    coercibility: Coercibility = Coercibility.IMPLICIT,
+    is_nullable: bool = False,
+) -> Type:
+    """Text of so many characters, of a character set and collation."""
+    charset, collation = of
+    return Type(
+        kind=TypeKind.TEXT,
+        length=length,
+        is_nullable=is_nullable,
+        charset=charset,
+        collation=collation,
+        coercibility=coercibility,
+    )
+
+
+def moment(name: str, decimals: int = 0) -> Type:
+    """A DATE, TIME or DATETIME that may be NULL, with so many digits of a second."""
+    length = DATE_LENGTHS[name]
+    return Type(kind=TypeKind[name], length=length, decimals=decimals, is_nullable=True)
+
+
 _WIDTHS: Final = {"TINYINT": 4, "SMALLINT": 6, "MEDIUMINT": 9, "INT": 11, "BIGINT": 20}
 _UNSIGNED_WIDTHS: Final = {"TINYINT": 3, "SMALLINT": 5, "MEDIUMINT": 8, "INT": 10, "BIGINT": 20}
 _TEXT_LENGTHS: Final = {
     "TINYTEXT": 255,
     "TEXT": 65_535,
     "MEDIUMTEXT": 16_777_215,
-    "LONGTEXT": 4_294_967_295,
+    "LONGTEXT": LONGEST,
     "TINYBLOB": 255,
     "BLOB": 65_535,
     "MEDIUMBLOB": 16_777_215,
-    "LONGBLOB": 4_294_967_295,
+    "LONGBLOB": LONGEST,
 }
 _INTEGER_TYPES: Final = {
     "INTEGER": "INT",
@@ -210,13 +239,8 @@ def _width(column: TableColumn, name: str, flavor: Flavor) -> int:
 
 def _text_value(column: TableColumn, name: str, charset: str, flavor: Flavor) -> Type:
     if name == "JSON":
-        return Type(
-            kind=TypeKind.TEXT if flavor is Flavor.MARIADB else TypeKind.JSON,
-            length=_TEXT_LENGTHS["LONGTEXT"],
-            charset="utf8mb4",
-            collation="utf8mb4_bin",
-            coercibility=Coercibility.IMPLICIT,
-        )
+        made = text(_TEXT_LENGTHS["LONGTEXT"], ("utf8mb4", "utf8mb4_bin"))
+        return made if flavor is Flavor.MARIADB else replace(made, kind=TypeKind.JSON)
     own = column.charset or charset
     if name in _TEXT_LENGTHS:
         length = _TEXT_LENGTHS[name] // bytes_per_character(own)
@@ -226,13 +250,7 @@ def _text_value(column: TableColumn, name: str, charset: str, flavor: Flavor) ->
         length = len(",".join(column.arguments))
     else:
         length = int(column.arguments[0]) if column.arguments else 1
-    return Type(
-        kind=TypeKind.TEXT,
-        length=length,
-        charset=own,
-        collation=column.collation or default_collation(own, flavor),
-        coercibility=Coercibility.IMPLICIT,
-    )
+    return text(length, (own, column.collation or default_collation(own, flavor)))
 
 
 def column_of_type(name: str, value: Type, *, flavor: Flavor) -> TableColumn:
@@ -415,20 +433,15 @@ def _of_several(
     if kinds <= NUMBERS:
         return _number(known, every, flavor, is_kept=is_kept)
     if kinds <= TEMPORALS:
-        return _moment(known)
+        return _moments(known)
     if TypeKind.JSON in kinds:
         known = [replace(each, kind=TypeKind.TEXT) for each in known]
-    charset, collation = collation_of(known, connection)
-    length = max(length_in(each, charset, flavor) for each in known)
+    of = collation_of(known, connection)
+    length = max(length_in(each, of[0], flavor) for each in known)
     if flavor is Flavor.MYSQL and any(_is_large(each) for each in known):
-        length = _LONGEST
-    return Type(
-        kind=TypeKind.TEXT,
-        length=length,
-        charset=charset,
-        collation=collation,
-        coercibility=min((each.coercibility for each in known), key=lambda each: each.value),
-    )
+        length = LONGEST
+    strongest = min(each.coercibility.value for each in known)
+    return text(length, of, coercibility=Coercibility(strongest))
 
 
 def _of_one_column(known: Sequence[Type], flavor: Flavor) -> Type | None:
@@ -446,7 +459,7 @@ def _is_large(value: Type) -> bool:
     )
 
 
-def _moment(known: Sequence[Type]) -> Type:
+def _moments(known: Sequence[Type]) -> Type:
     kinds = {each.kind for each in known}
     kind = kinds.pop() if len(kinds) == 1 else TypeKind.DATETIME
     decimals = max(each.decimals for each in known)

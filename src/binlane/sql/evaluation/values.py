@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from binlane.codec.json_values import shortest_float
 from binlane.codec.types import Flavor
@@ -98,7 +98,8 @@ class Temporal:
 
 
 Number: TypeAlias = int | Decimal | float
-Value: TypeAlias = Number | Text | Temporal | Unknown | None
+Known: TypeAlias = Number | Text | Temporal
+Value: TypeAlias = Known | Unknown | None
 
 
 def charset_of(collation: str) -> str:
@@ -266,40 +267,45 @@ def negative(value: Value) -> Value:
     return number if number is None or isinstance(number, Unknown) else -number
 
 
-def _numbers(left: Value, right: Value) -> tuple[Number, Number] | Unknown | None:
-    """Both as numbers; NULL or unknown if one of them is."""
-    first, last = as_number(left), as_number(right)
-    if first is None or last is None:
-        return None
-    if isinstance(first, Unknown) or isinstance(last, Unknown):
-        return UNKNOWN
-    return first, last
+def _of_numbers(apply: Callable[[Number, Number, Flavor], Value]) -> Operator:
+    """An operator that takes numbers: NULL or unknown if one of its operands is."""
+
+    def of_values(left: Value, right: Value, flavor: Flavor) -> Value:
+        first, last = as_number(left), as_number(right)
+        if first is None or last is None:
+            return None
+        if isinstance(first, Unknown) or isinstance(last, Unknown):
+            return UNKNOWN
+        return apply(first, last, flavor)
+
+    return of_values
 
 
-def _arithmetic(
-    of_exact: Callable[[Decimal, Decimal], Decimal],
-    of_integers: Callable[[int, int], int],
-    of_doubles: Callable[[float, float], float],
-) -> Operator:
-    def apply(left: Value, right: Value, _: Flavor) -> Value:
-        both = _numbers(left, right)
-        if both is None or isinstance(both, Unknown):
-            return both
-        first, last = both
+def _of_known(apply: Callable[[Known, Known, Flavor], Value]) -> Operator:
+    """An operator that takes values of any kind: NULL or unknown if one of its operands is."""
+
+    def of_values(left: Value, right: Value, flavor: Flavor) -> Value:
+        if left is None or right is None:
+            return None
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            return UNKNOWN
+        return apply(left, right, flavor)
+
+    return of_values
+
+
+def _arithmetic(apply: Callable[[Any, Any], Any]) -> Operator:
+    def of_numbers(first: Number, last: Number, _: Flavor) -> Value:
         if isinstance(first, float) or isinstance(last, float):
-            return _finite(of_doubles(float(first), float(last)))
+            return _finite(apply(float(first), float(last)))
         if isinstance(first, int) and isinstance(last, int):
-            return of_integers(first, last)
-        return of_exact(exact(first), exact(last)) + 0  # no negative zero
+            return int(apply(first, last))
+        return Decimal(apply(exact(first), exact(last)) + 0)  # no negative zero
 
-    return apply
+    return _of_numbers(of_numbers)
 
 
-def _divided(left: Value, right: Value, flavor: Flavor) -> Value:
-    both = _numbers(left, right)
-    if both is None or isinstance(both, Unknown):
-        return both
-    first, last = both
+def _divided(first: Number, last: Number, flavor: Flavor) -> Value:
     if last == 0:
         return None
     if isinstance(first, float) or isinstance(last, float):
@@ -320,20 +326,13 @@ def _whole_groups(first: int, last: int) -> int:
     return min(-(-(sum(scales) + more) // _GROUP) * _GROUP, _QUOTIENT_SCALE_MAX)
 
 
-def _whole_quotient(left: Value, right: Value, _: Flavor) -> Value:
-    both = _numbers(left, right)
-    if both is None or isinstance(both, Unknown):
-        return both
-    if both[1] == 0:
+def _whole_quotient(first: Number, last: Number, _: Flavor) -> Value:
+    if last == 0:
         return None
-    return int((exact(both[0]) / exact(both[1])).to_integral_value(ROUND_DOWN))
+    return int((exact(first) / exact(last)).to_integral_value(ROUND_DOWN))
 
 
-def _remainder(left: Value, right: Value, _: Flavor) -> Value:
-    both = _numbers(left, right)
-    if both is None or isinstance(both, Unknown):
-        return both
-    first, last = both
+def _remainder(first: Number, last: Number, _: Flavor) -> Value:
     if last == 0:
         return None
     if isinstance(first, float) or isinstance(last, float):
@@ -349,11 +348,7 @@ def scale_of(number: Number) -> int:
 
 
 def _bits(apply: Callable[[int, int], int], *, is_shift: bool = False) -> Operator:
-    def of_integers(left: Value, right: Value, flavor: Flavor) -> Value:
-        if left is None or right is None:
-            return None
-        if left is UNKNOWN or right is UNKNOWN:
-            return UNKNOWN
+    def of_values(left: Known, right: Known, flavor: Flavor) -> Value:
         first, last = _bit_operand(left, flavor), _bit_operand(right, flavor)
         if is_shift and isinstance(right, Text):
             last = as_integer(right)
@@ -361,7 +356,7 @@ def _bits(apply: Callable[[int, int], int], *, is_shift: bool = False) -> Operat
             return UNKNOWN
         return apply(first & _UNSIGNED_MAX, last) & _UNSIGNED_MAX
 
-    return of_integers
+    return _of_known(of_values)
 
 
 def _bit_operand(value: Value, flavor: Flavor) -> int | Unknown:
@@ -383,8 +378,6 @@ def compared(left: Value, right: Value) -> int | Unknown | None:
     """-1, 0 or 1 as the first is less than, equal to or greater than the second."""
     if left is None or right is None:
         return None
-    if left is UNKNOWN or right is UNKNOWN:
-        return UNKNOWN
     if isinstance(left, Text | Temporal) and isinstance(right, Text | Temporal):
         first, last, is_exact = _comparable(left, right)
         if first != last and not (is_exact or (_is_plain(first) and _is_plain(last))):
@@ -392,11 +385,10 @@ def compared(left: Value, right: Value) -> int | Unknown | None:
         return (first > last) - (first < last)
     if isinstance(left, Temporal) or isinstance(right, Temporal):
         return UNKNOWN
-    both = _numbers(left, right)
-    if not isinstance(both, tuple):
-        return both
-    one, other = exact(both[0]), exact(both[1])
-    return (one > other) - (one < other)
+    one, other = as_number(left), as_number(right)
+    if isinstance(one, Unknown | None) or isinstance(other, Unknown | None):
+        return UNKNOWN
+    return (exact(one) > exact(other)) - (exact(one) < exact(other))
 
 
 def equal(left: Value, right: Value) -> int | Unknown | None:
@@ -438,14 +430,6 @@ def _comparison(holds: Callable[[int], bool]) -> Operator:
     return apply
 
 
-def _equal(left: Value, right: Value, _: Flavor) -> Value:
-    return equal(left, right)
-
-
-def _different(left: Value, right: Value, _: Flavor) -> Value:
-    return negation(equal(left, right))
-
-
 def _same(left: Value, right: Value, _: Flavor) -> Value:
     """`<=>`."""
     if left is UNKNOWN or right is UNKNOWN:
@@ -455,11 +439,7 @@ def _same(left: Value, right: Value, _: Flavor) -> Value:
     return equal(left, right)
 
 
-def _like(left: Value, right: Value, _: Flavor) -> Value:
-    if left is None or right is None:
-        return None
-    if left is UNKNOWN or right is UNKNOWN:
-        return UNKNOWN
+def _like(left: Known, right: Known, _: Flavor) -> Value:
     pattern = re.sub(
         r"\\(.)|(%)|(_)|(.)",
         lambda found: ".*" if found[2] else "." if found[3] else re.escape(found[1] or found[4]),
@@ -472,25 +452,25 @@ def _like(left: Value, right: Value, _: Flavor) -> Value:
 
 OPERATORS: Final[Mapping[str, Operator]] = MappingProxyType(
     {
-        "+": _arithmetic(operator.add, operator.add, operator.add),
-        "-": _arithmetic(operator.sub, operator.sub, operator.sub),
-        "*": _arithmetic(operator.mul, operator.mul, operator.mul),
-        "/": _divided,
-        "DIV": _whole_quotient,
-        "%": _remainder,
+        "+": _arithmetic(operator.add),
+        "-": _arithmetic(operator.sub),
+        "*": _arithmetic(operator.mul),
+        "/": _of_numbers(_divided),
+        "DIV": _of_numbers(_whole_quotient),
+        "%": _of_numbers(_remainder),
         "&": _bits(operator.and_),
         "|": _bits(operator.or_),
         "^": _bits(operator.xor),
         "<<": _bits(_shifted(operator.lshift), is_shift=True),
         ">>": _bits(_shifted(operator.rshift), is_shift=True),
-        "=": _equal,
-        "<>": _different,
+        "=": lambda left, right, _: equal(left, right),
+        "<>": lambda left, right, _: negation(equal(left, right)),
         "<": _comparison(lambda order: order < 0),
         ">": _comparison(lambda order: order > 0),
         "<=": _comparison(lambda order: order <= 0),
         ">=": _comparison(lambda order: order >= 0),
         "<=>": _same,
-        "LIKE": _like,
+        "LIKE": _of_known(_like),
     }
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from binlane.sql.parser import accounts, objects, programs, rows, statements
+from binlane.sql.parser import accounts, forms, programs, rows, statements
 from binlane.sql.parser.calls import read_name
 from binlane.sql.parser.cursor import Cursor, Grammar, NotAnalysed, Stopped, TooDeep, too_deep
 from binlane.sql.parser.expressions import read_expression
@@ -19,7 +19,6 @@ from binlane.sql.servers import Dialect
 from binlane.sql.tree.expressions import Expression, Node, height
 from binlane.sql.tree.statements import Empty
 
-_GRAMMAR: Final = Grammar(query=read_query, name=read_name)
 _Node = TypeVar("_Node", bound=Node)
 HEIGHT_MAX: Final = 200
 """Nodes within nodes; folds over higher trees would end the interpreter's stack."""
@@ -124,6 +123,45 @@ def _read_statement(cursor: Cursor) -> Node:
     return reader(cursor)
 
 
+def _read_create(cursor: Cursor) -> Node:
+    words = cursor.words[cursor.index : cursor.index + 4]
+    is_or_replace = words[1:3] == ["OR", "REPLACE"] and cursor.dialect.may_be_mariadb
+    what = words[3 if is_or_replace else 1]
+    reader = {"USER": accounts.create_user, "ROLE": accounts.create_role}.get(what)
+    if reader is None or (what == "ROLE" and not _has_roles(cursor)):
+        return forms.read_statement(cursor)
+    start = cursor.start
+    cursor.index += 4 if is_or_replace else 2
+    return reader(cursor, start, is_or_replace=is_or_replace)
+
+
+def _has_roles(cursor: Cursor) -> bool:
+    return cursor.dialect.may_be_mariadb or cursor.dialect.has_mysql(8)
+
+
+def _read_alter(cursor: Cursor) -> Node:
+    start = cursor.start
+    if cursor.accept("ALTER", "USER"):
+        return accounts.alter_user(cursor, start)
+    return forms.read_statement(cursor)
+
+
+def _read_drop(cursor: Cursor) -> Node:
+    start = cursor.start
+    if cursor.accept("DROP", "USER"):
+        return accounts.drop_accounts(cursor, start, "DROP USER")
+    if _has_roles(cursor) and cursor.accept("DROP", "ROLE"):
+        return accounts.drop_accounts(cursor, start, "DROP ROLE")
+    return forms.read_statement(cursor)
+
+
+def _read_rename(cursor: Cursor) -> Node:
+    start = cursor.start
+    if cursor.accept("RENAME", "USER"):
+        return accounts.rename_users(cursor, start)
+    return forms.read_statement(cursor)
+
+
 def _read_set(cursor: Cursor) -> Node:
     start, word, following = cursor.start, cursor.word_ahead(1), cursor.word_ahead(2)
     if word == "STATEMENT" and _has_blocks(cursor):
@@ -148,12 +186,6 @@ def _read_load(cursor: Cursor) -> Node:
     return rows.read_load(cursor)
 
 
-def _read_drop(cursor: Cursor) -> Node:
-    if cursor.word_ahead(1) == "PREPARE":
-        return statements.read_deallocate(cursor)
-    return objects.read_drop(cursor)
-
-
 _READERS: Final[Mapping[str, Callable[[Cursor], Node]]] = MappingProxyType(
     {
         "INSERT": rows.read_insert,
@@ -169,11 +201,11 @@ _READERS: Final[Mapping[str, Callable[[Cursor], Node]]] = MappingProxyType(
         "DO": rows.read_do,
         "CALL": rows.read_call,
         "HANDLER": rows.read_handler,
-        "CREATE": lambda cursor: objects.read_create(cursor, _read_body),
-        "ALTER": lambda cursor: objects.read_alter(cursor, _read_body),
-        "RENAME": objects.read_rename,
+        "CREATE": _read_create,
+        "ALTER": _read_alter,
+        "RENAME": _read_rename,
         "DROP": _read_drop,
-        "TRUNCATE": objects.read_truncate,
+        "TRUNCATE": forms.read_statement,
         "GRANT": accounts.read_grant,
         "REVOKE": accounts.read_revoke,
         "SET": _read_set,
@@ -212,3 +244,10 @@ _READERS: Final[Mapping[str, Callable[[Cursor], Node]]] = MappingProxyType(
     }
 )
 """By first word."""
+_GRAMMAR: Final = Grammar(
+    query=read_query,
+    name=read_name,
+    statement=_read_statement,
+    body=_read_body,
+    account=accounts.read_account,
+)

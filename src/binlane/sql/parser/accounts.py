@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from binlane.sql.parser.columns import number, string
 from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.forms import number, string
 from binlane.sql.parser.queries import read_names, read_object_name
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.definitions import Account, AccountStatement

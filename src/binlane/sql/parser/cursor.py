@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from binlane.sql.servers import Dialect
-    from binlane.sql.tree.expressions import Expression, Query
+    from binlane.sql.tree.expressions import Expression, Node, Query
 
 from binlane.names import folded
 from binlane.sql.parser.words import no_aliases, reserved_words
@@ -59,10 +59,16 @@ class Grammar:
     Attributes:
         query: Reads a query; given one in parentheses that was read, the rest of the one around it.
         name: Reads a name, or the call that begins with one.
+        statement: Reads a statement that is no compound one.
+        body: Reads the body of a routine, trigger or event.
+        account: Reads an account.
     """
 
     query: Callable[[Cursor, Query | None], Query]
     name: Callable[[Cursor], Expression]
+    statement: Callable[[Cursor], Node]
+    body: Callable[[Cursor], Node]
+    account: Callable[[Cursor], Node]
 
 
 class Cursor:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -32,10 +33,20 @@ from binlane.codec.types import ColumnType
 from binlane.kernels.load import Build, running
 from tests import build
 from tests.fixture_sets import fixture_names, fixture_set
-from tests.printing import OPTIONS, TINY, WHOLE, assert_same, by_kernel, by_lines, local_zone
+from tests.printing import (
+    OPTIONS,
+    TINY,
+    WHOLE,
+    Printed,
+    assert_same,
+    by_kernel,
+    by_lines,
+    local_zone,
+)
 
 SETS = [name for name in fixture_names() if not name.startswith("yard")]
 LARGE_BYTES = 1_000_000
+PRINTED: tuple[Callable[..., Printed], ...] = (by_lines, by_kernel, partial(by_kernel, sizes=TINY))
 
 
 @pytest.fixture(autouse=True)
@@ -49,21 +60,15 @@ def _zone() -> Iterator[None]:
 def test_every_set_is_printed_as_by_lines(name: str, options: str, tmp_path: Path) -> None:
     for _, data in fixture_set(name).binlogs:
         if len(data) < LARGE_BYTES or options == "decoded":
-            for number, sizes in enumerate((WHOLE, TINY)):
+            texts = []
+            for place, printed in enumerate(PRINTED):
                 # Each has a folder of its own for LOAD DATA; the text names its files.
-                folders = [tmp_path / f"{number}{side}" / "load" for side in "ab"]
-                texts = []
-                for folder, printed in zip(folders, (by_kernel, by_lines), strict=True):
-                    folder.mkdir(parents=True, exist_ok=True)
-                    chosen = replace(OPTIONS[options], load_directory=folder)
-                    is_kernel = printed is by_kernel
-                    result = (
-                        by_kernel(data, options=chosen, sizes=sizes)
-                        if is_kernel
-                        else by_lines(data, options=chosen)
-                    )
-                    texts.append((result.text.replace(bytes(folder), b""), result.error))
-                assert texts[0] == texts[1]
+                folder = tmp_path / f"{place}"
+                folder.mkdir(exist_ok=True)
+                result = printed(data, options=replace(OPTIONS[options], load_directory=folder))
+                texts.append((result.text.replace(bytes(folder), b""), result.error))
+            assert texts[1] == texts[0], "whole"
+            assert texts[2] == texts[0], "tiny"
 
 
 @pytest.mark.parametrize(
@@ -73,15 +78,14 @@ def test_plain_python_kernels_print_the_same(name: str) -> None:
     with running(Build.PLAIN):
         for _, data in fixture_set(name).binlogs:
             assert_same(data)
-            assert_same(data[:3000], options=OPTIONS["all"], sizes=TINY)
+            assert_same(data[:3000], options=OPTIONS["all"], sizes=(TINY,))
 
 
 @pytest.mark.parametrize("name", ["md1011_txn", "md1011_compressed", "md1011_format_mixed"])
 def test_a_file_that_was_cut_anywhere(name: str) -> None:
     data = fixture_set(name).binlogs[0][1][:5000]
     for end in range(0, len(data), 37):
-        for sizes in (WHOLE, TINY):
-            assert_same(data[:end], sizes=sizes)
+        assert_same(data[:end], sizes=(WHOLE, TINY))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ def test_bytes_that_were_changed_anywhere(name: str) -> None:
     for _ in range(100):
         data = bytearray(whole)
         data[source.randrange(4, len(data))] ^= 1 << source.randrange(8)
-        assert_same(bytes(data), sizes=source.choice([WHOLE, TINY]))
+        assert_same(bytes(data), sizes=[source.choice([WHOLE, TINY])])
 
 
 FIXED = {
@@ -189,7 +193,7 @@ def row_logs(draw: st.DrawFn) -> bytes:
 def test_rows_of_all_types_with_any_values(
     data: bytes, sizes: dict[str, int], options: str
 ) -> None:
-    assert_same(data, options=OPTIONS[options], sizes=sizes)
+    assert_same(data, options=OPTIONS[options], sizes=(sizes,))
 
 
 def query(text: bytes, *, thread_id: int = 5, database: bytes = b"shop") -> QueryEvent:
@@ -217,8 +221,7 @@ def test_statements_are_told_what_they_need() -> None:
         query(b"INSERT INTO t VALUES (8)", database=b"crm"),
         query(b"INSERT INTO t VALUES (9)", database=b"crm"),
     ]
-    for sizes in (WHOLE, TINY):
-        assert_same(build.log(*events), sizes=sizes)
+    assert_same(build.log(*events), sizes=(WHOLE, TINY))
 
 
 def test_rows_that_their_statement_does_not_end() -> None:
@@ -226,15 +229,9 @@ def test_rows_that_their_statement_does_not_end() -> None:
     rows = build.rows(1, b"\0\1\0\0\0")
     for event in (XidEvent(xid=1), query(b"COMMIT"), table, build.format_description()):
         for options in OPTIONS.values():
-            for sizes in (WHOLE, TINY):
-                assert_same(
-                    build.log(table, replace(rows, flags=0), event, rows),
-                    options=options,
-                    sizes=sizes,
-                )
-                assert_same(
-                    build.log(table, replace(rows, flags=0), event), options=options, sizes=sizes
-                )
+            for behind in ((), (rows,)):
+                data = build.log(table, replace(rows, flags=0), event, *behind)
+                assert_same(data, options=options, sizes=(WHOLE, TINY))
 
 
 def test_pieces_of_a_rows_event() -> None:

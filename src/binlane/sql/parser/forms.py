@@ -1,0 +1,457 @@
+"""The grammar of all statements whose tree holds little: its readers, nodes and entry.
+
+The texts are in `definition_forms` and `session_forms`; what their rules name in small letters and
+that is no rule is here: what is read by hand, and what makes nodes of parts that lie otherwise in
+the text than in the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from binlane.sql.parser.cursor import Cursor, Stopped
+from binlane.sql.parser.definition_forms import OBJECTS, TABLES
+from binlane.sql.parser.expressions import UNITS, read_expression
+from binlane.sql.parser.literals import read_column
+from binlane.sql.parser.notation import Fields, Maker, Notation, Reader, maker
+from binlane.sql.parser.queries import read_object_name, read_query
+from binlane.sql.parser.types import (
+    charset_name,
+    collation_name,
+    may_be_compressed,
+    read_column_type,
+    read_type,
+)
+from binlane.sql.parser.words import words_of
+from binlane.sql.tokens import NAME_KINDS, TokenKind
+from binlane.sql.tree.definitions import (
+    AlterAction,
+    AlterTable,
+    Check,
+    Column,
+    CreateIndex,
+    CreateRoutine,
+    CreateTable,
+    CreateTrigger,
+    CreateView,
+    Database,
+    DropIndex,
+    DropTables,
+    Event,
+    KeyDefinition,
+    KeyPart,
+    ObjectStatement,
+    Partition,
+    Partitioning,
+    Period,
+    Reference,
+    RenameTables,
+    RoutineParameter,
+    Sequence,
+    TableOption,
+)
+from binlane.sql.tree.expressions import (
+    Call,
+    DataType,
+    Expression,
+    Literal,
+    LiteralKind,
+    Name,
+    Node,
+    ObjectName,
+    Operation,
+)
+from binlane.sql.tree.statements import Prepare
+
+_Made = TypeVar("_Made", bound=Node)
+_QUERY_WORDS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
+_NOW: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
+_NO_ENGINE_OPTIONS: Final = words_of("""
+    ALGORITHM AUTOEXTEND_SIZE AUTO_INCREMENT AVG_ROW_LENGTH CHARSET CHECKSUM COLLATE COMMENT
+    CONNECTION DATA DEFAULT DELAY_KEY_WRITE ENGINE INDEX INSERT_METHOD KEY_BLOCK_SIZE LOCK MAX_ROWS
+    MIN_ROWS PACK_KEYS PAGE_CHECKSUM PASSWORD ROW_FORMAT SEQUENCE STATS_AUTO_RECALC STATS_PERSISTENT
+    STATS_SAMPLE_PAGES STORAGE TABLESPACE TABLE_CHECKSUM TRANSACTIONAL TYPE UNION
+    """)
+"""Words of MariaDB's grammar, which therefore name no option of an engine."""
+_OPERAND: Final = 99
+"""Binds more tightly than any operator: COLLATE behind a default value is the column's."""
+
+
+def read_statement(cursor: Cursor) -> Node:
+    """Read a statement by the rule of its first word.
+
+    Raises:
+        Stopped: Where the text is not what the rule says.
+    """
+    node: Node = GRAMMAR.of(cursor.dialect).rule(cursor.word).node(cursor)
+    return node
+
+
+def read_rule(cursor: Cursor, name: str) -> Any:
+    """Read what a rule says, and give its node; errors as of `read_statement`."""
+    return GRAMMAR.of(cursor.dialect).rule(name).node(cursor)
+
+
+# Numbers, strings, names -----------------------------------------------------------------------
+
+
+def string(cursor: Cursor) -> Literal:
+    """Read a string."""
+    at = cursor.start
+    cursor.string()
+    return Literal(at, cursor.end, LiteralKind.STRING)
+
+
+def number(cursor: Cursor) -> int:
+    """Read a whole number without a sign."""
+    text = cursor.texts[cursor.index]
+    if cursor.kind is not TokenKind.NUMBER or not text.isdecimal():
+        raise cursor.stop("a number")
+    cursor.index += 1
+    return int(text)
+
+
+def _signed(cursor: Cursor) -> int:
+    sign = cursor.accept_any(("-", "+"))
+    return -number(cursor) if sign == "-" else number(cursor)
+
+
+def _digits(cursor: Cursor) -> str:
+    text = cursor.texts[cursor.index]
+    if cursor.kind is not TokenKind.NUMBER or text[:1] not in "0123456789.":
+        raise cursor.stop("a number")
+    if text[:2] in {"0x", "0b"}:
+        raise cursor.stop("a number")
+    return cursor.advance().text
+
+
+def _one_of(*texts: str) -> Callable[[Cursor], str]:
+    def read(cursor: Cursor) -> str:
+        if cursor.texts[cursor.index].upper() not in texts or cursor.kind is TokenKind.QUOTED_NAME:
+            raise cursor.stop(" or ".join(texts))
+        return cursor.advance().text
+
+    return read
+
+
+def _size(cursor: Cursor) -> str:
+    """A size such as `4M`."""
+    token = cursor.token
+    if not token.text.rstrip("kKmMgG").isdecimal() or token.kind is TokenKind.STRING:
+        raise cursor.stop("a size")
+    return cursor.advance().text
+
+
+def name_or_text(cursor: Cursor) -> str:
+    """Read a name, or a string that says one."""
+    return cursor.string() if cursor.kind is TokenKind.STRING else cursor.identifier()
+
+
+def _alone(read: Callable[[Cursor], str]) -> Callable[[Cursor], ObjectName]:
+    """Reads the name of an object that stands in no database."""
+
+    def read_name(cursor: Cursor) -> ObjectName:
+        at = cursor.start
+        name = read(cursor)
+        return ObjectName(at, cursor.end, None, name)
+
+    return read_name
+
+
+def _column_name(cursor: Cursor) -> str:
+    """A column's name; MariaDB takes its table's before it."""
+    name = cursor.identifier()
+    if cursor.dialect.may_be_mariadb:
+        while cursor.accept_operator("."):
+            name = cursor.identifier()
+    return name
+
+
+def _name_value(cursor: Cursor) -> Name:
+    at = cursor.start
+    name = cursor.identifier()
+    return Name(at, cursor.end, (name,))
+
+
+def _rest(cursor: Cursor) -> None:
+    while not cursor.is_at_end:
+        cursor.advance()
+
+
+# Values and options ------------------------------------------------------------------------------
+
+
+def _is_at_engine_option(cursor: Cursor) -> bool:
+    """Whether `name = value` comes next, which MariaDB leaves to the engine."""
+    return (
+        cursor.kinds[cursor.index] in NAME_KINDS
+        and cursor.words[cursor.index + 1] == "="
+        and cursor.words[cursor.index] not in _NO_ENGINE_OPTIONS
+    )
+
+
+def _engine_value(cursor: Cursor) -> str:
+    is_value = cursor.is_at_name or cursor.kind in {TokenKind.STRING, TokenKind.NUMBER}
+    if not is_value and cursor.word != "DEFAULT":
+        raise cursor.stop("a value")
+    return cursor.advance().value
+
+
+def _default_value(cursor: Cursor) -> Expression:
+    """What stands behind DEFAULT: a literal with its sign, a call, or `(expression)`."""
+    dialect = cursor.dialect
+    start = cursor.token
+    if start.text in {"+", "-"}:
+        cursor.advance()
+        if cursor.kind is not TokenKind.NUMBER or cursor.token.text[:1] not in "0123456789.":
+            raise cursor.stop("a number")
+        if cursor.token.text[:2].lower() in {"0x", "0b"}:
+            raise cursor.stop("a number")
+        value = read_expression(cursor, _OPERAND)
+        operator = "NEG" if start.text == "-" else "POS"
+        return Operation(start.offset, value.end, operator, (value,))
+    if start.text == "(" and start.kind is TokenKind.OPERATOR:
+        if not (dialect.may_be_mariadb or dialect.has_mysql(8, 0, 13)):
+            raise cursor.stop("a literal")
+        cursor.advance()
+        value = read_expression(cursor)
+        cursor.expect_operator(")")
+        return value
+    if start.text in {"!", "~"} or start.word in {"BINARY", "INTERVAL", "EXISTS", "ROW"}:
+        raise cursor.stop("a default value")
+    if dialect.may_be_mariadb:
+        return read_expression(cursor, _OPERAND)
+    if start.word in _NOW:
+        return _now(cursor)
+    literal = read_expression(cursor, _OPERAND) if start.text != "{" else None
+    if not isinstance(literal, Literal):
+        raise Stopped(start, "a literal")
+    return literal
+
+
+def _now(cursor: Cursor) -> Expression:
+    """CURRENT_TIMESTAMP and its like; ON UPDATE of MariaDB 11.8 takes no LOCALTIME."""
+    start = cursor.token
+    dialect = cursor.dialect
+    is_new = dialect.flavor == "mariadb" and dialect.version >= (11, 8)
+    if cursor.word not in _NOW or (is_new and cursor.word.startswith("LOCALTIME")):
+        raise cursor.stop("CURRENT_TIMESTAMP")
+    value = read_expression(cursor, _OPERAND)
+    if not isinstance(value, Call):
+        raise Stopped(start, "CURRENT_TIMESTAMP")
+    return value
+
+
+# What comes next, without reading it -------------------------------------------------------------
+
+
+def _opens_query(cursor: Cursor) -> bool:
+    count = 0
+    while cursor.word_ahead(count) == "(":
+        count += 1
+    return cursor.word_ahead(count) in _QUERY_WORDS
+
+
+def _is_no_reference(cursor: Cursor) -> bool:
+    """Whether a check comes next, and not MariaDB's CONSTRAINT … REFERENCES."""
+    if cursor.word == "CONSTRAINT" and cursor.dialect.flavor != "mysql":
+        return "REFERENCES" not in {cursor.word_ahead(1), cursor.word_ahead(2)}
+    return cursor.word in {"CHECK", "CONSTRAINT"}
+
+
+def _no_period(cursor: Cursor) -> None:
+    """MariaDB takes PERIOD and SYSTEM for no column unless COLUMN stands before them."""
+    has_word = cursor.words[cursor.index - 1] == "COLUMN"
+    if not has_word and cursor.dialect.flavor == "mariadb" and cursor.word in {"PERIOD", "SYSTEM"}:
+        raise cursor.stop("a column")
+
+
+def _may_be_column(cursor: Cursor) -> bool:
+    return cursor.is_at_name or cursor.word in {"(", "IF"}
+
+
+def _nothing(_: Cursor) -> None:
+    """Reads nothing: what matters is whether it begins."""
+
+
+def _is_name(cursor: Cursor) -> bool:
+    return cursor.is_at_name
+
+
+def _is_string(cursor: Cursor) -> bool:
+    return cursor.kinds[cursor.index] is TokenKind.STRING
+
+
+def _is_number(cursor: Cursor) -> bool:
+    return cursor.kinds[cursor.index] is TokenKind.NUMBER
+
+
+def _is_signed(cursor: Cursor) -> bool:
+    return cursor.words[cursor.index] in {"-", "+"} or _is_number(cursor)
+
+
+def _is_name_or_text(cursor: Cursor) -> bool:
+    return cursor.is_at_name or _is_string(cursor)
+
+
+def _is_object(cursor: Cursor) -> bool:
+    return cursor.is_at_name or cursor.word == "."
+
+
+# Nodes that are made otherwise -------------------------------------------------------------------
+
+
+def _column(cursor: Cursor, at: int, found: Fields) -> Column:
+    """A column of its type and attributes; SERIAL stands for several."""
+    (kind,) = found["type"]
+    collations = found.pop("collation", [])
+    if len(collations) > 1 and cursor.dialect.flavor == "mysql":
+        raise cursor.stop("one COLLATE")
+    if collations:
+        kind.collation = collations[-1]
+    words, keys = set(found.pop("words", ())), found.pop("key", [])
+    if "COMPRESSED" in words and not may_be_compressed(cursor, kind.name):
+        raise cursor.stop("a type that has COMPRESSED")
+    nullity = found.pop("nullity", [])
+    if kind.name == "SERIAL":
+        words.add("SERIAL")
+        found["is_auto_increment"] = [True]
+        nullity, keys = nullity or ["NOT NULL"], [*keys, "UNIQUE"]
+    if "NULL" in nullity:
+        words.add("NULL")
+    if nullity:
+        found["is_nullable"] = [nullity[-1] == "NULL"]
+    if keys:
+        found["key"] = [min(keys)]
+    if "UNIQUE" in keys:
+        words.add("UNIQUE")
+    if words:
+        found["words"] = list(words)
+    return _of(Column, cursor, at, found)
+
+
+def _check(cursor: Cursor, at: int, found: Fields) -> Check:
+    if "constraint" in found:
+        found["name"] = found.pop("constraint")
+    return _of(Check, cursor, at, found)
+
+
+def _key(cursor: Cursor, at: int, found: Fields) -> KeyDefinition:
+    return _of(KeyDefinition, cursor, at, {"name": [""], "constraint": [""], **found})
+
+
+def _index(cursor: Cursor, at: int, found: Fields) -> CreateIndex:
+    """CREATE INDEX, whose table stands inside of what the key is."""
+    words = ["=".join(text.replace("=", "").split()) for text in found.pop("locks", ())]
+    if found.pop("is_or_replace", None):
+        words.append("OR REPLACE")
+    (table,), (key_at,), (key_end,) = (found.pop(each) for each in ("table", "key_at", "key_end"))
+    key = _key(cursor, key_at, {"kind": ["KEY"], **found})
+    key.end = key_end
+    return CreateIndex(at, cursor.end, table, key, frozenset(words))
+
+
+def _setting(_: Cursor, __: int, found: Fields) -> Any:
+    """A setting of a sequence and its number; None where it has none."""
+    (name,), (value,) = found["name"], found.get("value", [None])
+    return name, value
+
+
+def _pair(_: Cursor, __: int, found: Fields) -> Any:
+    return found["old"][0], found["new"][0]
+
+
+def _changed(cursor: Cursor, at: int, found: Fields) -> AlterAction:
+    return _of(AlterAction, cursor, at, {"name": [found["columns"][0].name], **found})
+
+
+def _added(cursor: Cursor, at: int, found: Fields) -> AlterAction:
+    """ADD of one key or check."""
+    (item,) = found["item"]
+    if isinstance(item, Check):
+        return AlterAction(at, cursor.end, "ADD CHECK", name=item.name, check=item)
+    return AlterAction(
+        at, cursor.end, "ADD KEY", name=item.name, key=item, if_exists=item.if_not_exists
+    )
+
+
+def _added_columns(cursor: Cursor, at: int, found: Fields) -> AlterAction:
+    """ADD of columns, with keys and checks among them."""
+    elements = found.pop("elements")
+    fields = {"columns": Column, "keys": KeyDefinition, "checks": Check}
+    for name, kind in fields.items():
+        found[name] = [each for each in elements if isinstance(each, kind)]
+    return _of(AlterAction, cursor, at, {"kind": ["ADD COLUMN"], **found})
+
+
+def _of(kind: type[_Made], cursor: Cursor, at: int, found: Fields) -> _Made:
+    make: Any = maker
+    node: _Made = make(kind)(cursor, at, found)
+    return node
+
+
+# All of it ---------------------------------------------------------------------------------------
+
+_READERS: Final[Mapping[str, Reader]] = {
+    "account": Reader(lambda cursor: cursor.grammar.account(cursor), "an account"),
+    "body": Reader(lambda cursor: cursor.grammar.body(cursor), "a statement"),
+    "charset_name": Reader(charset_name, "a character set"),
+    "collation_name": Reader(collation_name, "a collation"),
+    "column_name": Reader(_column_name, "a name", _is_name),
+    "column_name_value": Reader(_name_value, "a name", _is_name),
+    "column_reference": Reader(read_column, "a column"),
+    "column_type": Reader(read_column_type, "a type"),
+    "columns_next": Reader(_nothing, "(", lambda c: c.word == "(" and not _opens_query(c)),
+    "database": Reader(_alone(Cursor.object_identifier), "a name", _is_name),
+    "default_value": Reader(_default_value, "a default value"),
+    "digits": Reader(_digits, "a number", _is_number),
+    "engine_value": Reader(_engine_value, "a value"),
+    "engine_word": Reader(lambda c: c.advance().value.upper(), "an option", _is_at_engine_option),
+    "expression": Reader(read_expression, "an expression"),
+    "name": Reader(Cursor.identifier, "a name", _is_name),
+    "name_or_text": Reader(name_or_text, "a name", _is_name_or_text),
+    "named": Reader(_alone(name_or_text), "a name", _is_name_or_text),
+    "no": Reader(lambda _: False, "nothing"),
+    "no_period": Reader(_no_period, "a column", _may_be_column),
+    "no_reference": Reader(_nothing, "CHECK", _is_no_reference),
+    "none": Reader(lambda _: None, "nothing"),
+    "nothing_more": Reader(_nothing, "the end", lambda c: c.is_at_end or c.word == ";"),
+    "now": Reader(_now, "CURRENT_TIMESTAMP"),
+    "number": Reader(number, "a number", _is_number),
+    "object": Reader(read_object_name, "a name", _is_object),
+    "one_or_two": Reader(_one_of("1", "2"), "1 or 2"),
+    "own_type": Reader(lambda cursor: read_type(cursor, may_refer=False), "a type"),
+    "query": Reader(read_query, "a query", _opens_query),
+    "rest": Reader(_rest, "anything"),
+    "signed": Reader(_signed, "a number", _is_signed),
+    "single": Reader(_alone(Cursor.identifier), "a name", _is_name),
+    "size": Reader(_size, "a size"),
+    "string": Reader(string, "a string", _is_string),
+    "ternary": Reader(_one_of("0", "1", "DEFAULT"), "0, 1 or DEFAULT"),
+    "text": Reader(Cursor.string, "a string", _is_string),
+    "type": Reader(read_type, "a type"),
+    "unit": Reader(lambda cursor: cursor.expect_any(UNITS), "a unit of time"),
+    "zero": Reader(lambda _: 0, "nothing"),
+}
+_MAKERS: Final[Mapping[str, Maker | type[Node]]] = {
+    **{
+        kind.__name__: kind
+        for kind in (
+            *(AlterAction, AlterTable, CreateRoutine, CreateTable, CreateTrigger, CreateView),
+            *(DataType, Database, DropIndex, DropTables, Event, KeyPart, ObjectStatement),
+            *(Partition, Partitioning, Period, Reference, RenameTables, RoutineParameter),
+            *(Prepare, Sequence, TableOption),
+        )
+    },
+    "KeyDefinition": _key,
+    "added": _added,
+    "added_columns": _added_columns,
+    "changed": _changed,
+    "check": _check,
+    "column": _column,
+    "index": _index,
+    "pair": _pair,
+    "setting": _setting,
+}
+GRAMMAR: Final = Notation((OBJECTS, TABLES), _READERS, _MAKERS)
