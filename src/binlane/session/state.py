@@ -276,6 +276,12 @@ class SessionState:
         return self.transaction.is_begun or not self.variables.settings.is_autocommit
 
     @property
+    def is_gtid_enforced(self) -> bool:
+        """Whether MySQL's enforce_gtid_consistency refuses statements."""
+        is_on = self.variables.settings.gtid_consistency == "ON"
+        return is_on and self.is_logging and not self.server.is_mariadb
+
+    @property
     def is_logging(self) -> bool:
         """Whether anything of the session is logged."""
         return self.variables.settings.is_logged

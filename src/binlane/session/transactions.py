@@ -9,7 +9,7 @@ from typing import Final
 from binlane.codec.transaction import TransactionXid, XaPrepareEvent
 from binlane.policy.engines import traits
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
-from binlane.session import creates, log_events
+from binlane.session import log_events
 from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
@@ -377,4 +377,4 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
 def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:
     """Whether MySQL's GTID consistency forbids to write some tables under the same locks."""
     kinds = {traits(table, state.server).is_transactional for table in written}
-    return len(kinds) > 1 and creates.is_gtid_enforced(state)
+    return len(kinds) > 1 and state.is_gtid_enforced
