@@ -26,7 +26,7 @@ from binlane.programs.routines import silent
 from binlane.programs.trace import RowRun, Trace, Traced, changed_rows
 from binlane.programs.tracer import trace
 from binlane.session import log_events
-from binlane.session.context_events import generates_insert_id
+from binlane.session.context_events import SessionUse
 from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
@@ -131,7 +131,7 @@ def with_null_ids(
         trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
     if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
         environment = SessionEnvironment(state.host, statement.database)
-        if generates_insert_id(statement.facts, resolved, environment):
+        if SessionUse(statement.facts, resolved, environment).generates_insert_id():
             state.null_is_insert_id = True
     return trace
 

@@ -24,7 +24,7 @@ from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
-from binlane.session.context_events import session_values
+from binlane.session.context_events import SessionUse
 from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, plan_of
 from binlane.session.dml import execute_rows
@@ -320,7 +320,7 @@ class Session:
     ) -> SessionValues:
         """What of the session a statement's text depends on, triggers and functions left out."""
         assert isinstance(environment, SessionEnvironment)
-        return session_values(facts, resolved, environment)
+        return SessionUse(facts, resolved, environment).values()
 
     def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Why a SET is refused in a function or trigger; None if it is not."""
