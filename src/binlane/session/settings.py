@@ -14,7 +14,7 @@ from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import Host
 from binlane.session.dml import execute_rows
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transactions import refuse_in_xa
+from binlane.session.transactions import refusal_in_xa
 from binlane.session.variables import (
     Situation,
     Variables,
@@ -123,7 +123,7 @@ def checked(
             state.fail(error)
             return None
         if state.transaction.xa_phase is not None and _turns_autocommit_on(state, assignment):
-            refuse_in_xa(state)
+            state.fail(refusal_in_xa(state))
             return None
     return found
 
