@@ -30,7 +30,7 @@ from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
-from binlane.policy.unsafe_text import Place
+from binlane.policy.unsafe_text import TextPlace
 from binlane.sql.facts import CREATE_TABLE_KINDS, RowChange, Shift, StatementKind
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine
@@ -87,7 +87,7 @@ class Survey:
 
     def blame(self, reason: Reason, access: TableAccess) -> None:
         """Note that a table makes the statement unsafe."""
-        place = Place(access.via, access.offset, access.length)
+        place = TextPlace(access.via, access.offset, access.length)
         self.add(place.found(reason, access.name.plain, access.offset, access.length))
 
     # -- The tables, one by one

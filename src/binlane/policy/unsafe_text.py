@@ -113,7 +113,7 @@ _INSERTS: Final = (StatementKind.INSERT, StatementKind.REPLACE)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where a text is used: what leads to it, and where that stands in the statement's own text.
 
     Attributes:
@@ -126,11 +126,11 @@ class Place:
     offset: int = 0
     length: int = 0
 
-    def then(self, via: Via, offset: int, length: int) -> Place:
+    def then(self, via: Via, offset: int, length: int) -> TextPlace:
         """The place of what stands one step further; the first step's place in the text rules."""
         if self.via:
-            return Place((*self.via, via), self.offset, self.length)
-        return Place((via,), offset, length)
+            return TextPlace((*self.via, via), self.offset, self.length)
+        return TextPlace((via,), offset, length)
 
     def found(self, reason: Reason, what: str, offset: int, length: int) -> ReasonFound:
         """A reason, at `offset` of the text that is used here."""
@@ -139,11 +139,11 @@ class Place:
         return ReasonFound(reason=reason, what=what, offset=offset, length=length, via=self.via)
 
 
-OWN_TEXT: Final = Place()
+OWN_TEXT: Final = TextPlace()
 
 
 def parsed_reasons(
-    facts: StatementFacts, objects: Objects, server: Server, place: Place = OWN_TEXT
+    facts: StatementFacts, objects: Objects, server: Server, place: TextPlace = OWN_TEXT
 ) -> Iterator[ReasonFound]:
     """Reasons that a text raises wherever it is used, in no order."""
     yield from _limits(facts, server, place)
@@ -187,7 +187,7 @@ def _command(reason: Reason, what: str, offset: int) -> ReasonFound:
     return ReasonFound(reason=reason, what=what, offset=offset, length=len("SELECT"))
 
 
-def _limits(facts: StatementFacts, server: Server, place: Place) -> Iterator[ReasonFound]:
+def _limits(facts: StatementFacts, server: Server, place: TextPlace) -> Iterator[ReasonFound]:
     tree = facts.tree
     own = tree.limit if isinstance(tree, Update | Delete) else None
     own_at = None if own is None else facts.place(own.at)
@@ -252,7 +252,7 @@ def has_varying_default(table: Table, server: Server) -> bool:
 
 
 def used_defaults(
-    table: Table, facts: StatementFacts, server: Server, place: Place
+    table: Table, facts: StatementFacts, server: Server, place: TextPlace
 ) -> Iterator[ReasonFound]:
     """What is found unsafe in the defaults that a statement uses of a table that it writes.
 

@@ -163,7 +163,7 @@ class Cursor:
 
 
 @dataclass(slots=True)
-class Scope:
+class BlockScope:
     """What a block declares."""
 
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class RoutineEnvironment(SessionEnvironment):
         self.routine = routine
         self.program = program
         self.running: list[int] = []
-        self.scopes: list[Scope] = []
+        self.scopes: list[BlockScope] = []
         self.rows = rows
         self._row_values: dict[str, Value] = {}
 

@@ -23,7 +23,7 @@ from binlane.sql.facts import StatementFacts
 from binlane.sql.servers import Dialect
 
 
-class UserVariable(NamedTuple):
+class LoggedVariable(NamedTuple):
     """Stands for the USER_VAR event of a variable that a statement reads.
 
     Attributes:
@@ -347,7 +347,7 @@ class Host(Protocol):
         """
 
 
-def printed_variable(variable: UserVariable, server: Server) -> str:
+def printed_variable(variable: LoggedVariable, server: Server) -> str:
     """What SHOW BINLOG EVENTS of a server prints of a `User var` event."""
     name, value = variable
     if value is None:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
-from binlane.programs.host import NO_VALUES, SessionValues, UserVariable
+from binlane.programs.host import NO_VALUES, LoggedVariable, SessionValues
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import RowChange, StatementFacts
@@ -54,7 +54,7 @@ class FunctionCall:
     text: str = ""
     is_logged: bool = False
     writes: set[TableName] = field(default_factory=set)
-    user_variables: list[UserVariable] = field(default_factory=list)
+    user_variables: list[LoggedVariable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Trace:
     runs: tuple[RowRun, ...] = ()
     annotation: str = ""
     calls: tuple[FunctionCall, ...] = ()
-    user_variables: tuple[UserVariable, ...] = ()
+    user_variables: tuple[LoggedVariable, ...] = ()
     values: SessionValues = NO_VALUES
     error: Refusal | None = None
 
@@ -147,7 +147,7 @@ class Recorder:
         self._is_mariadb = is_mariadb
         self._runs: list[RowRun] = []
         self._annotation: str | None = None
-        self._user_variables: list[UserVariable] = []
+        self._user_variables: list[LoggedVariable] = []
         self._values = NO_VALUES
         self._is_random = False
         self._read: set[str] = set()
@@ -215,7 +215,7 @@ class Recorder:
             return
         self._read.add(name)
         read = self._user_variables if self._call is None else self._call.user_variables
-        read.append(UserVariable(name, value))
+        read.append(LoggedVariable(name, value))
 
     def depends_on(self, values: SessionValues) -> None:
         """A statement of a function or trigger depends on values of the session."""

@@ -31,7 +31,7 @@ from binlane.session.log_events import Body
 from binlane.session.rows import LoggedRows, logged_rows, trace_of, with_null_ids
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import (
-    Binlog,
+    BinlogCaches,
     EngineChanges,
     WriteContext,
     engine_changes_of,
@@ -426,7 +426,7 @@ class _CreationWithRows(_Creation):
             state.safety.temporary_created(created.name, logged)
         state.end_statement(engine_changes, succeeds=True, formats=decided.formats)
 
-    def _log_created_rows(self, binlog: Binlog, created: Table) -> None:
+    def _log_created_rows(self, binlog: BinlogCaches, created: Table) -> None:
         """Log a table's definition with its rows."""
         state, resolved = self.state, self.decided.resolved
         is_filled = self._is_filled_as_created(created)
@@ -469,7 +469,7 @@ class _CreationWithRows(_Creation):
             named = frozenset(one.name for one in resolved.accesses if not one.is_prelocked)
         return logged_rows(self.state, resolved, self.trace, definition=named)
 
-    def _own_context(self, binlog: Binlog, engine_changes: EngineChanges) -> WriteContext:
+    def _own_context(self, binlog: BinlogCaches, engine_changes: EngineChanges) -> WriteContext:
         """It is a transaction by itself, whatever autocommit says."""
         context = self.state.write_context(binlog.name, engine_changes, LoggingFormat.ROW)
         return context._replace(is_in_transaction=False)

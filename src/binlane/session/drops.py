@@ -14,7 +14,7 @@ from binlane.policy.engines import traits
 from binlane.session.creates import refuses_temporary
 from binlane.session.decision import recorders_of
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import Binlog, EngineChanges
+from binlane.session.transaction import BinlogCaches, EngineChanges
 from binlane.sql.facts import StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingFormat
@@ -123,7 +123,7 @@ class _Drop:
             if state.safety is not None:
                 state.safety.temporary_dropped(name)
 
-    def _log(self, binlog: Binlog, held: Sequence[Table], others: _Named) -> None:
+    def _log(self, binlog: BinlogCaches, held: Sequence[Table], others: _Named) -> None:
         """Log what goes: temporary tables by kind of engine, then or before that the others."""
         if not self.is_mariadb:
             self._log_base_mysql(binlog, others)
@@ -134,7 +134,7 @@ class _Drop:
         if self.statement.succeeds or is_partial or any(table is not None for _, table in others):
             self._write(binlog, [name for name, _ in others])
 
-    def _log_base_mysql(self, binlog: Binlog, named: _Named) -> None:
+    def _log_base_mysql(self, binlog: BinlogCaches, named: _Named) -> None:
         """MySQL drops tables without atomic DDL one by one, and the others together.
 
         Before it had atomic DDL, all go together.
@@ -154,7 +154,7 @@ class _Drop:
             self._write(binlog, [*atomic, *missing], is_atomic=bool(atomic))
 
     def _write(
-        self, binlog: Binlog, names: Sequence[TableName], *, is_atomic: bool = False
+        self, binlog: BinlogCaches, names: Sequence[TableName], *, is_atomic: bool = False
     ) -> None:
         database = self.statement.database
         comment = self._comment() if self.is_mariadb else ""
@@ -179,7 +179,7 @@ class _Drop:
         quote = self.state.quote
         return ",".join(quote(name.table if name.database == database else name) for name in names)
 
-    def _log_temporary(self, binlog: Binlog, tables: Sequence[Table]) -> None:
+    def _log_temporary(self, binlog: BinlogCaches, tables: Sequence[Table]) -> None:
         """Temporary tables: those without transactions first."""
         if not tables:
             return

@@ -17,14 +17,14 @@ from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.policy.used_objects import body_use
-from binlane.programs.host import UserVariable
+from binlane.programs.host import LoggedVariable
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
 from binlane.session.decision import Plan, plan_of
 from binlane.session.log_events import Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
-from binlane.session.transaction import Binlog, Transaction
+from binlane.session.transaction import BinlogCaches, Transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import Key, key_of
@@ -52,7 +52,7 @@ class Recurring:
         self._places: dict[tuple[object, ...], _Place] = {}
         self._kept = 0
         self._at: _Place | None = None
-        self._binlogs: tuple[Binlog, ...] = ()
+        self._binlogs: tuple[BinlogCaches, ...] = ()
         self._is_ahead = False
 
     def plan(self, facts: StatementFacts) -> Plan:
@@ -279,7 +279,7 @@ _Maker = Callable[[str], Body]
 _Alike = TypeVar("_Alike")
 
 
-def _flags(binlog: Binlog) -> _Flags:
+def _flags(binlog: BinlogCaches) -> _Flags:
     return binlog.is_registered, binlog.has_unsafe_content, binlog.keeps_transaction
 
 
@@ -364,7 +364,7 @@ class _Makers:
 
 _NOTHING: Final = BinlogResult()
 _FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
-_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, UserVariable)
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, LoggedVariable)
 """Events that hold a text or values."""
 
 
@@ -419,7 +419,9 @@ class _Kept:
         self._transaction = transaction
         self._writes = writes
 
-    def again(self, state: SessionState, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+    def again(
+        self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str
+    ) -> StatementResult:
         """Do it again."""
         result = self._result or self._told(binlogs, text)
         for number in self._cleared:
@@ -441,7 +443,7 @@ class _Kept:
             state.safety.transaction = self._writes
         return result
 
-    def _told(self, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+    def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self._names, _NOTHING)
         for (known, made), numbers in self._written:
             found, waited = known, None

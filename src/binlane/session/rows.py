@@ -30,7 +30,7 @@ from binlane.session.context_events import SessionUse
 from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
-from binlane.session.transaction import Binlog, WriteContext
+from binlane.session.transaction import BinlogCaches, WriteContext
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.evaluation.statements import where_holds
 from binlane.sql.facts import (
@@ -284,7 +284,7 @@ class LoggedRows(NamedTuple):
     first: tuple[tuple[bool, Body], ...]
     runs: tuple[tuple[bool, ChangedRows], ...]
 
-    def write(self, binlog: Binlog, context: WriteContext) -> None:
+    def write(self, binlog: BinlogCaches, context: WriteContext) -> None:
         """Add them to a binlog's caches."""
         binlog.start(context)
         for is_transactional, event in self.first:

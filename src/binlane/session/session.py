@@ -35,7 +35,7 @@ from binlane.session.report import BinlogResult, Note, StatementResult, Unanalys
 from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, system_value
 from binlane.session.state import Execution, Handler, SessionState, SessionStatement
-from binlane.session.transaction import Binlog, PreparedXa, Transaction
+from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
 from binlane.session.transactions import execute_lock, is_forbidden
 from binlane.session.variables import Variables, refusal_in_function
 from binlane.session.ways import follow
@@ -139,7 +139,7 @@ class Session:
             objects=objects,
             database=database,
             variables=variables,
-            binlogs={name: Binlog(name, server) for name in names},
+            binlogs={name: BinlogCaches(name, server) for name in names},
             host=self,
             safety=None if definitions is None else ScopeSafety(definitions),
             assume_engine=assume_engine,
@@ -417,7 +417,7 @@ class Session:
             return True
         definitions = safety.definitions
         state.binlogs = {
-            one.name: state.binlogs.get(one.name) or Binlog(one.name, state.server)
+            one.name: state.binlogs.get(one.name) or BinlogCaches(one.name, state.server)
             for one in definitions
         }
         safety.mode_changed({name: state.mode(name) for name in state.binlogs})

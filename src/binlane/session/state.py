@@ -20,7 +20,13 @@ from binlane.programs.host import Host, ProgramState, Remembered
 from binlane.session.log_events import Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
-from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Transaction, WriteContext
+from binlane.session.transaction import (
+    BinlogCaches,
+    EngineChanges,
+    PreparedXa,
+    Transaction,
+    WriteContext,
+)
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
@@ -204,7 +210,7 @@ class SessionState:
     objects: SchemaCatalog
     database: str
     variables: Variables
-    binlogs: dict[str, Binlog]
+    binlogs: dict[str, BinlogCaches]
     host: Host
     safety: ScopeSafety | None = None
     assume_engine: str | None = None
@@ -455,7 +461,7 @@ class SessionState:
         message = f"the script states that the server fails with error {errno}"
         self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
 
-    def each_logging(self) -> Mapping[str, Binlog]:
+    def each_logging(self) -> Mapping[str, BinlogCaches]:
         """The binlogs that are written now."""
         return self.binlogs if self.is_logging else {}
 

@@ -308,7 +308,7 @@ class WriteContext(NamedTuple):
 
 
 @dataclass(slots=True)
-class Binlog:
+class BinlogCaches:
     """A binlog as one session writes to it.
 
     Attributes:
@@ -343,7 +343,7 @@ class Binlog:
         self.statement_cache.counts_maps = not self.server.is_mariadb
         self.transaction_cache.counts_maps = not self.server.is_mariadb
 
-    def copy(self) -> Binlog:
+    def copy(self) -> BinlogCaches:
         """As it is now."""
         return replace(
             self,

@@ -12,7 +12,7 @@ from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
 from binlane.session import log_events
 from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import Binlog, EngineChanges, EngineUse, Savepoint, XaPhase
+from binlane.session.transaction import BinlogCaches, EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
@@ -249,7 +249,7 @@ class _Xa:
         state.roll_back(is_xa=True)
         return None
 
-    def _write(self, binlog: Binlog, end: Body) -> None:
+    def _write(self, binlog: BinlogCaches, end: Body) -> None:
         """Write the transaction between its start and its end."""
         state, events = self._state, binlog.transaction_cache.events
         start, end_of_work = log_events.xa_start(self._xid, state.server), f"XA END {self._xid}"
