@@ -59,7 +59,7 @@ def test_bodies_can_be_written(flavor: str) -> None:
             assert printed(again, server) == printed(body, server)
     expected = {
         *("QueryEvent", "IntvarEvent", "RandEvent", "XidEvent", "BeginLoadQueryEvent"),
-        *("ExecuteLoadQueryEvent", "UserVariable", "MappedTable", "ChangedRows"),
+        *("ExecuteLoadQueryEvent", "LoggedVariable", "MappedTable", "ChangedRows"),
         "XaPrepareEvent",
     }
     expected |= {"GtidEvent", "AnnotateRowsEvent"} if flavor == "mariadb" else set()
