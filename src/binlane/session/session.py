@@ -33,11 +33,11 @@ from binlane.session.missing import missing, no_database
 from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
-from binlane.session.settings import execute_set, system_value
+from binlane.session.settings import execute_set, refusal_in_function, system_value
 from binlane.session.state import Execution, Handler, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
 from binlane.session.transactions import execute_lock, is_forbidden
-from binlane.session.variables import Variables, refusal_in_function
+from binlane.session.variables import Variables
 from binlane.session.ways import follow
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -12,7 +11,7 @@ from binlane.policy.refusals import Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
-from binlane.sql.servers import Dialect, Fact, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
@@ -32,9 +31,8 @@ _ANSI_QUOTES: Final = frozenset(
 _PIPES_AS_CONCAT: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"PIPES_AS_CONCAT"}
 _IGNORE_SPACE: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"IGNORE_SPACE"}
 _ON: Final = frozenset(("1", "ON", "TRUE"))
-_ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
-_DIRECT: Final = "binlog_direct_non_transactional_updates"
-_LOGGED: Final = frozenset(("binlog_format", _DIRECT, "sql_log_bin"))
+ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
+DIRECT: Final = "binlog_direct_non_transactional_updates"
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -98,7 +96,7 @@ class Variables:
         name, value = assignment.name, plain(assignment.value)
         if name == "transaction isolation level":
             name, value = "tx_isolation", value.replace(" ", "-")
-        if name in _ISOLATION_NAMES:
+        if name in ISOLATION_NAMES:
             name = "tx_isolation"
             value = _numbered_isolation(value)
         self._store(name, value, assignment.scope)
@@ -156,7 +154,7 @@ def _settings_of(variables: Variables) -> Settings:
         isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
         is_autocommit=variables.is_on("autocommit", default=True),
         is_logged=variables.is_on("sql_log_bin", default=True),
-        is_direct=variables.is_on(_DIRECT, default=False),
+        is_direct=variables.is_on(DIRECT, default=False),
         dialect=dialect,
         checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
         autoinc_lock_mode=variables.number(
@@ -212,106 +210,6 @@ def plain(value: str) -> str:
 def _numbered_isolation(value: str) -> str:
     names = tuple(_ISOLATIONS)
     return names[int(value)] if value.isdigit() and int(value) < len(names) else value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """What of a session forbids a SET.
-
-    Attributes:
-        is_transaction_active: BEGIN, or a statement of a transaction under autocommit=0.
-        has_temporary_tables: Some are open.
-        is_row_now: MariaDB: statements are logged as rows at the moment.
-        may_switch_with_temporary: Several binlogs are defined, which have rules of their own.
-    """
-
-    is_transaction_active: bool
-    has_temporary_tables: bool
-    is_row_now: bool
-    may_switch_with_temporary: bool
-
-
-def refusal(assignment: Assignment, variables: Variables, situation: Situation) -> Refusal | None:
-    """Why an assignment is refused; None if it is not."""
-    name = assignment.name
-    if name == "transaction isolation level" or name in _ISOLATION_NAMES:
-        is_next = assignment.scope is VariableScope.UNSAID and name not in _ISOLATION_NAMES
-        return _NO_ISOLATION if is_next and situation.is_transaction_active else None
-    if name not in _LOGGED or assignment.scope in _GLOBAL_SCOPES:
-        return None
-    if name == "binlog_format" and not situation.may_switch_with_temporary:
-        error = _temporary_refusal(assignment, variables, situation)
-        if error is not None:
-            return error
-    return _IN_TRANSACTION[name] if situation.is_transaction_active else None
-
-
-def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
-    """Why a SET in a stored function or trigger is refused; None if it is not."""
-    for assignment in assignments:
-        if assignment.name in _LOGGED and assignment.scope not in _GLOBAL_SCOPES:
-            return _IN_FUNCTION[assignment.name]
-    return None
-
-
-def _temporary_refusal(
-    assignment: Assignment, variables: Variables, situation: Situation
-) -> Refusal | None:
-    if not situation.has_temporary_tables:
-        return None
-    if variables.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
-        return _SESSION_FORMAT
-    target = variables.copy()
-    target.assign(assignment)
-    leaves_rows = variables.settings.logging_mode is LoggingMode.ROW or (
-        variables.settings.logging_mode is LoggingMode.MIXED and situation.is_row_now
-    )
-    return (
-        _OUT_OF_ROWS
-        if leaves_rows and target.settings.logging_mode is LoggingMode.STATEMENT
-        else None
-    )
-
-
-_NO_ISOLATION: Final = Refusal(
-    *(1568, "25001", "ER_CANT_CHANGE_TX_CHARACTERISTICS"),
-    "Transaction characteristics can't be changed while a transaction is in progress",
-)
-_OUT_OF_ROWS: Final = Refusal(
-    *(1559, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR"),
-    "Cannot switch out of the row-based binary log format when the session has open temporary "
-    "tables",
-)
-_SESSION_FORMAT: Final = Refusal(
-    *(3745, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT"),
-    "Changing @@session.binlog_format is disallowed when the session has open temporary "
-    "table(s). You could wait until these temporary table(s) are dropped and try again.",
-)
-_IN_FUNCTION: Final = {
-    "binlog_format": Refusal(
-        *(1560, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT"),
-        "Cannot change the binary logging format inside a stored function or trigger",
-    ),
-    _DIRECT: Refusal(
-        *(1686, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_DIRECT"),
-        "Cannot change the binlog direct flag inside a stored function or trigger",
-    ),
-    "sql_log_bin": Refusal(
-        *(1695, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN"),
-        "Cannot change the sql_log_bin inside a stored function or trigger",
-    ),
-}
-_IN_TRANSACTION: Final = {
-    name: Refusal(
-        *(errno, "HY000", f"ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_{what}"),
-        f"Cannot modify @@session.{name} inside a transaction",
-    )
-    for name, errno, what in (
-        ("binlog_format", 1679, "BINLOG_FORMAT"),
-        (_DIRECT, 1685, "BINLOG_DIRECT"),
-        ("sql_log_bin", 1694, "SQL_LOG_BIN"),
-    )
-}
 
 
 _BEARING: Final = frozenset(
