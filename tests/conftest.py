@@ -9,25 +9,42 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from binlane.service.private_server import (
+_HERE = Path(__file__).parent
+# What helpers of tests assert is told as what tests assert is.
+pytest.register_assert_rewrite(
+    *(f"tests.{path.stem}" for path in _HERE.glob("*.py") if path.stem != "conftest")
+)
+
+from binlane.service.private_server import (  # noqa: E402  # behind what holds for it
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from tests.servers import ServerFactory, mysql_program
-from tests.shared_server import left_as_found
+from tests.servers import ServerFactory, mysql_program  # noqa: E402  # as above
+from tests.shared_server import left_as_found  # noqa: E402  # as above
 
 _serial = count(1)
 _MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
 
 
+# Examples of each property: few in the usual run, which new ones join each time, many in the long one.
+settings.register_profile("usual", max_examples=40, deadline=None)
+settings.register_profile("long", max_examples=300, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have as many examples of each property as the run has time for."""
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("usual" if config.getoption("markexpr") else "long")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of a folder that needs servers or Spark."""
-    here = Path(__file__).parent
     for item in items:
-        folder, *below = item.path.relative_to(here).parts
+        folder, *below = item.path.relative_to(_HERE).parts
         if below and folder in _MARKED_FOLDERS:
             item.add_marker(_MARKED_FOLDERS[folder])
 

@@ -15,7 +15,7 @@ from tests.servers import ServerFactory
 
 pytestmark = pytest.mark.system
 
-KILLS_SAMPLE = 6
+KILLS_SAMPLE = 4
 KILLS_SPARK = 4
 KILLS_ALL = int(os.environ.get("BINLANE_LAND_KILLS", "200"))
 

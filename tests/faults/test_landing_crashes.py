@@ -94,8 +94,21 @@ def contents(into: Path) -> dict[str, list[str]]:
     }
 
 
+def writes(whole: Fuse, *, is_all: bool, first: int = 1) -> range:
+    """Of a whole run those at which one dies; every other one but for the long form."""
+    return range(1, whole.count + 1) if is_all else range(first, whole.count + 1, 2)
+
+
+some_or_all = pytest.mark.parametrize(
+    "is_all", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "all"]
+)
+
+
+@some_or_all
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_path: Path) -> None:
+def test_a_crash_at_any_write_and_the_same_batch_again(
+    *, is_done: bool, is_all: bool, tmp_path: Path
+) -> None:
     batch = eventful_batch()
     whole = Fuse(None, is_done=False)
     fused_lander(tmp_path / "whole", whole).land(batch)
@@ -105,7 +118,8 @@ def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_pat
         *(f"changes/shop/{name}" for name in ("orders", "plain", "gone")),
     }
     assert whole.count > 20
-    for at in range(1, whole.count + 1):
+    # Before every other one, and behind those between them.
+    for at in writes(whole, is_all=is_all, first=1 + is_done):
         into = tmp_path / str(at)
         with pytest.raises(Crash):
             fused_lander(into, Fuse(at, is_done=is_done)).land(batch)
@@ -115,14 +129,15 @@ def test_a_crash_at_any_write_and_the_same_batch_again(*, is_done: bool, tmp_pat
         assert contents(into) == expected, f"once more behind write {at}"
 
 
-def test_a_crash_at_any_write_of_histories(tmp_path: Path) -> None:
+@some_or_all
+def test_a_crash_at_any_write_of_histories(*, is_all: bool, tmp_path: Path) -> None:
     batch, modes = eventful_batch(), (Mode.HISTORY,)
     whole = Fuse(None, is_done=False)
     fused_lander(tmp_path / "whole", whole, modes).land(batch)
     expected = contents(tmp_path / "whole")
     assert "history/shop/gone" in expected
     assert whole.count > 8
-    for at in range(1, whole.count + 1):
+    for at in writes(whole, is_all=is_all):
         into = tmp_path / str(at)
         with pytest.raises(Crash):
             fused_lander(into, Fuse(at, is_done=True), modes).land(batch)
@@ -156,7 +171,8 @@ def linked_batch() -> Binlogs:
     return [log.file()]
 
 
-def test_a_crash_at_any_write_of_what_foreign_keys_do(tmp_path: Path) -> None:
+@some_or_all
+def test_a_crash_at_any_write_of_what_foreign_keys_do(*, is_all: bool, tmp_path: Path) -> None:
     batch, modes = linked_batch(), (Mode.CURRENT, Mode.HISTORY)
     whole = Fuse(None, is_done=False)
     fused_lander(tmp_path / "whole", whole, modes).land(batch)
@@ -166,7 +182,7 @@ def test_a_crash_at_any_write_of_what_foreign_keys_do(tmp_path: Path) -> None:
     heirs = [(row["id"], row["child_id"]) for row in rows["current/shop/heirs"]]
     assert sorted(heirs) == [(1, None), (2, None), (3, None)]
     assert len(rows["history/shop/heirs"]) == 6
-    for at in range(1, whole.count + 1):
+    for at in writes(whole, is_all=is_all):
         into = tmp_path / str(at)
         with pytest.raises(Crash):
             fused_lander(into, Fuse(at, is_done=True), modes).land(batch)

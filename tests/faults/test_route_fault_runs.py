@@ -15,7 +15,7 @@ from tests.fault_runs import Fault, Writer, fault_runs
 from tests.faulty_disk import FaultyDisk, VolatileDisk
 from tests.routed_files import outputs, request, written
 
-SAMPLE = range(40)
+SAMPLE = range(24)
 ALL = range(1_000)
 _FIXTURES = ("md1011_txn", "my97_txn")
 _SCOPES = ("LOG ALL", "LOG(shop.a)", "IGNORE(shop.a)")

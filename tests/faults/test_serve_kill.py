@@ -11,7 +11,7 @@ from tests.servers import ServerFactory
 
 pytestmark = pytest.mark.system
 
-KILLS_SAMPLE = 6
+KILLS_SAMPLE = 4
 KILLS_ALL = 1_000
 
 
@@ -25,8 +25,8 @@ def test_nothing_is_lost_doubled_or_damaged_in_a_sample(
             kills += story.kill_serve()
         story.end_serve()
     story.check()
-    assert story.load.counts.total() > 200
-    assert story.counts["definitions"] > 2
+    assert story.load.counts.total() > 100
+    assert story.counts["definitions"] > 1
 
 
 @pytest.mark.slow

@@ -86,12 +86,21 @@ def check_after_crash(data_dir: Path, settings: StoreSettings, safe: int) -> boo
     return existed
 
 
+# Every other operation, and in the long form those between them too.
+halves = pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])
+
+
+@halves
 @pytest.mark.parametrize("settings", [TINY_FILES, RARE_MARKS])
 @pytest.mark.parametrize("share", [0.0, 0.6])
 def test_kill_at_any_operation_loses_and_doubles_nothing(
-    tmp_path: Path, settings: StoreSettings, share: float, undisturbed: dict[str, bytes]
+    tmp_path: Path,
+    settings: StoreSettings,
+    share: float,
+    first: int,
+    undisturbed: dict[str, bytes],
 ) -> None:
-    for at in count():
+    for at in count(first, 2):
         data_dir = tmp_path / str(at)
         disk = FaultyDisk(Failure(at=at, error=Killed, share=share, lasts=True))
         safe = [0]
@@ -106,12 +115,13 @@ def test_kill_at_any_operation_loses_and_doubles_nothing(
     assert at > 40
 
 
+@halves
 @pytest.mark.parametrize("settings", [TINY_FILES, RARE_MARKS, UNSYNCED, MARKED])
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_a_power_cut_at_any_operation_loses_nothing_that_was_synced(
-    tmp_path: Path, settings: StoreSettings, share: float
+    tmp_path: Path, settings: StoreSettings, share: float, first: int
 ) -> None:
-    for at in count():
+    for at in count(first, 2):
         data_dir = tmp_path / str(at)
         with Store.open(data_dir, settings) as store:
             create(store)
@@ -181,8 +191,17 @@ def test_what_a_dead_process_wrote_is_forced_before_a_mark_vouches_for_it(tmp_pa
     assert not list(verify([tmp_path]))
 
 
-@pytest.mark.parametrize("settings", [TINY_FILES, UNSYNCED, MARKED])
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize(
+    "settings, number",
+    [
+        *((settings, errno.EIO) for settings in (TINY_FILES, UNSYNCED, MARKED)),
+        (TINY_FILES, errno.ENOSPC),
+        *(
+            pytest.param(settings, errno.ENOSPC, marks=pytest.mark.slow)
+            for settings in (UNSYNCED, MARKED)
+        ),
+    ],
+)
 def test_pages_that_a_failing_fsync_lost_are_written_again(
     tmp_path: Path, settings: StoreSettings, number: int
 ) -> None:

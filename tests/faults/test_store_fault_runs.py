@@ -19,7 +19,7 @@ from tests.groups import TIMESTAMP, create, kill, sequences, stored, transaction
 
 LAST = 24
 ATTEMPTS = 3
-SAMPLE = range(60)
+SAMPLE = range(40)
 ALL = range(1_200)
 
 

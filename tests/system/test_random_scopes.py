@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
@@ -299,7 +300,12 @@ def check(  # what is run, and where
                 assert mine == theirs, (clauses, table, mine, theirs)
 
 
-@pytest.mark.parametrize("seed", range(6))
+def sampled(count: int, *, usual: int) -> list[Any]:
+    """Seeds, of which only the first few are for the usual run."""
+    return [*range(usual), *(pytest.param(n, marks=pytest.mark.slow) for n in range(usual, count))]
+
+
+@pytest.mark.parametrize("seed", sampled(6, usual=3))
 def test_nothing_outside_passes_and_replicas_go_on(pair: Pair, seed: int, tmp_path: Path) -> None:
     check(pair, seed, 60, tmp_path)
 
@@ -309,7 +315,7 @@ def test_nothing_outside_passes_at_the_edges(pair: Pair, seed: int, tmp_path: Pa
     check(pair, seed, 60, tmp_path, edges=True, statements=True)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", sampled(3, usual=2))
 def test_nothing_outside_of_mysql_passes(mysql_pair: Pair, seed: int, tmp_path: Path) -> None:
     check(mysql_pair, seed, 60, tmp_path)
 

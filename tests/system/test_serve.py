@@ -166,6 +166,8 @@ def test_a_planned_end_cuts_no_replica_off_inside_of_a_statement(
             execute(
                 source, "INSERT INTO shop.big (v) SELECT REPEAT('x', 8000) FROM shop.seq_1_to_300"
             )
+            # Most of the time is that of such a statement; all of it would only be more bytes.
+            is_stopping.wait(0.05)
 
     writer = threading.Thread(target=write)
     writer.start()

@@ -387,7 +387,10 @@ class LockList:
     def _fail_function(self, name: TableName, place: TextPlace) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
         if not place.via:
-            self._unknown_functions.append(refusals.no_such_routine("FUNCTION", name))
+            error = refusals.no_such_routine("FUNCTION", name)
+            if not name.database and not self.server.is_mariadb:
+                error = refusals.NO_DATABASE
+            self._unknown_functions.append(error)
         elif place.via[-1].kind == "view":
             views = [via.name for via in place.via if via.kind == "view"]
             if len(views) == len(place.via):

@@ -14,19 +14,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from binlane.names import TableName
 from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
-from binlane.sql.schema import Key, Table
+from binlane.sql.schema import ForeignKey, Key, Table
+from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
     PRIMARY,
     column_keys,
+    column_references,
+    foreign_key_of,
     has_key,
     key_of,
     made_up_name,
     named_engine,
     without_key,
 )
+from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.definitions import (
     AlterAction,
     AlterTable,
@@ -37,6 +42,7 @@ from binlane.sql.tree.definitions import (
     KeyDefinition,
     TableOption,
 )
+from binlane.sql.tree.expressions import Node
 
 _ANY_PART_COUNTS: Final = frozenset(("MYISAM", "ARIA", "BLACKHOLE"))
 """Engines that count within the other columns of a key."""
@@ -404,3 +410,168 @@ def _look_at_name(key: Key, taken: set[str]) -> None:
     if name.lower() in taken:
         raise _Wrong(refusal(1061, name))
     taken.add((name or made_up_name(key.columns[0] or "functional_index", taken)).lower())
+
+
+# Foreign keys -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parents:
+    """What the foreign keys of a new or altered table are held against.
+
+    Attributes:
+        server: Whose rules and texts.
+        find: A table by its name. None: there surely is none that foreign keys can refer to; raises
+            `LookupError` where that is not known.
+        checks: foreign_key_checks.
+        must_be_unique: MySQL's restrict_fk_on_non_standard_key.
+    """
+
+    server: Server
+    find: Callable[[TableName], Table | None]
+    checks: bool
+    must_be_unique: bool
+
+
+def misreferenced(
+    facts: StatementFacts, before: Table | None, child: Table, parents: Parents
+) -> Refusal | None:
+    """The error of a statement that makes a wrong foreign key; None if none is sure.
+
+    Args:
+        facts: Of CREATE TABLE or ALTER TABLE.
+        before: The table as it was; None for CREATE TABLE.
+        child: As it would be.
+        parents: What they may refer to.
+    """
+    if child.engine != "INNODB" or child.partitioning or not child.is_complete:
+        return None
+    unnamed = 0 if before is None else sum(not key.name for key in before.foreign_keys)
+    for key in _new_references(facts, child.name, parents.server):
+        unnamed += not key.name
+        shown = key.name or f"{child.name.table}_ibfk_{unnamed}"
+        try:
+            _look_at_reference(key, shown, child, parents, is_altered=before is not None)
+        except LookupError:
+            continue
+        except _Wrong as wrong:
+            return wrong.error
+    return None
+
+
+def _new_references(
+    facts: StatementFacts, table: TableName, server: Server
+) -> Iterator[ForeignKey]:
+    tree = facts.tree
+    elements: list[Node] = []
+    if isinstance(tree, CreateTable):
+        elements += tree.elements
+    elif isinstance(tree, AlterTable):
+        for action in tree.actions:
+            elements += (*action.columns, *action.keys, *filter(None, (action.key,)))
+    for one in elements:
+        if isinstance(one, KeyDefinition) and one.kind == "FOREIGN":
+            key = foreign_key_of(one, table)
+            # MySQL gives the name of an index to the index alone.
+            yield key if server.is_mariadb else replace(key, name=one.constraint)
+        elif isinstance(one, Column) and server.has(Fact.COLUMN_REFERENCES):
+            yield from column_references([one], table)
+
+
+def _look_at_reference(
+    key: ForeignKey, shown: str, child: Table, parents: Parents, *, is_altered: bool
+) -> None:
+    """Raise what is wrong with a foreign key, `shown` as MySQL calls it.
+
+    In MariaDB it is the engine that says it, with one error for all.
+    """
+    server = parents.server
+    if key.parent_columns and len(key.parent_columns) != len(key.columns):
+        raise _Wrong(refusal(1239, key.name or "foreign key without name"))
+    generic = refusal(1005, child.name.database, child.name.table)
+    error = _look_at_child(key, shown, child)
+    if error is not None:
+        raise _Wrong(generic if server.is_mariadb else error)
+    parent = child if key.parent == child.name else parents.find(key.parent)
+    if parent is not None and parent.partitioning:
+        return
+    if parent is None or parent.engine != "INNODB":
+        if not key.parent_columns and not server.is_mariadb:
+            raise _Wrong(refusal(1239, key.name or "foreign key without name"))
+        if not parents.checks:
+            return
+        raise _Wrong(generic if server.is_mariadb else refusal(1824, key.parent.table))
+    error = _mismatch(key, shown, child, parent, parents)
+    if error is None:
+        return
+    if server.is_mariadb and is_altered and not parents.checks:
+        generic = refusal(1822, key.name, parent.name.table)
+    raise _Wrong(generic if server.is_mariadb else error)
+
+
+def _look_at_child(key: ForeignKey, shown: str, child: Table) -> Refusal | None:
+    """What MySQL says of a table that cannot have a foreign key."""
+    if child.is_temporary:
+        return refusal(1215)
+    if "SET NULL" not in (key.on_delete, key.on_update):
+        return None
+    columns = [one for one in _columns_of(child, key.columns) if one is not None]
+    fixed = next((one for one in columns if not one.is_nullable), None)
+    return None if fixed is None else refusal(1830, fixed.name, shown)
+
+
+def _mismatch(
+    key: ForeignKey, shown: str, child: Table, parent: Table, parents: Parents
+) -> Refusal | None:
+    """What MySQL says of columns that do not fit; None if they may."""
+    names = key.parent_columns or next(
+        (one.columns for one in parent.keys if one.is_primary), key.columns
+    )
+    pairs = zip(_columns_of(child, key.columns), _columns_of(parent, names), names, strict=False)
+    for own, other, name in pairs:
+        if other is None:
+            return refusal(3734, name, shown, parent.name.table)
+        if own is not None and _differ(own, other):
+            return refusal(3780, own.name, other.name, shown)
+    wanted = [name.lower() for name in names]
+    must_be_unique = parents.must_be_unique and parents.server.has(Fact.UNIQUE_PARENT_KEYS)
+    width = None if must_be_unique else len(wanted)
+    if any(
+        [*_small(one.columns[:width])] == wanted and (one.is_unique or not must_be_unique)
+        for one in parent.keys
+    ):
+        return None
+    return refusal(6125 if must_be_unique else 1822, shown, parent.name.table)
+
+
+def _columns_of(table: Table, names: Iterable[str]) -> list[TableColumn | None]:
+    columns = {column.name.lower(): column for column in table.definition.columns}
+    return [columns.get(name.lower()) for name in names]
+
+
+def _differ(one: TableColumn, other: TableColumn) -> bool:
+    """Whether two columns are surely of types that a foreign key cannot join: integers."""
+    types = [_INTEGERS.get(column.type_name) for column in (one, other)]
+    if None in types:
+        return False
+    return types[0] != types[1] or one.is_unsigned != other.is_unsigned
+
+
+_INTEGERS: Final = {
+    "TINYINT": 1,
+    "BOOL": 1,
+    "BOOLEAN": 1,
+    "INT1": 1,
+    "SMALLINT": 2,
+    "INT2": 2,
+    "MEDIUMINT": 3,
+    "INT3": 3,
+    "MIDDLEINT": 3,
+    "INT": 4,
+    "INTEGER": 4,
+    "INT4": 4,
+    "BIGINT": 8,
+    "INT8": 8,
+    "SERIAL": 8,
+}
+"""Bytes of the types of integers."""

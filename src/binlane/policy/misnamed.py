@@ -13,12 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.misdeclared import is_no_variable
 from binlane.policy.refusals import Refusal, invalid_view, refusal
 from binlane.policy.server import Server
 from binlane.sql.evaluation.query_types import column_name, is_stored
 from binlane.sql.facts import StatementFacts
 from binlane.sql.object_store import Objects
 from binlane.sql.schema import Table, View
+from binlane.sql.servers import Fact
 from binlane.sql.tree.definitions import CreateTable, CreateView
 from binlane.sql.tree.expressions import (
     Call,
@@ -34,6 +36,7 @@ from binlane.sql.tree.expressions import (
     SetOperation,
     Star,
     Subquery,
+    SystemVariable,
     TableReference,
     TableUse,
     children,
@@ -57,8 +60,6 @@ _IN_INSERT: Final = ("field list", "INSERT INTO")
 _IN_VALUES: Final = ("field list", "VALUES")
 _IN_SET: Final = ("field list", "SET")
 _IN_DUPLICATE: Final = ("field list", "UPDATE")
-_SELECTS_UPDATED: Final = (11, 0, 0)
-"""MariaDB reads values of UPDATE as a select list from here on."""
 
 _Clause = tuple[str, str]
 """The names that MySQL and MariaDB have for it."""
@@ -147,13 +148,15 @@ class _Checks:
     database: str
     is_local: _Locals
     views: tuple[TableName, ...] = ()
+    broken: dict[TableName, bool] = field(default_factory=dict)
+    """Of the views that were looked at: each once, however often others name it."""
 
     def statement(self, tree: Node) -> None:
         if isinstance(tree, Insert):
             self.insert(tree)
         elif isinstance(tree, Update):
             is_select = len(tree.tables) > 1 or not isinstance(tree.tables[0], TableUse)
-            is_select = is_select or self.server.version >= _SELECTS_UPDATED
+            is_select = is_select or self.server.has(Fact.UPDATES_AS_QUERIES)
             scope = self.scope(tree.tables, self.with_common(tree, None), is_changed=True)
             for one in tree.assignments:
                 self.name(one.column, scope, _IN_SET)
@@ -365,11 +368,18 @@ class _Checks:
         view = None if self.objects.table(name) is not None else self.objects.view(name)
         if view is None or name in self.views or not isinstance(view.facts.tree, QueryStatement):
             return
+        if name not in self.broken:
+            self.broken[name] = self.is_broken(view, view.facts.tree.query)
+        if self.broken[name]:
+            raise _Found(invalid_view(name))
+
+    def is_broken(self, view: View, query: Query) -> bool:
+        """Whether a view names what is not there any more."""
         try:
-            self.inside(view).query(view.facts.tree.query, None)
+            self.inside(view).query(query, None)
         except _Found as found:
-            if found.error.errno in _BREAKING_VIEWS:
-                raise _Found(invalid_view(name)) from None
+            return found.error.errno in _BREAKING_VIEWS
+        return False
 
     def inside(self, view: View) -> _Checks:
         return replace(
@@ -496,6 +506,9 @@ class _Checks:
             self.value(value.operands[0], scope, clause, by_alias=by_alias)
         elif isinstance(value, Call) and value.upper_name in _OF_SEQUENCES:
             self.values(value.arguments[1:], scope, clause, by_alias=by_alias)
+        elif isinstance(value, SystemVariable):
+            if is_no_variable(value.name):
+                raise _Found(refusal(1193, value.name))
         elif not isinstance(value, Star | Default):
             # ORDER BY and OVER inside of calls may name what they like.
             by_alias = by_alias or isinstance(value, Call)

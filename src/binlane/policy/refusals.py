@@ -214,7 +214,12 @@ def no_such_database(database: str) -> Refusal:
 
 def no_such_routine(kind: str, name: TableName) -> Refusal:
     """1305: no such PROCEDURE or FUNCTION."""
-    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {name.plain} does not exist")
+    shown = name.plain if name.database else name.table
+    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {shown} does not exist")
+
+
+NO_DATABASE: Final = Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+"""A name needs the default database, and there is none."""
 
 
 def written_while_created(written: TableName, created: TableName) -> Refusal:
@@ -256,6 +261,13 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
 
 _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
     {
+        1005: (
+            *("HY000", "ER_CANT_CREATE_TABLE"),
+            (
+                "Can't create table `{}`.`{}` "
+                '(errno: 150 "Foreign key constraint is incorrectly formed")'
+            ),
+        ),
         1051: ("42S02", "ER_BAD_TABLE_ERROR", "Unknown table '{}'"),
         1054: ("42S22", "ER_BAD_FIELD_ERROR", "Unknown column '{}' in '{}'"),
         1060: ("42S21", "ER_DUP_FIELDNAME", "Duplicate column name '{}'"),
@@ -278,13 +290,46 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Can't DROP '{1}'; check that column/key exists",
             "Can't DROP {0} `{1}`; check that it exists",
         ),
+        1099: (
+            *("HY000", "ER_TABLE_NOT_LOCKED_FOR_WRITE"),
+            "Table '{}' was locked with a READ lock and can't be updated",
+        ),
+        1100: ("HY000", "ER_TABLE_NOT_LOCKED", "Table '{}' was not locked with LOCK TABLES"),
         1110: ("42000", "ER_FIELD_SPECIFIED_TWICE", "Column '{}' specified twice"),
         1136: (
             *("21S01", "ER_WRONG_VALUE_COUNT_ON_ROW"),
             "Column count doesn't match value count at row {}",
         ),
         1176: ("42000", "ER_KEY_DOES_NOT_EXITS", "Key '{}' doesn't exist in table '{}'"),
+        1192: (
+            *("HY000", "ER_LOCK_OR_ACTIVE_TRANSACTION"),
+            (
+                "Can't execute the given command because you have active locked tables or an "
+                "active transaction"
+            ),
+        ),
+        1193: ("HY000", "ER_UNKNOWN_SYSTEM_VARIABLE", "Unknown system variable '{}'"),
+        1215: ("HY000", "ER_CANNOT_ADD_FOREIGN", "Cannot add foreign key constraint"),
+        1239: (
+            *("42000", "ER_WRONG_FK_DEF"),
+            (
+                "Incorrect foreign key definition for '{}': Key reference and table reference don't "
+                "match"
+            ),
+        ),
         1280: ("42000", "ER_WRONG_NAME_FOR_INDEX", "Incorrect index name '{}'"),
+        1308: ("42000", "ER_SP_LILABEL_MISMATCH", "{} with no matching label: {}"),
+        1309: ("42000", "ER_SP_LABEL_REDEFINE", "Redefining label {}"),
+        1313: ("42000", "ER_SP_BADRETURN", "RETURN is only allowed in a FUNCTION"),
+        1314: ("0A000", "ER_SP_BADSTATEMENT", "{} is not allowed in stored procedures"),
+        1319: ("42000", "ER_SP_COND_MISMATCH", "Undefined CONDITION: {}"),
+        1320: ("42000", "ER_SP_NORETURN", "No RETURN found in FUNCTION {}"),
+        1324: ("42000", "ER_SP_CURSOR_MISMATCH", "Undefined CURSOR: {}"),
+        1327: ("42000", "ER_SP_UNDECLARED_VAR", "Undeclared variable: {}"),
+        1330: ("42000", "ER_SP_DUP_PARAM", "Duplicate parameter: {}"),
+        1331: ("42000", "ER_SP_DUP_VAR", "Duplicate variable: {}"),
+        1332: ("42000", "ER_SP_DUP_COND", "Duplicate condition: {}"),
+        1333: ("42000", "ER_SP_DUP_CURS", "Duplicate cursor: {}"),
         1353: (
             *("HY000", "ER_VIEW_WRONG_LIST"),
             (
@@ -293,7 +338,51 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             ),
             "View's SELECT and view's field list have different column counts",
         ),
+        1362: (
+            *("HY000", "ER_TRG_CANT_CHANGE_ROW"),
+            "Updating of {} row is not allowed in {}trigger",
+        ),
+        1363: ("HY000", "ER_TRG_NO_SUCH_ROW_IN_TRG", "There is no {} row in on {} trigger"),
+        1415: ("0A000", "ER_SP_NO_RETSET", "Not allowed to return a result set from a {}"),
+        1422: (
+            *("HY000", "ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG"),
+            "Explicit or implicit commit is not allowed in stored function or trigger.",
+            "Explicit or implicit commit is not allowed in stored function or trigger",
+        ),
+        1822: (
+            *("HY000", "ER_FK_NO_INDEX_PARENT"),
+            (
+                "Failed to add the foreign key constraint. Missing index for constraint '{}' in the "
+                "referenced table '{}'"
+            ),
+        ),
+        1824: ("HY000", "ER_FK_CANNOT_OPEN_PARENT", "Failed to open the referenced table '{}'"),
+        1830: (
+            *("HY000", "ER_FK_COLUMN_NOT_NULL"),
+            "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
+        ),
+        3734: (
+            *("HY000", "ER_FK_NO_COLUMN_PARENT"),
+            (
+                "Failed to add the foreign key constraint. Missing column '{}' for constraint '{}' in "
+                "the referenced table '{}'"
+            ),
+        ),
+        3780: (
+            *("HY000", "ER_FK_INCOMPATIBLE_COLUMNS"),
+            (
+                "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' "
+                "are incompatible."
+            ),
+        ),
         3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
+        6125: (
+            *("HY000", "ER_FK_NO_UNIQUE_INDEX_PARENT"),
+            (
+                "Failed to add the foreign key constraint. Missing unique key for constraint '{}' in "
+                "the referenced table '{}'"
+            ),
+        ),
     }
 )
 """By number: SQLSTATE, symbol, text, and MariaDB's where that is another."""

@@ -42,6 +42,15 @@ class TransactionWrites:
                 writes.append(RecordedWrite(one, binlogs))
         return TransactionWrites(tuple(writes), frozenset(known))
 
+    def joined(self, other: TransactionWrites) -> TransactionWrites:
+        """With what another one has written, too."""
+        if other.known <= self.known:
+            return self
+        result = self
+        for write in other.writes:
+            result = result.added([write.used], write.binlogs)
+        return result
+
     def rolled_back_to(self, savepoint: TransactionWrites) -> TransactionWrites:
         """Without what has been undone since a savepoint, which was taken as `savepoint`."""
         result = savepoint

@@ -21,7 +21,7 @@ from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances
 from binlane.programs.environment import RoutineEnvironment
@@ -35,6 +35,7 @@ from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import Shift, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.sql.tree.statements import Insert
 
 PLANS_MAX: Final = 4_096
 """Plans that are kept."""
@@ -435,6 +436,7 @@ def recorders_of(
 
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
+_NEVER_LOCKED: Final = frozenset(("information_schema", "performance_schema"))
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1471))
 """What is wrong with columns and targets: known of a statement before it runs."""
 
@@ -442,24 +444,33 @@ _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394,
 def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
     """Fail a statement that LOCK TABLES keeps from a table; it then comes to nothing else.
 
-    What LOCK TABLES did not name is not looked for: it may be missing, too.
+    What functions and procedures open is not looked for.
     """
     if statement.outcome.error in (_LOCKED_FOR_READ, _NOT_LOCKED):
         state.fail_as_stated(statement)
         return True
     if state.locked_tables is None:
         return False
-    for use in statement.facts.tables:
-        name = use.name
-        is_known = (
-            state.assume_engine is not None
-            or state.objects.table(name) is not None
-            or state.objects.view(name) is not None
-            or state.objects.is_unknown(name)
-        )
-        if not is_known and state.objects.has_database(name.database):
-            message = f"Table '{name.table}' was not locked with LOCK TABLES"
-            state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
+    facts = statement.facts
+    tree = facts.tree
+    names_changed = not (facts.is_multi_table and facts.effects.kind is StatementKind.UPDATE)
+    taken: tuple[TableName, str] | None = None
+    for use in facts.tables:
+        key = (use.name, use.alias)
+        table = state.objects.table(use.name)
+        if (table is not None and table.is_temporary) or use.name.database in _NEVER_LOCKED:
+            continue
+        lock = state.locks.get(key)
+        if lock is None or key == taken:
+            if not state.objects.has_database(use.name.database):
+                return False
+            state.fail(refusal(_NOT_LOCKED, use.alias))
+            return True
+        if isinstance(tree, Insert) and tree.query is not None and use.changes:
+            taken = key  # which its query may not use again
+        is_written = (use.changes and names_changed) or use.is_locked_for_update
+        if is_written and lock.startswith("READ"):
+            state.fail(refusal(_LOCKED_FOR_READ, use.alias))
             return True
     return False
 

@@ -10,9 +10,18 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.misdefined import misdefined
+from binlane.policy.misdeclared import misdeclared
+from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
-from binlane.policy.refusals import Refusal, no_such_database, no_such_routine, no_such_table
+from binlane.policy.refusals import (
+    NO_DATABASE,
+    Refusal,
+    no_such_database,
+    no_such_routine,
+    no_such_table,
+    refusal,
+)
+from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
@@ -25,6 +34,34 @@ _TOLERANT: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
 }
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
+_CREATES: Final = frozenset(
+    (
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
+    )
+)
+_LOCKED: Final = _CREATES | {
+    *(StatementKind.ALTER_TABLE, StatementKind.TRUNCATE_TABLE, StatementKind.RENAME_TABLE),
+    *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.DROP_TABLE),
+    StatementKind.CREATE_TRIGGER,
+}
+"""What needs the lock of its table."""
+_NEVER_LOCKED: Final = frozenset(
+    (
+        *(StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW),
+        *(StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE),
+        *(StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT),
+        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE),
+        StatementKind.DROP_DATABASE,
+    )
+)
+"""What LOCK TABLES allows in no case."""
+_PROGRAMS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
+        *(StatementKind.CREATE_EVENT, StatementKind.COMPOUND),
+    )
+)
 _MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
@@ -39,6 +76,8 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     kind = statement.facts.effects.kind
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
+    if state.locked_tables is not None and (locked := _locked(state, statement)) is not None:
+        return locked
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
@@ -47,11 +86,44 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     return next((one for one in found if one is not None), None)
 
 
+def _locked(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Definitions that LOCK TABLES keeps from their tables."""
+    effects, is_mariadb = statement.facts.effects, state.server.is_mariadb
+    kind = effects.kind
+    if kind in _NEVER_LOCKED or (kind is StatementKind.RENAME_TABLE and is_mariadb):
+        return refusal(1192)
+    if kind not in _LOCKED or effects.is_temporary:
+        return None
+    renamed = (old for old, _ in effects.renames)
+    for name in dict.fromkeys((*renamed, *(effects.drops or effects.writes[:1]))):
+        table = state.objects.table(name)
+        locks = [lock for (each, _), lock in state.locks.items() if each == name]
+        if table is not None and table.is_temporary:
+            continue
+        if not locks:
+            return refusal(1100, name.table)
+        if not is_mariadb and not any(locks):
+            continue
+        if not any("WRITE" in lock for lock in locks) and kind not in _CREATES:
+            return refusal(1099, name.table)
+    return None
+
+
+def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The error that the server's parser finds in the body of a program; None if it has none."""
+    if statement.facts.effects.kind not in _PROGRAMS or not statement.succeeds:
+        return None
+    return misdeclared(
+        statement.facts, state.objects, server=state.server, database=statement.database
+    )
+
+
 def no_database(statement: SessionStatement) -> Refusal | None:
     """1046: a name without a database where there is no default one, which the parser finds."""
-    if statement.database or all(_databases_meant(statement.facts)):
+    is_loadable = statement.facts.verb.startswith("DROP FUNCTION")
+    if statement.database or is_loadable or all(_databases_meant(statement.facts)):
         return None
-    return Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selected")
+    return NO_DATABASE
 
 
 def _databases_meant(facts: StatementFacts) -> Iterator[str | None]:
@@ -215,7 +287,8 @@ def _routines(state: SessionState, statement: SessionStatement) -> Refusal | Non
         found = state.objects.function(name) if is_function else state.objects.procedure(name)
         is_loadable = is_function and state.objects.is_loadable_function(name.table)
         if found is None and not is_loadable and name.database.lower() not in _SYSTEM_DATABASES:
-            return no_such_routine("FUNCTION" if is_function else "PROCEDURE", name)
+            kind = "FUNCTION" if is_function else "PROCEDURE"
+            return no_such_routine(kind if name.database else f"{kind} (UDF)", name)
     return None
 
 
@@ -422,9 +495,43 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             tree.query, facts, state.objects, server=state.server, database=statement.database
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
-    return misdefined(
+    error = misdefined(
         facts, table, server=state.server, engine=engine_name(engine), selected=selected
     )
+    return error or _misreferenced(state, statement, table)
+
+
+def _misreferenced(
+    state: SessionState, statement: SessionStatement, before: Table | None
+) -> Refusal | None:
+    """Foreign keys."""
+    facts = statement.facts
+    is_new = isinstance(facts.tree, CreateTable)
+    is_select = facts.effects.kind is StatementKind.CREATE_TABLE_SELECT
+    if "REFERENCES" not in facts.text.upper() or (before is None and not is_new):
+        return None
+    if is_select and not state.server.is_mariadb:
+        return None  # which MySQL refuses for another reason
+    child = preview(state, statement, facts.effects.writes[0])
+    if child is None:
+        return None
+
+    def parent(name: TableName) -> Table | None:
+        found, visible = state.objects.base_table(name), state.objects.table(name)
+        is_hidden = visible is not None and visible.is_temporary
+        if found is None and not is_hidden and (_has_table(state, name) or not name.database):
+            raise LookupError(name)
+        if found is not None and not found.is_complete:
+            raise LookupError(name)
+        return found
+
+    variables = state.variables
+    must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
+    checks = variables.settings.checks_foreign_keys
+    parents = Parents(
+        server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
+    )
+    return misreferenced(facts, before, child, parents)
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:

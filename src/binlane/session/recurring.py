@@ -34,7 +34,7 @@ from binlane.sql.tree.expressions import Literal, Node, Operation, children
 from binlane.sql.tree.statements import Delete, Update
 
 KEPT_MAX: Final = 4_096
-"""Statements that a session keeps, and states; then it begins anew."""
+"""Statements that are kept, and states; then all begins anew."""
 
 _INSERTS: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _ENDS: Final = frozenset((StatementKind.BEGIN, StatementKind.COMMIT, StatementKind.ROLLBACK))
@@ -45,12 +45,10 @@ _KINDS: Final = (
 
 
 class Recurring:
-    """What a session keeps of its statements."""
+    """The statements of one session that come again; what is kept of them serves all sessions."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
-        self._places: dict[tuple[object, ...], _Place] = {}
-        self._kept = 0
         self._at: _Place | None = None
         self._binlogs: tuple[BinlogCaches, ...] = ()
         self._is_ahead = False
@@ -103,11 +101,10 @@ class Recurring:
     def keep(self, place: _Place, key: Key, kept: _Kept) -> None:
         """Keep what a statement did in some state, and be in the one behind it."""
         after = self._find()
-        if after is None or after.holds_for != place.holds_for:
-            return
-        self._kept += 1
-        kept.after = after
-        place.kept[key] = kept
+        if after is not None:
+            _known.grow()
+            kept.after = after
+            place.kept[key] = kept
 
     def _find(self) -> _Place | None:
         """The state in which the session is; None if it is one in which little comes again."""
@@ -128,20 +125,21 @@ class Recurring:
         ):
             return None
         changes = transaction.changes
-        holds_for = (
+        key = (
+            *(state.server, state.assume_engine, state.knows_accounts),
             *(state.database, state.objects.version, variables.is_format_set, variables.connection),
             *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
             None if safety is None else safety.definitions,
-        )
-        key = (
-            holds_for,
             *(transaction.is_begun, transaction.is_active, bool(transaction.savepoints)),
             *(transaction.isolation, transaction.next_isolation),
             *[(name, use.has_two_phases, use.is_changed) for name, use in changes.engines.items()],
             changes.changed_nontransactional,
             changes.changed_nontransactional_temporary,
             changes.changed_temporary_tables,
-            () if safety is None else _written(safety.transaction),
+            # Which of them recorded some write and not another: all that a refusal hangs on.
+            None
+            if safety is None
+            else frozenset([one.binlogs for one in safety.transaction.writes]),
             *[
                 (
                     *(binlog.name, binlog.is_registered, binlog.has_unsafe_content),
@@ -150,13 +148,10 @@ class Recurring:
                 for binlog in self._binlogs
             ],
         )
-        place = self._places.get(key)
+        place = _known.places.get(key)
         if place is None:
-            if len(self._places) + self._kept >= KEPT_MAX:
-                self._kept = 0
-                self._places.clear()
-            place = self._places[key] = _Place(
-                holds_for=holds_for,
+            _known.grow()
+            place = _known.places[key] = _Place(
                 version=state.objects.version,
                 dialect=variables.settings.dialect,
                 has_savepoints=bool(transaction.savepoints),
@@ -169,37 +164,50 @@ class _Place:
     """A state of the session, as far as statements hang on it.
 
     Attributes:
-        holds_for: What of it no statement changes that is kept.
         version: Of the objects.
         dialect: In which its statements are read.
         has_savepoints: The transaction has some.
         kept: Statements that were carried out in it.
     """
 
-    __slots__ = ("dialect", "has_savepoints", "holds_for", "kept", "version")
+    __slots__ = ("dialect", "has_savepoints", "kept", "version")
 
     def __init__(
         self,
         *,
-        holds_for: tuple[object, ...],
         version: object,
         dialect: Dialect,
         has_savepoints: bool,
     ) -> None:
-        self.holds_for = holds_for
         self.version = version
         self.dialect = dialect
         self.has_savepoints = has_savepoints
         self.kept: dict[Key, _Kept] = {}
 
 
-def _written(writes: TransactionWrites) -> tuple[object, ...]:
-    return tuple(
-        [
-            (str(one.used), one.used.kind, one.used.is_transactional, one.binlogs)
-            for one in writes.writes
-        ]
-    )
+class _Known:
+    """What is kept.
+
+    Attributes:
+        places: States of sessions, by all that statements hang on in them.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[object, ...], _Place] = {}
+        self._size = 0
+
+    def grow(self) -> None:
+        """There is one more; forget all others if these are too many."""
+        if self._size >= KEPT_MAX:
+            # A session may be in one of them.
+            for place in self.places.values():
+                place.kept.clear()
+            self.places.clear()
+            self._size = 0
+        self._size += 1
+
+
+_known: Final = _Known()
 
 
 class Attempt:
@@ -229,6 +237,8 @@ class Attempt:
         if plan.may_recur is None:
             plan.may_recur = _may_recur(plan, state.objects)
         if plan.may_recur:
+            if state.safety is not None:
+                state.safety.added = TransactionWrites()
             self._transaction = state.transaction.copy()
             self._binlogs = [
                 (one.transaction_cache.events.copy(), _flags(one)) for one in state.binlogs.values()
@@ -269,11 +279,18 @@ class Attempt:
             cleared=cleared,
             flags=flags,
             transaction=None if transaction == self._transaction else transaction.copy(),
-            writes=None if state.safety is None else state.safety.transaction,
+            writes=_added(state),
         )
         self._recurring.keep(self._place, self._key, kept)
 
 
+def _added(state: SessionState) -> TransactionWrites | None:
+    """What a statement added to the writes of its transaction; None if that has none now."""
+    safety = state.safety
+    return None if safety is None or not safety.transaction.writes else safety.added
+
+
+_NO_WRITES: Final = TransactionWrites()
 _Flags = tuple[bool, bool, bool]
 _Maker = Callable[[str], Body]
 _Alike = TypeVar("_Alike")
@@ -407,7 +424,8 @@ class _Kept:
             cleared: Binlogs whose transaction cache is empty afterwards.
             flags: Those of binlogs whose flags change.
             transaction: As it is afterwards; None: as before.
-            writes: What `ScopeSafety` knows of the transaction afterwards.
+            writes: What it writes as part of an open transaction; None if nothing is written in
+                such a one afterwards.
         """
         self.after: _Place
         self._names = names
@@ -439,8 +457,10 @@ class _Kept:
             own.is_begun, own.is_active = after.is_begun, after.is_active
             own.isolation, own.next_isolation = after.isolation, after.next_isolation
             own.changes = after.changes
-        if state.safety is not None and self._writes is not None:
-            state.safety.transaction = self._writes
+        safety = state.safety
+        if safety is not None:
+            writes = self._writes
+            safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
         return result
 
     def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:

@@ -279,12 +279,14 @@ class ScopeSafety:
 
     Attributes:
         definitions: The binlogs, in the order of their definitions.
+        transaction: What the open transaction has written.
+        added: The part of it that was written since somebody emptied this.
     """
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self.definitions = tuple(definitions)
         self._modes = {one.name: one.logging_mode for one in self.definitions}
-        self.transaction = TransactionWrites()
+        self.transaction = self.added = TransactionWrites()
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
         self._judgements: dict[tuple[object, ...], _Judgement] = {}
@@ -454,6 +456,7 @@ class ScopeSafety:
         """
         if is_in_transaction:
             self.transaction = self.transaction.added(changes.writes, recorders)
+            self.added = self.added.added(changes.writes, recorders)
         names = [one.name for one in changes.temporary_writes]
         if changes.kind in TABLE_DROPPING_KINDS or not names:
             return
@@ -465,7 +468,7 @@ class ScopeSafety:
 
     def transaction_ended(self) -> None:
         """Forget the writes of the transaction that was committed or rolled back."""
-        self.transaction = TransactionWrites()
+        self.transaction = self.added = TransactionWrites()
         self._savepoints = {}
 
     def savepoint(self, name: str) -> None:

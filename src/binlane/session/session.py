@@ -29,7 +29,7 @@ from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, plan_of
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
-from binlane.session.missing import missing, no_database
+from binlane.session.missing import missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -438,7 +438,8 @@ class Session:
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
-        if (failure := no_database(statement)) is not None:
+        failure = unparsed(state, statement) or no_database(statement)
+        if failure is not None:
             state.fail(failure)
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:

@@ -195,6 +195,8 @@ class SessionState:
         temporary: Temporary tables.
         locked_tables: Those that LOCK TABLES locks for writing, in its order, those of triggers and
             foreign keys included; None without.
+        locks: What LOCK TABLES opened, by the table and what statements call it: its lock, empty
+            for what triggers and foreign keys need.
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
@@ -218,6 +220,7 @@ class SessionState:
     prepared_xa: PreparedXa = field(default_factory=PreparedXa)
     temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
     locked_tables: tuple[TableName, ...] | None = None
+    locks: Mapping[tuple[TableName, str], str] = field(default_factory=dict)
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
@@ -371,6 +374,7 @@ class SessionState:
         if self.is_in_transaction or self.transaction.is_active:
             self.commit()
         self.locked_tables = None
+        self.locks = {}
         self.transaction.is_begun = True
         self.transaction.is_active = True
 

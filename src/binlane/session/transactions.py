@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.transaction import TransactionXid, XaPrepareEvent
+from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
 from binlane.session import log_events
@@ -17,6 +18,7 @@ from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import Literal, LiteralKind
+from binlane.sql.tree.statements import Lock
 from binlane.sql.tree.statements import Transaction as TransactionNode
 
 
@@ -329,11 +331,19 @@ _XA_VERBS: Final[Mapping[str, Callable[[_Xa], Refusal | None]]] = MappingProxyTy
 )
 
 
+def _locks(statement: SessionStatement) -> Iterator[tuple[tuple[TableName, str], str]]:
+    """The tables that LOCK TABLES names, by what statements must call them, with their locks."""
+    tree = statement.facts.tree
+    for use, lock in tree.tables if isinstance(tree, Lock) else ():
+        name = TableName(use.name.database or statement.database, use.name.name)
+        yield (name, use.alias or name.table), lock
+
+
 def execute_lock(state: SessionState, statement: SessionStatement) -> None:
     """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked."""
     if statement.facts.verb.startswith("LOCK"):
         state.implicit_commit()
-        state.locked_tables = None
+        state.locked_tables, state.locks = None, {}
         if statement.succeeds:
             opened = state.host.resolved(statement.facts, statement.database).accesses
             written = [one.table for one in opened if one.is_locked_for_write]
@@ -341,10 +351,18 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                 state.fail(NONTRANSACTIONAL_AND_GTID)
             else:
                 state.locked_tables = tuple(table.name for table in written)
+                state.locks = {
+                    **{
+                        (one.name, one.name.table): ""
+                        for one in opened
+                        if one.is_prelocked or one.via
+                    },
+                    **dict(_locks(statement)),
+                }
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:
             state.implicit_commit()
-        state.locked_tables = None
+        state.locked_tables, state.locks = None, {}
     if not statement.succeeds:
         state.fail_as_stated(statement)
 

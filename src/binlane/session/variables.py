@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
+from binlane.policy import refusals
+from binlane.policy.misdeclared import is_no_variable
 from binlane.policy.refusals import Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
@@ -238,10 +240,12 @@ _NEAR: Final = 0.85
 
 
 def misspelt(name: str) -> Refusal | None:
-    """1193 for a name that is nearly that of a variable which bears on what is logged.
+    """1193 for a name that no variable has, or nearly one which bears on what is logged.
 
-    Other names are not judged: plugins have variables of their own.
+    Other names are not judged unless they are one word: plugins have variables of their own.
     """
+    if is_no_variable(name):
+        return refusals.refusal(1193, name)
     known = _BEARING | _NEIGHBOURS
     if name in known or not name.isidentifier():
         return None

@@ -114,6 +114,29 @@ _TEXT: Final = frozenset(
 _FRACTIONS: Final = frozenset({ColumnType.TIME2, ColumnType.DATETIME2, ColumnType.TIMESTAMP2})
 
 
+def _of_type(own: TableColumn, *, is_mysql: bool = False) -> tuple[ColumnType, int] | None:
+    """The type of a definition in the log and its metadata, without lengths of strings."""
+    types = LOGGED_TYPES.get(own.type_name)
+    if types is None:
+        return None
+    kind, numbers = types[0], tuple(map(_number, own.arguments[:2]))
+    if is_mysql and own.type_name in _OWN_CODES:
+        kind = _OWN_CODES[own.type_name]
+    is_long = kind is ColumnType.FLOAT and len(numbers) == 1 and numbers[0] > _FLOAT_DIGITS_MAX
+    if is_long or (own.type_name == "NUMBER" and not numbers):
+        kind = ColumnType.DOUBLE
+    metadata = 0
+    if kind is ColumnType.NEWDECIMAL:
+        precision, scale = numbers + _DECIMAL_DEFAULT[len(numbers) :]
+        metadata = (precision or _DECIMAL_DEFAULT[0]) << 8 | scale
+    elif kind is ColumnType.BIT:
+        whole, rest = divmod(numbers[0] if numbers else 1, 8)
+        metadata = whole << 8 | rest
+    elif kind in _FRACTIONS:
+        metadata = numbers[0] if numbers else 0
+    return kind, metadata
+
+
 def logged_column(definition: TableColumn) -> Column | None:
     """The column that a definition makes in the log, as far as its type goes.
 
@@ -122,26 +145,14 @@ def logged_column(definition: TableColumn) -> Column | None:
     Returns:
         Without a name; None if the type is not known.
     """
-    types = LOGGED_TYPES.get(definition.type_name)
-    if types is None:
+    found = _of_type(definition)
+    if found is None:
         return None
-    digits = [int(text) for text in definition.arguments[:2] if text.isdecimal()]
-    kind, metadata = types[0], 0
-    if (kind is ColumnType.FLOAT and len(digits) == 1 and digits[0] > _FLOAT_DIGITS_MAX) or (
-        definition.type_name == "NUMBER" and not digits
-    ):
-        kind = ColumnType.DOUBLE
-    elif kind is ColumnType.NEWDECIMAL:
-        precision, scale = (*digits, *_DECIMAL_DEFAULT[len(digits) :])
-        metadata = (precision or _DECIMAL_DEFAULT[0]) << 8 | scale
-    elif kind is ColumnType.BIT:
-        whole, rest = divmod(digits[0] if digits else 1, 8)
-        metadata = whole << 8 | rest
     is_bytes = definition.charset == BINARY
     return Column(
         index=0,
-        type=kind,
-        metadata=metadata,
+        type=found[0],
+        metadata=found[1],
         is_nullable=definition.is_nullable,
         is_unsigned=definition.is_unsigned,
         collation_id=BINARY_COLLATION if is_bytes else collation_of(_TEXT_CHARSET),
@@ -178,23 +189,10 @@ def logged_form(own: TableColumn, index: int, *, is_mysql: bool) -> Column:
     Raises:
         UnsupportedError: If its type is not known.
     """
-    types = LOGGED_TYPES.get(own.type_name)
-    if types is None:
+    found = _of_type(own, is_mysql=is_mysql)
+    if found is None:
         raise UnsupportedError(f"column {own.name} is of type {own.type_name}, which is not known")
-    kind, numbers = types[0], tuple(map(_number, own.arguments[:2]))
-    if is_mysql and own.type_name in _OWN_CODES:
-        kind = _OWN_CODES[own.type_name]
-    elif kind is ColumnType.FLOAT and len(numbers) == 1 and numbers[0] > _FLOAT_DIGITS_MAX:
-        kind = ColumnType.DOUBLE
-    metadata = 0
-    if kind is ColumnType.NEWDECIMAL:
-        precision, scale = numbers + _DECIMAL_DEFAULT[len(numbers) :]
-        metadata = precision << 8 | scale
-    elif kind is ColumnType.BIT:
-        whole, rest = divmod(numbers[0] if numbers else 1, 8)
-        metadata = whole << 8 | rest
-    elif kind in _FRACTIONS:
-        metadata = numbers[0] if numbers else 0
+    kind, metadata = found
     bare = Column(index=index, type=kind, metadata=metadata, is_nullable=own.is_nullable)
     return _merged(bare, own, Flavor.MYSQL if is_mysql else Flavor.MARIADB)
 

@@ -26,8 +26,8 @@ from binlane.sql.fact_finder import Untold, facts_of
 from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind, kind_of
 from binlane.sql.parser import NotAnalysed, cursor_over, parse, parse_expression
 from binlane.sql.parser.cursor import Cursor, Stopped
+from binlane.sql.parser.literals import read_object_name
 from binlane.sql.parser.programs import is_at_compound
-from binlane.sql.parser.queries import read_object_name
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import (
     LONG,

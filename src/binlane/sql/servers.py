@@ -172,6 +172,12 @@ class Fact(Enum):
     ASKS_EMPTY_ENGINES = auto()
     """UPDATE or DELETE of one BLACKHOLE table by a whole unique key is known to find no row before it
     runs, and not logged. Measured: MariaDB 10.11; not 11.8, nor MySQL."""
+    COLUMN_REFERENCES = auto()
+    """REFERENCES behind a column makes a foreign key; before, it is read and forgotten. Manual:
+    MariaDB 10.5, MySQL 9.0."""
+    UNIQUE_PARENT_KEYS = auto()
+    """A foreign key refers to a whole unique key. Manual: MySQL 8.4,
+    restrict_fk_on_non_standard_key."""
     UPDATES_AS_QUERIES = auto()
     """UPDATE and DELETE of one table are optimized as queries are: one that holds no rows, as its
     engine counts them, is known to be empty, and IN (SELECT …) of UPDATE may become a join.
@@ -190,6 +196,8 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.FILLS_AS_IT_CREATES: ((0, 0, 0), (8, 0, 21)),
         Fact.SOURCES_AND_REPLICAS: (_NEVER, (8, 0, 26)),
         Fact.UNSAFE_IN_XA: (_NEVER, (8, 0, 2)),
+        Fact.COLUMN_REFERENCES: ((10, 5, 0), (9, 0, 0)),
+        Fact.UNIQUE_PARENT_KEYS: (_NEVER, (8, 4, 0)),
         Fact.SKIP_LOCKED: ((10, 6, 0), (8, 0, 1)),
         Fact.ROWS_OF_TEMPORARY_TABLES: (_NEVER, (8, 0, 4)),
         Fact.TEMPORARY_IN_TRANSACTION: (_NEVER, (8, 0, 13)),

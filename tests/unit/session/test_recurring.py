@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from binlane.check.definitions import read_definitions
+from binlane.codec.types import Flavor
 from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
 from binlane.session.recurring import Recurring
@@ -48,6 +51,119 @@ def test_what_is_kept_tells_what_is_found_anew(path: Path, monkeypatch: pytest.M
     kept = list(_told(session_of(flavor, first["schema"]), statements))
     monkeypatch.setattr(Recurring, "again", lambda self, *_, **__: self.leave())
     assert kept == list(_told(session_of(flavor, first["schema"]), statements))
+
+
+_SCHEMA: Final = """
+CREATE DATABASE d; CREATE DATABASE e; USE d;
+CREATE TABLE t (id INT PRIMARY KEY, a INT) ENGINE=InnoDB;
+CREATE TABLE n (id INT PRIMARY KEY, a INT) ENGINE=MyISAM;
+CREATE TABLE ids (id INT AUTO_INCREMENT PRIMARY KEY, a INT) ENGINE=InnoDB;
+CREATE TABLE fired (id INT PRIMARY KEY, a INT) ENGINE=InnoDB;
+CREATE TABLE named (id INT PRIMARY KEY, a INT) ENGINE=InnoDB;
+CREATE TABLE e.t (id INT PRIMARY KEY, a INT) ENGINE=InnoDB;
+CREATE TRIGGER one AFTER INSERT ON fired FOR EACH ROW INSERT INTO n VALUES (NEW.id, 1);
+CREATE TRIGGER two AFTER INSERT ON named FOR EACH ROW UPDATE t SET a = @x WHERE id = NEW.id;
+CREATE VIEW v AS SELECT id, a FROM t WHERE a > 0;
+"""
+_OFTEN: Final = (
+    *("BEGIN", "COMMIT", "ROLLBACK", "START TRANSACTION"),
+    *("INSERT INTO t VALUES (7, 7)", "UPDATE t SET a = 7 WHERE id = 7", "DELETE FROM t WHERE 7"),
+    *("INSERT INTO n VALUES (7, 7)", "INSERT INTO fired VALUES (7, 7)", "UPDATE v SET a = 7"),
+    *("INSERT INTO named VALUES (7, 7)", "INSERT INTO ids (a) VALUES (7)", "SELECT a FROM t LIMIT 7"),
+    *("INSERT INTO ids VALUES (7, 7)", "INSERT INTO t SELECT id, 7 FROM ids LIMIT 7", "SET @x = 7"),
+    *("DELETE FROM t WHERE 7 = 7", "INSERT INTO ids VALUES ('7', 7)", "UPDATE n SET a = 7 WHERE '7'"),
+    *("INSERT INTO t VALUES (7, 7) /*!50000 , (77, 7) */", "INSERT INTO t VALUES (7, UUID())"),
+    *("DELETE FROM ids WHERE id IS NULL", "INSERT INTO e.t VALUES (7, 7)", "INSERT INTO t VALUES (7, @x)"),
+)  # fmt: skip
+_SELDOM: Final = (
+    *("SAVEPOINT s", "ROLLBACK TO s", "RELEASE SAVEPOINT s", "COMMIT AND CHAIN"),
+    *("SET autocommit = 0", "SET autocommit = 1", "SET foreign_key_checks = 0", "SET NAMES latin1"),
+    *("SET sql_auto_is_null = 1", "SET sql_auto_is_null = 0", "SET sql_mode = 'ANSI_QUOTES'"),
+    *("SET completion_type = 1", "SET completion_type = 0", "SET sql_log_bin = 0", "SET sql_log_bin = 1"),
+    *("SET binlog_format = ROW", "SET binlog_format = MIXED", "SET binlog_format = STATEMENT"),
+    *("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "USE d", "USE e", 'SELECT "a" FROM t WHERE id = 7'),
+    *("SET binlog_direct_non_transactional_updates = 1", "SET foreign_key_checks = 1", "CREATE TABLE x (a INT)"),
+    *("DROP TABLE x", "INSERT INTO x VALUES (7)", "CREATE TEMPORARY TABLE n (id INT, a INT)", "NONSENSE"),
+    *("DROP TEMPORARY TABLE n", "LOCK TABLES t WRITE", "UNLOCK TABLES", "XA START 'x'", "XA END 'x'"),
+    *("XA PREPARE 'x'", "XA COMMIT 'x'", "CREATE BINLOG g LOG(`d`.`t`)", "DROP BINLOG g"),
+    *("PREPARE p FROM @y", "EXECUTE p", "SET @y = (SELECT a FROM t)", "INSERT INTO n VALUES (7, 7)"),
+    *("ALTER TABLE t COMMENT = 'x'", "SET STATEMENT foreign_key_checks = 0 FOR DELETE FROM t"),
+)  # fmt: skip
+_BINLOGS: Final = (
+    None,
+    "CREATE BINLOG a LOG(`d`); CREATE BINLOG b LOG(`d`) FORMAT='ROW'; CREATE BINLOG c;",
+    "CREATE BINLOG a LOG(`d`.`t`, `d`.`n`); CREATE BINLOG b LOG(`e`); CREATE BINLOG c FORMAT='ROW';",
+)
+
+
+def _left(session: Session) -> tuple[object, ...]:
+    """What a session keeps from one statement to the next."""
+    state = session.snapshot()
+    writes = () if state.safety is None else state.safety.transaction.writes
+    return (
+        *(state.database, state.variables, state.transaction, state.prepared_xa, state.temporary),
+        *(state.locked_tables, state.sequence_values, state.null_is_insert_id),
+        *(state.unknown_programs, state.empty_tables, state.programs.user_variables),
+        [(str(one.used), one.binlogs) for one in writes],
+        list(state.binlogs.values()),
+    )
+
+
+@pytest.mark.parametrize("binlogs", _BINLOGS)
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_random_sessions_are_those_that_keep_nothing(flavor: str, binlogs: str | None) -> None:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load(_SCHEMA)
+    definitions = None if binlogs is None else read_definitions(binlogs, name="binlogs")
+    for seed in range(12):
+        choice = random.Random(seed)
+        keeps, anew = (
+            Session(
+                server=Server.parse(flavor),
+                objects=objects.copy(),
+                definitions=definitions,
+                database="d",
+            )
+            for _ in range(2)
+        )
+        leave = anew._recurring.leave
+        anew._recurring.again = lambda *_, leave=leave, **__: leave()  # type: ignore[method-assign]  # only here
+        done: list[str] = []
+        for _ in range(200):
+            text = choice.choice(_SELDOM if choice.random() < 0.07 else _OFTEN)
+            text = re.sub("7", lambda _: choice.choice(("0", "1", "1", "22")), text)  # noqa: B023
+            done.append(text)
+            told = [session.execute(text) for session in (keeps, anew)]
+            assert told[0] == told[1], done
+            if choice.random() < 0.1:
+                assert _left(keeps) == _left(anew), done
+            if choice.random() < 0.01:
+                assert keeps.disconnect() == anew.disconnect(), done
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_trigger_reads_the_variable_of_now(flavor: str) -> None:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load(_SCHEMA)
+    session = Session(server=Server.parse(flavor), objects=objects, database="d")
+    session.execute("SET binlog_format = STATEMENT")
+    for value in (1, 2):
+        session.execute(f"SET @x = {value}")
+        events = session.execute(f"INSERT INTO named VALUES ({value}, 1)").binlogs["binlog"].events
+        assert [event.info for event in events if event.type == "User var"] == [f"@`x`={value}"]
+
+
+def test_objects_that_others_change_are_those_of_now() -> None:
+    objects = SchemaCatalog(Flavor.MARIADB)
+    objects.load(_SCHEMA)
+    session = Session(server=Server.parse("mariadb"), objects=objects, database="d")
+    ends = []
+    for value in (1, 2, 3):
+        result = session.execute(f"INSERT INTO t VALUES ({value}, 1)")
+        ends.append(result.binlogs["binlog"].events[-1].type)
+        if value == 2:
+            objects.load("ALTER TABLE d.t ENGINE = MyISAM")
+    assert ends == ["Xid", "Xid", "Query"]
 
 
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from binlane.sql.facts import RowChange, StatementFacts, VariableScope
 from binlane.sql.tokens import LONG, TokenKind
+from binlane.sql.tree.expressions import Literal, walk
 from tests.reading import read, read_expression
 
 
@@ -408,6 +409,23 @@ def test_rows_of_a_long_statement_are_read_where_they_are_no_literals() -> None:
     assert facts.row_count == 2 * LONG + 2
     assert [call.name for call in facts.functions] == ["uuid"]
     assert [table.name.table for table in facts.tables] == ["t", "u"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO t VALUES (CONCAT({}))",
+        "INSERT INTO t SELECT {}, f()",
+        "UPDATE t SET a = COALESCE(b, {})",
+        "SELECT g({}) FROM t",
+    ],
+)
+def test_long_lists_of_literals_in_calls_and_select_lists(statement: str) -> None:
+    text = statement.format(", ".join(f"'{number:1000}'" for number in range(20)))
+    facts = _read(text)
+    assert facts.effects.stopped_at is None
+    assert [table.name.table for table in facts.tables] == ["t"]
+    assert len([node for node in walk(facts.tree) if isinstance(node, Literal)]) == 20
 
 
 def test_long_lists_of_literals() -> None:

@@ -18,6 +18,7 @@ from binlane.sql.evaluation.values import (
     BINARY,
     OPERATORS,
     UNKNOWN,
+    Number,
     Text,
     Unknown,
     Value,
@@ -225,10 +226,6 @@ def _repeat(arguments: Arguments, context: Context) -> Value:
     return _result(text * max(count, 0), arguments[:1], context)
 
 
-def _space(arguments: Arguments, context: Context) -> Value:
-    return _repeat((Text(" ", context.collation), *arguments), context)
-
-
 def _left(arguments: Arguments, context: Context) -> Value:
     count = max(as_integer(arguments[1]), 0)
     return _result(plain_text(arguments[0])[:count], arguments[:1], context)
@@ -335,11 +332,6 @@ def _length(arguments: Arguments, _: Context) -> Value:
     return len(value.encoded) if isinstance(value, Text) else len(plain_text(value))
 
 
-def _characters(arguments: Arguments, _: Context) -> Value:
-    (value,) = arguments
-    return len(plain_text(value))
-
-
 def _first_byte(arguments: Arguments, context: Context) -> Value:
     (value,) = arguments
     text = value if isinstance(value, Text) else Text(plain_text(value), context.collation)
@@ -351,11 +343,6 @@ def _locate(arguments: Arguments, _: Context) -> Value:
     start = as_integer(arguments[2]) if len(arguments) > 2 else 1
     found = text.find(needle, start - 1) + 1 if start > 0 else 0
     return found if needle.isascii() and text.isascii() else UNKNOWN
-
-
-def _in_string(arguments: Arguments, context: Context) -> Value:
-    text, needle = arguments
-    return _locate((needle, text), context)
 
 
 def _field(arguments: Arguments, _: Context) -> Value:
@@ -378,29 +365,20 @@ def _compare(arguments: Arguments, context: Context) -> Value:
 # Numbers ------------------------------------------------------------------------------------------
 
 
-def _absolute(arguments: Arguments, _: Context) -> Value:
-    number = as_number(arguments[0])
-    if number is None or isinstance(number, Unknown):
-        return number
-    return number if number >= 0 else -number
+def _of_number(apply: Callable[[Number], Value]) -> Function:
+    def of_value(arguments: Arguments, _: Context) -> Value:
+        number = as_number(arguments[0])
+        return number if isinstance(number, Unknown | None) else apply(number)
 
-
-def _sign(arguments: Arguments, _: Context) -> Value:
-    number = as_number(arguments[0])
-    if number is None or isinstance(number, Unknown):
-        return number
-    return (number > 0) - (number < 0)
+    return of_value
 
 
 def _whole(direction: str) -> Function:
-    def apply(arguments: Arguments, _: Context) -> Value:
-        number = as_number(arguments[0])
-        if number is None or isinstance(number, Unknown):
-            return number
+    def apply(number: Number) -> Value:
         whole = exact(number).to_integral_value(direction)
         return float(whole) if isinstance(number, float) else int(whole)
 
-    return apply
+    return _of_number(apply)
 
 
 def _round(arguments: Arguments, context: Context) -> Value:
@@ -421,11 +399,6 @@ def _power(arguments: Arguments, _: Context) -> Value:
     if isinstance(base, Unknown | None) or isinstance(exponent, Unknown | None):
         return UNKNOWN
     return math.pow(float(base), float(exponent))
-
-
-def _modulo(arguments: Arguments, context: Context) -> Value:
-    left, right = arguments
-    return OPERATORS["%"](left, right, context.flavor)
 
 
 def _extreme(wanted: int) -> Function:
@@ -454,21 +427,15 @@ def _null_if(arguments: Arguments, _: Context) -> Value:
     return None if holds else first
 
 
-def _is_null(arguments: Arguments, _: Context) -> Value:
-    return int(arguments[0] is None)
-
-
-def _second(arguments: Arguments, _: Context) -> Value:
-    return arguments[1]
-
-
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {
-        "ABS": _absolute,
+        "ABS": _of_number(lambda number: number if number >= 0 else -number),
         "ASCII": _first_byte,
         **dict.fromkeys(("CEIL", "CEILING"), _whole(ROUND_CEILING)),
         "CHAR": _character,
-        **dict.fromkeys(("CHAR_LENGTH", "CHARACTER_LENGTH"), _characters),
+        **dict.fromkeys(
+            ("CHAR_LENGTH", "CHARACTER_LENGTH"), lambda each, _: len(plain_text(each[0]))
+        ),
         "CONCAT": _concat,
         "CONCAT_WS": _concat_ws,
         "ELT": _element,
@@ -477,8 +444,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
         "GREATEST": _extreme(1),
         "HEX": _hex,
         "INSERT": _insert,
-        "INSTR": _in_string,
-        "ISNULL": _is_null,
+        "INSTR": lambda each, context: _locate((each[1], each[0]), context),
+        "ISNULL": lambda each, _: int(each[0] is None),
         "LEAST": _extreme(-1),
         "LEFT": _left,
         **dict.fromkeys(("LENGTH", "OCTET_LENGTH"), _length),
@@ -487,8 +454,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
         "LPAD": _padded(is_left=True),
         "LTRIM": _of_text(lambda text: text.lstrip(" ")),
         "MD5": _digest(hashlib.md5),
-        "MOD": _modulo,
-        "NAME_CONST": _second,
+        "MOD": lambda each, context: OPERATORS["%"](each[0], each[1], context.flavor),
+        "NAME_CONST": lambda each, _: each[1],
         "NULLIF": _null_if,
         **dict.fromkeys(("POW", "POWER"), _power),
         "QUOTE": _quote,
@@ -500,8 +467,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
         "RPAD": _padded(is_left=False),
         "RTRIM": _of_text(lambda text: text.rstrip(" ")),
         **dict.fromkeys(("SHA", "SHA1"), _digest(hashlib.sha1)),
-        "SIGN": _sign,
-        "SPACE": _space,
+        "SIGN": _of_number(lambda number: (number > 0) - (number < 0)),
+        "SPACE": lambda each, context: _repeat((Text(" ", context.collation), *each), context),
         "STRCMP": _compare,
         **dict.fromkeys(("SUBSTRING", "SUBSTR", "MID"), _substring),
         "SUBSTRING_INDEX": _substring_index,

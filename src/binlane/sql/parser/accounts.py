@@ -11,7 +11,7 @@ from typing import Final
 
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.forms import number, string
-from binlane.sql.parser.queries import read_names, read_object_name
+from binlane.sql.parser.literals import read_names, read_object_name
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.definitions import Account, AccountStatement
 from binlane.sql.tree.expressions import Literal, ObjectName

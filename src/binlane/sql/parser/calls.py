@@ -22,7 +22,14 @@ from binlane.sql.parser.expressions import (
     read_order,
     read_unit,
 )
-from binlane.sql.parser.literals import read_cast_type, read_charset, read_digits, read_literal
+from binlane.sql.parser.literals import (
+    read_cast_type,
+    read_charset,
+    read_digits,
+    read_literal,
+    read_run,
+)
+from binlane.sql.parser.notation import Fields, Notation, Reader
 from binlane.sql.parser.words import (
     NEVER_CALLED,
     NEVER_CALLED_IN_MYSQL,
@@ -37,6 +44,7 @@ from binlane.sql.tree.expressions import (
     Interval,
     Literal,
     Name,
+    OrderItem,
     Star,
     Window,
 )
@@ -65,7 +73,7 @@ def _path(c: Cursor) -> Name | Call:
     following = words[c.index]
     if following == "(":
         if words[c.index + 1] == "+" and words[c.index + 2] == ")" and len(parts) > 1:
-            return _outer_joined(c, Name(at, c.end, tuple(parts), is_quoted))
+            return _outer_joined(c, Name(at, c.end, tuple(parts)))
         database = ".".join(parts[:-1]) if len(parts) > 1 else None
         return _plain_call(
             c, at, parts[-1], database, is_quoted=is_quoted, has_aliases=database is None
@@ -73,7 +81,7 @@ def _path(c: Cursor) -> Name | Call:
     if c.dialect.is_oracle and len(parts) > 1 and (member := parts[-1].upper()) in _MEMBERS:
         end = c.starts[c.index - 2]
         return Call(at, c.end, _MEMBERS[member], (Name(at, end, tuple(parts[:-1])),))
-    return Name(at, c.end, tuple(parts), is_quoted)
+    return Name(at, c.end, tuple(parts))
 
 
 _MEMBERS: Final = {"NEXTVAL": "NEXTVAL", "CURRVAL": "LASTVAL"}
@@ -93,9 +101,8 @@ def _call(c: Cursor, word: str) -> Expression:
     index = c.index
     at = c.starts[index]
     name = c.texts[index]
-    opens = c.starts[index + 1]
     if (
-        opens != at + len(name)
+        c.starts[index + 1] != at + len(name)
         and not c.dialect.ignore_space
         and (word in _NEED_NO_BLANK or (word in _WINDOWED_ALONE and not c.dialect.may_be_mysql))
     ):
@@ -120,7 +127,7 @@ def _call(c: Cursor, word: str) -> Expression:
             raise c.stop("OVER")
         return call
     c.index += 2
-    call = Call(at, at, name, opens=opens)
+    call = Call(at, at, name)
     c.deeper(3)
     reader(c, call)
     c.depth -= 3
@@ -148,10 +155,8 @@ def _plain_call(  # noqa: PLR0913 - what may stand in and behind it
     has_over: bool = True,
 ) -> Call:
     """The arguments of a function without a grammar of its own, and OVER."""
-    opens = c.start
     arguments = read_arguments(c, has_aliases=has_aliases)
-    end = c.starts[c.index - 1] + 1
-    call = Call(at, end, name, arguments, database, is_quoted, opens=opens)
+    call = Call(at, c.starts[c.index - 1] + 1, name, arguments, database, is_quoted)
     if has_over and c.words[c.index] in _BEHIND_CALLS:
         _read_over(c, call)
     return call
@@ -160,11 +165,13 @@ def _plain_call(  # noqa: PLR0913 - what may stand in and behind it
 def read_arguments(c: Cursor, *, has_aliases: bool = True) -> tuple[Expression, ...]:
     """Read arguments in parentheses, maybe none; with names, as loadable functions have them."""
     c.index += 1
-    found = []
+    found: list[Expression] = []
     if c.words[c.index] != ")":
         c.deeper(3)
         while True:
             found.append(read_expression(c))
+            if c.kinds[c.index] is TokenKind.LITERALS:
+                found += read_run(c)
             word = c.words[c.index]
             if word not in _BEHIND_ARGUMENTS and has_aliases:
                 _argument_alias(c)
@@ -196,10 +203,7 @@ def _read_over(c: Cursor, call: Call) -> None:
         if not c.dialect.has_mariadb(10, 3, 3):
             raise c.stop("an operator")
         c.index += 2
-        c.expect_operator("(")
-        c.expect("ORDER", "BY")
-        call.order_by = read_order(c)
-        c.expect_operator(")")
+        call.order_by = c.enclosed(_order_by)
         call.end = c.end
     if c.dialect.has_mysql(8, 0):
         if call.upper_name == "NTH_VALUE" and words[c.index + 2] in ("OVER", "RESPECT", "IGNORE"):
@@ -216,6 +220,11 @@ def _read_over(c: Cursor, call: Call) -> None:
     c.index += 1
     call.over = read_window(c) if c.word == "(" else c.identifier()
     call.end = c.end
+
+
+def _order_by(c: Cursor) -> tuple[OrderItem, ...]:
+    c.expect("ORDER", "BY")
+    return read_order(c)
 
 
 _OF_ROWS: Final = frozenset(("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"))
@@ -284,169 +293,118 @@ def _bound(c: Cursor, found: list[Expression]) -> None:
 
 # Functions with a grammar of their own: at what stands in their parentheses -------------------
 
-
-def _aggregate(c: Cursor, call: Call) -> None:
-    """[DISTINCT | ALL] expression."""
-    if not c.accept("ALL") and call.upper_name in _DISTINCT and c.accept("DISTINCT"):
-        call.words = ("DISTINCT",)
-    call.arguments = (read_expression(c),)
-
-
-_DISTINCT: Final = frozenset(("SUM", "AVG", "MIN", "MAX", "ST_COLLECT"))
-
-
-def _count(c: Cursor, call: Call) -> None:
-    at = c.start
-    if c.accept("*"):
-        call.arguments = (Star(at, at + 1),)
-    elif c.accept("DISTINCT"):
-        call.words = ("DISTINCT",)
-        call.arguments = tuple(read_items(c))
-    else:
-        c.accept("ALL")
-        call.arguments = (read_expression(c),)
-
-
-def _group_concat(c: Cursor, call: Call) -> None:
-    words = []
-    if c.accept("DISTINCT"):
-        words.append("DISTINCT")
-    call.arguments = tuple(read_items(c))
-    if c.accept("ORDER"):
-        c.expect("BY")
-        call.order_by = read_order(c)
-    if c.accept("SEPARATOR"):
-        words.append("SEPARATOR")
-        call.separator = read_literal(c)
-    _limit_of_aggregate(c)
-    call.words = tuple(words)
+_FORMS: Final = """
+aggregate = [ALL] arguments:expression
+distinct_aggregate = [ALL | words:DISTINCT] arguments:expression
+COUNT = arguments:star | words:DISTINCT items:items | [ALL] arguments:expression
+JSON_ARRAYAGG = joined @mariadb | arguments:expression @!mariadb
+joined = [words:DISTINCT] items:items [ORDER BY order_by:order]
+  [words:SEPARATOR separator:literal] [LIMIT limit [{, | OFFSET} limit] @mariadb]
+JSON_OBJECTAGG = arguments:expression , arguments:expression
+now = [arguments:digits]
+EXTRACT = words:unit FROM arguments:expression
+trim = words:{LEADING | TRAILING | BOTH} {
+      FROM arguments:expression | arguments:expression FROM arguments:expression }
+  | arguments:expression [FROM arguments:expression]
+POSITION = arguments:value IN arguments:expression
+substring = arguments:expression {
+    FROM arguments:expression [FOR arguments:expression]
+  | , arguments:expression [, arguments:expression] }
+CHAR = items:items [words:USING words:charset]
+GET_FORMAT = words:{DATE | TIME | DATETIME | TIMESTAMP} , arguments:expression
+timestamp = words:simple_unit , arguments:expression , arguments:expression
+date_add = arguments:expression , arguments:interval
+add_date = arguments:expression , arguments:interval_or_days
+WEIGHT_STRING = items:items [words:AS words:{CHAR | BINARY} ( literal )] [LEVEL level [levels ...]]
+levels = {, | -} level
+level = literal [direction ...]
+direction = ASC | DESC | REVERSE
+JSON_DUALITY_OBJECT = [WITH ( tags )] {arguments:expression : arguments:expression}, ...
+"""
 
 
-def _limit_of_aggregate(c: Cursor) -> None:
-    """MariaDB's LIMIT inside of GROUP_CONCAT and JSON_ARRAYAGG."""
-    if c.word == "LIMIT" and c.dialect.may_be_mariadb:
-        c.index += 1
-        limits = [read_expression(c, UNARY)]
-        if c.accept_any((",", "OFFSET")):
-            limits.append(read_expression(c, UNARY))
-
-
-def _json_arrayagg(c: Cursor, call: Call) -> None:
-    if c.dialect.may_be_mariadb:
-        _group_concat(c, call)
-    else:
-        call.arguments = (read_expression(c),)
-
-
-def _json_objectagg(c: Cursor, call: Call) -> None:
-    key = read_expression(c)
-    c.expect_operator(",")
-    call.arguments = (key, read_expression(c))
-
-
-def _now_with_digits(c: Cursor, call: Call) -> None:
-    if c.word != ")":
-        call.arguments = (read_digits(c),)
-
-
-def _extract(c: Cursor, call: Call) -> None:
-    call.words = (read_unit(c),)
-    c.expect("FROM")
-    call.arguments = (read_expression(c),)
-
-
-def _trim(c: Cursor, call: Call) -> None:
-    word = c.accept_any(("LEADING", "TRAILING", "BOTH"))
-    if word:
-        call.words = (word,)
-        if c.accept("FROM"):
-            call.arguments = (read_expression(c),)
-            return
-    first = read_expression(c)
-    if c.accept("FROM"):
-        call.arguments = (first, read_expression(c))
-    elif word:
-        raise c.stop("FROM")
-    else:
-        call.arguments = (first,)
-
-
-def _position(c: Cursor, call: Call) -> None:
-    first = read_expression(c, BITS)
-    c.expect("IN")
-    call.arguments = (first, read_expression(c))
-
-
-def _substring(c: Cursor, call: Call) -> None:
-    arguments = [read_expression(c)]
-    if c.accept("FROM"):
-        arguments.append(read_expression(c))
-        if c.accept("FOR"):
-            arguments.append(read_expression(c))
-    else:
-        c.expect_operator(",")
-        arguments.append(read_expression(c))
-        if c.accept(","):
-            arguments.append(read_expression(c))
-    call.arguments = tuple(arguments)
-
-
-def _char(c: Cursor, call: Call) -> None:
-    call.arguments = tuple(read_items(c))
-    if c.accept("USING"):
-        call.words = ("USING", read_charset(c).upper())
-
-
-def _get_format(c: Cursor, call: Call) -> None:
-    call.words = (c.expect_any(("DATE", "TIME", "DATETIME", "TIMESTAMP")),)
-    c.expect_operator(",")
-    call.arguments = (read_expression(c),)
-
-
-def _timestamp_unit(c: Cursor, call: Call) -> None:
-    """TIMESTAMPADD and TIMESTAMPDIFF."""
+def _simple_unit(c: Cursor) -> str:
     word = c.word.removeprefix("SQL_TSI_")
     if word not in SIMPLE_UNITS and word != "FRAC_SECOND":
         raise c.stop("a unit")
     c.index += 1
-    call.words = (word,)
-    c.expect_operator(",")
-    first = read_expression(c)
-    c.expect_operator(",")
-    call.arguments = (first, read_expression(c))
+    return word
 
 
-def _add_interval(c: Cursor, call: Call) -> None:
-    """DATE_ADD and DATE_SUB; ADDDATE and SUBDATE also take a number of days."""
-    first = read_expression(c)
-    c.expect_operator(",")
-    second: Expression
-    if c.word == "INTERVAL":
-        second = read_interval_or_call(c)
-        if not isinstance(second, Interval):
-            second = read_operators(c, second, 0, second.at)
-    else:
-        second = read_expression(c)
-    if not isinstance(second, Interval) and call.upper_name in ("DATE_ADD", "DATE_SUB"):
+def _interval_or_days(c: Cursor) -> Expression:
+    if c.word != "INTERVAL":
+        return read_expression(c)
+    found = read_interval_or_call(c)
+    return found if isinstance(found, Interval) else read_operators(c, found, 0, found.at)
+
+
+def _interval(c: Cursor) -> Expression:
+    found = _interval_or_days(c)
+    if not isinstance(found, Interval):
         raise c.stop("INTERVAL")
-    call.arguments = (first, second)
+    return found
 
 
-def _weight_string(c: Cursor, call: Call) -> None:
-    call.arguments = tuple(read_items(c))
-    if c.accept("AS"):
-        word = c.expect_any(("CHAR", "BINARY"))
-        c.expect_operator("(")
-        read_literal(c)
-        c.expect_operator(")")
-        call.words = ("AS", word)
-    if c.accept("LEVEL"):
-        while True:
-            read_literal(c)
-            while c.accept_any(("ASC", "DESC", "REVERSE")):
-                pass
-            if not c.accept_any((",", "-")):
-                break
+def _star(c: Cursor) -> Star:
+    at = c.start
+    c.expect("*")
+    return Star(at, c.end)
+
+
+def _tags(c: Cursor) -> None:
+    while c.word != ")" and not c.is_at_end:
+        c.advance()
+
+
+_READERS: Final[Mapping[str, Reader]] = {
+    "charset": Reader(lambda c: read_charset(c).upper(), "a character set"),
+    "digits": Reader(read_digits, "a number", lambda c: c.word != ")"),
+    "expression": Reader(read_expression, "an expression"),
+    "interval": Reader(_interval, "INTERVAL"),
+    "interval_or_days": Reader(_interval_or_days, "an expression"),
+    "items": Reader(read_items, "an expression"),
+    "limit": Reader(lambda c: read_expression(c, UNARY), "a number"),
+    "literal": Reader(read_literal, "a literal"),
+    "order": Reader(read_order, "an expression"),
+    "simple_unit": Reader(_simple_unit, "a unit"),
+    "star": Reader(_star, "*", lambda c: c.word == "*"),
+    "tags": Reader(_tags, "tags"),
+    "unit": Reader(read_unit, "a unit of time"),
+    "value": Reader(lambda c: read_expression(c, BITS), "an expression"),
+}
+_NOTATION: Final = Notation((_FORMS,), _READERS, {})
+
+
+def _by_form(c: Cursor, call: Call) -> None:
+    """What a form says."""
+    found: Fields = {}
+    _NOTATION.of(c.dialect).rule(_RULES.get(call.upper_name, call.upper_name)).read(c, found)
+    call.arguments = (*found.get("arguments", ()), *(found["items"][0] if "items" in found else ()))
+    call.words = tuple(found.get("words", ()))
+    if "order_by" in found:
+        call.order_by = found["order_by"][0]
+    if "separator" in found:
+        call.separator = found["separator"][0]
+
+
+_RULES: Final = {
+    **dict.fromkeys(("SUM", "AVG", "MIN", "MAX", "ST_COLLECT"), "distinct_aggregate"),
+    **dict.fromkeys(
+        (
+            *("BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"),
+            *("VARIANCE", "VAR_POP", "VAR_SAMP"),
+        ),
+        "aggregate",
+    ),
+    "GROUP_CONCAT": "joined",
+    **dict.fromkeys(("NOW", "CURTIME", "SYSDATE"), "now"),
+    **dict.fromkeys(("TRIM", "TRIM_ORACLE"), "trim"),
+    **dict.fromkeys(("SUBSTRING", "SUBSTR", "MID"), "substring"),
+    **dict.fromkeys(("TIMESTAMPADD", "TIMESTAMPDIFF"), "timestamp"),
+    **dict.fromkeys(("DATE_ADD", "DATE_SUB"), "date_add"),
+    **dict.fromkeys(("ADDDATE", "SUBDATE"), "add_date"),
+}
+"""The forms of functions that have no form by their own name."""
 
 
 def _json_value(c: Cursor, call: Call) -> None:
@@ -480,24 +438,6 @@ def read_on_empty_or_error(c: Cursor) -> None:
         c.expect_any(("EMPTY", "ERROR"))
 
 
-def _json_duality_object(c: Cursor, call: Call) -> None:
-    """JSON_DUALITY_OBJECT([WITH (…)] 'key': value, …) of MySQL 9."""
-    if c.accept("WITH"):
-        c.expect_operator("(")
-        while not c.accept(")"):
-            c.advance()
-            if c.is_at_end:
-                raise c.stop(")")
-    arguments: list[Expression] = []
-    while True:
-        arguments.append(read_expression(c))
-        c.expect_operator(":")
-        arguments.append(read_expression(c))
-        if not c.accept(","):
-            break
-    call.arguments = tuple(arguments)
-
-
 def _dynamic_columns(c: Cursor, call: Call) -> None:
     """COLUMN_CREATE, COLUMN_ADD, COLUMN_GET of MariaDB: `value AS type`."""
     arguments = []
@@ -515,44 +455,24 @@ def _dynamic_columns(c: Cursor, call: Call) -> None:
     call.arguments = tuple(arguments)
 
 
-_Grammar = Callable[[Cursor, Call], None]
-_GRAMMARS: Final[Mapping[str, _Grammar]] = MappingProxyType(
+_GRAMMARS: Final[Mapping[str, Callable[[Cursor, Call], None]]] = MappingProxyType(
     {
         **dict.fromkeys(
             (
-                *("SUM", "AVG", "MIN", "MAX", "BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV"),
-                *("STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "ST_COLLECT"),
+                *_RULES,
+                *(
+                    "COUNT",
+                    "JSON_ARRAYAGG",
+                    "JSON_OBJECTAGG",
+                    "EXTRACT",
+                    "POSITION",
+                ),
+                *("CHAR", "GET_FORMAT", "WEIGHT_STRING", "JSON_DUALITY_OBJECT"),
             ),
-            _aggregate,
+            _by_form,
         ),
-        "COUNT": _count,
-        "GROUP_CONCAT": _group_concat,
-        "JSON_ARRAYAGG": _json_arrayagg,
-        "JSON_OBJECTAGG": _json_objectagg,
-        "NOW": _now_with_digits,
-        "CURTIME": _now_with_digits,
-        "SYSDATE": _now_with_digits,
-        "EXTRACT": _extract,
-        "TRIM": _trim,
-        "TRIM_ORACLE": _trim,
-        "POSITION": _position,
-        "SUBSTRING": _substring,
-        "SUBSTR": _substring,
-        "MID": _substring,
-        "CHAR": _char,
-        "GET_FORMAT": _get_format,
-        "TIMESTAMPADD": _timestamp_unit,
-        "TIMESTAMPDIFF": _timestamp_unit,
-        "DATE_ADD": _add_interval,
-        "DATE_SUB": _add_interval,
-        "ADDDATE": _add_interval,
-        "SUBDATE": _add_interval,
-        "WEIGHT_STRING": _weight_string,
         "JSON_VALUE": _json_value,
-        "JSON_DUALITY_OBJECT": _json_duality_object,
-        "COLUMN_CREATE": _dynamic_columns,
-        "COLUMN_ADD": _dynamic_columns,
-        "COLUMN_GET": _dynamic_columns,
+        **dict.fromkeys(("COLUMN_CREATE", "COLUMN_ADD", "COLUMN_GET"), _dynamic_columns),
     }
 )
 _NEED_NO_BLANK: Final = words_of("""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from binlane.sql.servers import Dialect
@@ -17,6 +17,7 @@ from binlane.names import folded
 from binlane.sql.parser.words import no_aliases, reserved_words
 from binlane.sql.tokens import NAME_KINDS, Token, TokenKind, depth_change, read_tokens, value_of
 
+_T = TypeVar("_T")
 DEPTH_MAX: Final = 760
 """Calls that reading an expression or query may nest; more would end the interpreter's stack."""
 
@@ -294,6 +295,23 @@ class Cursor:
                 break
             tokens.append(self.advance())
         return tokens
+
+    def several(self, read: Callable[[Cursor], _T]) -> tuple[_T, ...]:
+        """Read things with commas between them, at least one."""
+        found = [read(self)]
+        while self.words[self.index] == ",":
+            self.index += 1
+            found.append(read(self))
+        return tuple(found)
+
+    def enclosed(self, read: Callable[[Cursor], _T], calls: int = 0) -> _T:
+        """Read a thing in parentheses, which nests so many calls (`deeper`)."""
+        self.expect_operator("(")
+        self.deeper(calls)
+        found = read(self)
+        self.depth -= calls
+        self.expect_operator(")")
+        return found
 
     # Names and strings ------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.literals import (
     INTRODUCED,
     Items,
-    literals_of,
     number_kind,
     read_cast_type,
     read_charset,
@@ -26,10 +25,11 @@ from binlane.sql.parser.literals import (
     read_digits,
     read_introduced,
     read_literal,
+    read_rows_run,
+    read_run,
     read_string,
     read_system_variable,
     read_user_variable,
-    rows_of,
 )
 from binlane.sql.parser.words import CHARSETS, words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
@@ -598,26 +598,23 @@ def read_items(c: Cursor) -> Sequence[Expression]:
         elif word or c.kinds[c.index] not in (TokenKind.LITERALS, TokenKind.ROWS):
             break
         else:
-            index = c.index
-            is_rows = c.kinds[index] is TokenKind.ROWS
-            run = (rows_of if is_rows else literals_of)(c.texts[index], c.starts[index], c.dialect)
-            parts += (found, run)
+            is_rows = c.kinds[c.index] is TokenKind.ROWS
+            parts += (found, read_rows_run(c) if is_rows else read_run(c))
             found = []
-            c.index += 1
     return Items((*parts, found)) if parts else tuple(found)
 
 
 def read_order(c: Cursor, *, has_direction: bool = True) -> tuple[OrderItem, ...]:
     """Read the items of ORDER BY or GROUP BY; `has_direction`: ASC and DESC may stand there."""
-    found = []
-    while True:
-        at = c.start
-        value = read_expression(c)
-        direction = c.accept_any(("ASC", "DESC")) if has_direction else ""
-        found.append(OrderItem(at, c.end, value, direction == "DESC"))
-        if c.words[c.index] != ",":
-            return tuple(found)
-        c.index += 1
+    return c.several(lambda c: _order_item(c, has_direction=has_direction))
+
+
+def _order_item(c: Cursor, *, has_direction: bool) -> OrderItem:
+    at = c.start
+    value = read_expression(c)
+    if has_direction:
+        c.accept_any(("ASC", "DESC"))
+    return OrderItem(at, c.end, value)
 
 
 # Words that begin an operand: None if here they are but names ---------------------------------
@@ -648,18 +645,15 @@ def _now(c: Cursor) -> Expression:
     """CURRENT_TIMESTAMP and the like: parentheses may follow, with a number of digits."""
     at = c.start
     name = c.texts[c.index]
-    opens = -1
     arguments: tuple[Expression, ...] = ()
     c.index += 1
-    if c.word == "(":
-        opens = c.start
-        c.index += 1
+    if c.accept("("):
         if c.word != ")":
             if name.upper() in ("CURRENT_DATE", "UTC_DATE", "CURRENT_USER", "CURRENT_ROLE"):
                 raise c.stop(")")
             arguments = (read_digits(c),)
         c.expect_operator(")")
-    return Call(at, c.end, name, arguments, opens=opens)
+    return Call(at, c.end, name, arguments)
 
 
 def _current_role(c: Cursor) -> Expression | None:
@@ -770,7 +764,7 @@ def read_interval_or_call(c: Cursor) -> Interval | Call:
         value: Expression = _parentheses(c)
         if isinstance(value, Row) and value.at == opens and c.word not in UNITS:
             c.depth -= 2
-            return Call(at, c.end, name, tuple(value.items), opens=opens)
+            return Call(at, c.end, name, tuple(value.items))
         value = read_operators(c, value, 0, opens)
     else:
         value = read_expression(c)
@@ -791,26 +785,20 @@ def _match(c: Cursor) -> Expression:
     at = c.start
     c.index += 1
     has_parenthesis = c.accept("(")
-    columns = [read_column(c)]
-    while c.accept(","):
-        columns.append(read_column(c))
+    columns = c.several(read_column)
     if has_parenthesis:
         c.expect_operator(")")
     c.expect("AGAINST")
-    c.expect_operator("(")
-    c.deeper(2)
+    against = c.enclosed(_searched, 2)
+    return Match(at, c.end, columns, against)
+
+
+def _searched(c: Cursor) -> Expression:
     against = read_expression(c, BITS)
-    c.depth -= 2
-    mode = ""
-    if c.accept("IN", "BOOLEAN", "MODE"):
-        mode = "IN BOOLEAN MODE"
-    else:
-        if c.accept("IN", "NATURAL", "LANGUAGE", "MODE"):
-            mode = "IN NATURAL LANGUAGE MODE"
-        if c.accept("WITH", "QUERY", "EXPANSION"):
-            mode = f"{mode} WITH QUERY EXPANSION".strip()
-    c.expect_operator(")")
-    return Match(at, c.end, tuple(columns), against, mode)
+    if not c.accept("IN", "BOOLEAN", "MODE"):
+        c.accept("IN", "NATURAL", "LANGUAGE", "MODE")
+        c.accept("WITH", "QUERY", "EXPANSION")
+    return against
 
 
 def _default(c: Cursor) -> Expression | None:
@@ -818,9 +806,8 @@ def _default(c: Cursor) -> Expression | None:
     if c.word_ahead(1) != "(":
         raise c.stop("an expression")
     at = c.start
-    c.index += 2
-    column = read_column(c)
-    c.expect_operator(")")
+    c.index += 1
+    column = c.enclosed(read_column)
     return Default(at, c.end, column)
 
 
@@ -829,11 +816,8 @@ def _values(c: Cursor) -> Expression:
     at = c.start
     name = c.texts[c.index]
     c.index += 1
-    opens = c.start
-    c.expect_operator("(")
-    column = read_column(c)
-    c.expect_operator(")")
-    return Call(at, c.end, name, (column,), opens=opens)
+    column = c.enclosed(read_column)
+    return Call(at, c.end, name, (column,))
 
 
 def _values_in_query(c: Cursor) -> Expression:
@@ -851,11 +835,8 @@ def _row(c: Cursor) -> Expression | None:
     if c.word_ahead(1) != "(":
         return None
     at = c.start
-    c.index += 2
-    c.deeper(2)
-    items = read_items(c)
-    c.depth -= 2
-    c.expect_operator(")")
+    c.index += 1
+    items = c.enclosed(read_items, 2)
     if len(items) == 1:
         raise c.stop("a row of several values")
     return Row(at, c.end, items)

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
 from binlane.sql.parser.expressions import UNITS, read_expression
-from binlane.sql.parser.literals import read_column
+from binlane.sql.parser.literals import read_column, read_object_name
 from binlane.sql.parser.notation import Fields, Maker, Notation, Reader, maker
-from binlane.sql.parser.queries import read_object_name, read_query
+from binlane.sql.parser.queries import read_query
 from binlane.sql.parser.types import (
     charset_name,
     collation_name,

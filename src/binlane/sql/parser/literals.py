@@ -1,4 +1,4 @@
-"""Literals, variables, names of columns and types of CAST: operands with no expression inside.
+"""Literals, variables, names and types of CAST: what has no expression inside.
 
 Many literals, or rows of them, that stand as one token are read when they are asked for.
 
@@ -8,6 +8,7 @@ Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: literal, variable, simple_i
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -21,6 +22,7 @@ from binlane.sql.tree.expressions import (
     Literal,
     LiteralKind,
     Name,
+    ObjectName,
     Operation,
     Row,
     SystemVariable,
@@ -37,19 +39,48 @@ _T = TypeVar("_T", bound="Expression")
 _WORDS: Final = {"N": LiteralKind.NULL, "T": LiteralKind.TRUE, "F": LiteralKind.FALSE}
 
 
-class Items(Sequence["_T"]):
-    """Several sequences as one."""
+class _Later(Sequence["_T"]):
+    """Items that are made while they are gone through."""
 
-    __slots__ = ("_length", "_parts")
+    __slots__ = ("_length",)
 
-    def __init__(self, parts: Sequence[Sequence[_T]]) -> None:
-        self._parts = [part for part in parts if part]
+    def __init__(self) -> None:
         self._length = -1
 
     def __len__(self) -> int:
         if self._length < 0:
-            self._length = sum(map(len, self._parts))
+            self._length = self._count()
         return self._length
+
+    @abstractmethod
+    def _count(self) -> int: ...
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[_T]: ...
+
+    @overload
+    def __getitem__(self, index: int) -> _T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        if isinstance(index, slice):
+            return tuple(islice(self, *index.indices(len(self))))
+        for item in islice(self, index if index >= 0 else index + len(self), None):
+            return item
+        raise IndexError(index)
+
+
+class Items(_Later[_T]):
+    """Several sequences as one."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Sequence[_T]]) -> None:
+        super().__init__()
+        self._parts = [part for part in parts if part]
+
+    def _count(self) -> int:
+        return sum(map(len, self._parts))
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -63,40 +94,23 @@ class Items(Sequence["_T"]):
         """Those that do not stand in one token with others."""
         return [item for part in self._parts if not isinstance(part, _Run) for item in part]
 
-    @overload
-    def __getitem__(self, index: int) -> _T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_T]: ...
-    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
-        if isinstance(index, slice):
-            return tuple(islice(self, *index.indices(len(self))))
-        if index < 0:
-            index += len(self)
-        for part in self._parts:
-            if index < len(part):
-                return part[index]
-            index -= len(part)
-        raise IndexError(index)
 
-
-class _Run(Sequence["_T"]):
+class _Run(_Later[_T]):
     """What stands in one token."""
 
-    __slots__ = ("_at", "_length", "_make", "_pattern", "_text")
+    __slots__ = ("_at", "_make", "_pattern", "_text")
 
     def __init__(
         self, text: str, at: int, pattern: re.Pattern[str], make: Callable[[re.Match[str], int], _T]
     ) -> None:
+        super().__init__()
         self._text = text
         self._at = at
         self._pattern = pattern
         self._make = make
-        self._length = -1
 
-    def __len__(self) -> int:
-        if self._length < 0:
-            self._length = sum(1 for _ in self._pattern.finditer(self._text))
-        return self._length
+    def _count(self) -> int:
+        return sum(1 for _ in self._pattern.finditer(self._text))
 
     def __bool__(self) -> bool:
         return True
@@ -104,19 +118,6 @@ class _Run(Sequence["_T"]):
     def __iter__(self) -> Iterator[_T]:
         make, at = self._make, self._at
         return (make(found, at) for found in self._pattern.finditer(self._text))
-
-    @overload
-    def __getitem__(self, index: int) -> _T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[_T]: ...
-    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
-        if isinstance(index, slice):
-            return tuple(islice(self, *index.indices(len(self))))
-        if index < 0:
-            index += len(self)
-        for item in islice(self, index, None):
-            return item
-        raise IndexError(index)
 
 
 @cache
@@ -154,21 +155,23 @@ def _literal(found: re.Match[str], at: int) -> Expression:
     return Literal(start, end, _WORDS[first.upper()])
 
 
-def literals_of(text: str, at: int, dialect: Dialect) -> Sequence[Expression]:
-    """The literals of a LITERALS token."""
-    return _Run(text, at, _literals(dialect), _literal)
+def read_run(c: Cursor) -> Sequence[Expression]:
+    """Read a LITERALS token."""
+    c.index += 1
+    return _Run(c.texts[c.index - 1], c.starts[c.index - 1], _literals(c.dialect), _literal)
 
 
-def rows_of(text: str, at: int, dialect: Dialect) -> Sequence[Row]:
-    """The rows of a ROWS token."""
-    pattern = _literals(dialect)
+def read_rows_run(c: Cursor) -> Sequence[Row]:
+    """Read a ROWS token."""
+    pattern = _literals(c.dialect)
 
     def row(found: re.Match[str], at: int) -> Row:
         start = found.start(1)
         items = tuple(_literal(each, at + start) for each in pattern.finditer(found[1]))
         return Row(at + start, at + found.end(1), items)
 
-    return _Run(text, at, _rows(dialect), row)
+    c.index += 1
+    return _Run(c.texts[c.index - 1], c.starts[c.index - 1], _rows(c.dialect), row)
 
 
 INTRODUCED: Final = (TokenKind.STRING, TokenKind.NUMBER)
@@ -287,14 +290,34 @@ def read_column(c: Cursor) -> Name:
             raise c.stop("a name")
         c.index += 1
     parts = [c.identifier()]
-    is_quoted = c.kinds[c.index - 1] is TokenKind.QUOTED_NAME
     while c.words[c.index] == ".":
         if len(parts) == 3:
             raise c.stop("a name of at most three parts")
         c.index += 1
-        is_quoted = c.kind is TokenKind.QUOTED_NAME
         parts.append(c.identifier())
-    return Name(at, c.end, tuple(parts), is_quoted)
+    return Name(at, c.end, tuple(parts))
+
+
+def read_object_name(c: Cursor) -> ObjectName:
+    """Read `name` or `database.name`.
+
+    Raises:
+        Stopped: If none comes next.
+    """
+    at = c.start
+    if c.words[c.index] == "." and c.dialect.may_be_mariadb:
+        c.index += 1
+    first = c.object_identifier()
+    if c.words[c.index] != ".":
+        return ObjectName(at, c.end, None, first)
+    c.index += 1
+    second = c.object_identifier()
+    return ObjectName(at, c.end, first, second)
+
+
+def read_names(c: Cursor) -> tuple[str, ...]:
+    """Read names in parentheses, at least one."""
+    return c.enclosed(lambda c: c.several(Cursor.identifier))
 
 
 def read_digits(c: Cursor) -> Literal:

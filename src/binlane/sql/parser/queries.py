@@ -6,13 +6,11 @@ table_reference.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from binlane.names import folded
-from binlane.sql.parser.calls import read_on_empty_or_error, read_window
+from binlane.sql.parser.calls import read_window
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import (
-    is_at_query,
     read_expression,
     read_items,
     read_order,
@@ -21,48 +19,44 @@ from binlane.sql.parser.expressions import (
 from binlane.sql.parser.literals import (
     Items,
     read_charset,
-    read_collation,
     read_column,
     read_literal,
+    read_names,
+    read_object_name,
+    read_rows_run,
+    read_run,
     read_user_variable,
-    rows_of,
 )
-from binlane.sql.parser.types import read_column_type
+from binlane.sql.parser.notation import Notation, Reader
+from binlane.sql.parser.tables import read_count, read_table_name, read_tables
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Call,
     CommonTable,
-    DerivedTable,
     Expression,
     Into,
-    Join,
     Limit,
     Literal,
     LiteralKind,
     Locking,
     Name,
-    ObjectName,
     OrderItem,
-    Parameter,
     Query,
     Row,
     Select,
     SelectItem,
     SetOperation,
     Star,
-    TableFunction,
     TableQuery,
-    TableReference,
-    TableUse,
     UserVariable,
     Values,
+    Window,
     With,
 )
 
 _QUERY_CALLS: Final = 4
 _LIST_CALLS: Final = 2
-_TABLE_CALLS: Final = 3
-"""Calls that a query, a select list and a table take."""
+"""Calls that a query and a select list take."""
 _SET_OPERATORS: Final = frozenset(("UNION", "EXCEPT", "INTERSECT"))
 _SELECT_OPTIONS: Final = frozenset(
     [
@@ -82,9 +76,6 @@ _SELECT_OPTIONS: Final = frozenset(
 )
 _OLD_OPTIONS: Final = frozenset(("UNIQUE", "SQL_CACHE"))
 _TAIL: Final = frozenset(("ORDER", "LIMIT", "OFFSET", "FETCH", "INTO", "FOR", "LOCK", "PROCEDURE"))
-_JOINS: Final = frozenset(
-    ("JOIN", "INNER", "CROSS", "LEFT", "RIGHT", "STRAIGHT_JOIN", "NATURAL", "FULL")
-)
 
 
 def read_query(c: Cursor, first: Query | None = None) -> Query:
@@ -154,7 +145,7 @@ def _operand(c: Cursor) -> tuple[Query, bool]:
         return Query(at, values.end, values), False
     if word == "TABLE" and c.dialect.has_mysql(8, 0, 19):
         c.index += 1
-        table = _table_name(c)
+        table = read_table_name(c)
         return Query(at, c.end, TableQuery(at, c.end, table)), False
     raise c.stop("a query")
 
@@ -215,33 +206,20 @@ def read_with(c: Cursor) -> With:
         raise c.stop("a statement")
     c.expect("WITH")
     is_recursive = c.accept("RECURSIVE")
-    tables = []
-    while True:
-        start = c.start
-        name = c.identifier()
-        columns = read_names(c) if c.word == "(" else ()
-        c.expect("AS")
-        c.expect_operator("(")
-        query = read_query(c)
-        c.expect_operator(")")
-        if is_recursive and c.dialect.may_be_mariadb and c.accept("CYCLE"):
-            c.identifier()
-            while c.accept(","):
-                c.identifier()
-            c.expect("RESTRICT")
-        tables.append(CommonTable(start, c.end, name, columns, query))
-        if not c.accept(","):
-            return With(at, c.end, is_recursive, tuple(tables))
+    tables = c.several(lambda c: _common_table(c, is_recursive=is_recursive))
+    return With(at, c.end, is_recursive, tables)
 
 
-def read_names(c: Cursor) -> tuple[str, ...]:
-    """Read names in parentheses, at least one."""
-    c.expect_operator("(")
-    found = [c.identifier()]
-    while c.accept(","):
-        found.append(c.identifier())
-    c.expect_operator(")")
-    return tuple(found)
+def _common_table(c: Cursor, *, is_recursive: bool) -> CommonTable:
+    at = c.start
+    name = c.identifier()
+    columns = read_names(c) if c.word == "(" else ()
+    c.expect("AS")
+    query = c.enclosed(read_query)
+    if is_recursive and c.dialect.may_be_mariadb and c.accept("CYCLE"):
+        c.several(Cursor.identifier)
+        c.expect("RESTRICT")
+    return CommonTable(at, c.end, name, columns, query)
 
 
 # SELECT ---------------------------------------------------------------------------------------
@@ -262,7 +240,7 @@ def _select(c: Cursor, query: Query) -> Select:  # noqa: C901 - its clauses in a
     select = Select(at, at, read_select_items(c), frozenset(options))
     c.depth -= _LIST_CALLS
     if words[c.index] == "INTO":
-        query.into = _into(c)
+        query.into = _form(c, "into")
     if words[c.index] == "FROM":
         select.from_at = c.starts[c.index]
         c.index += 1
@@ -279,7 +257,8 @@ def _select(c: Cursor, query: Query) -> Select:  # noqa: C901 - its clauses in a
         c.index += 1
         select.having = read_expression(c)
     if words[c.index] == "WINDOW":
-        _windows(c, select)
+        c.index += 1
+        select.windows = c.several(_window)
     if words[c.index] == "QUALIFY" and c.dialect.has_mysql(9, 3):
         c.index += 1
         select.qualify = read_expression(c)
@@ -302,16 +281,10 @@ def _group(c: Cursor, select: Select) -> None:
         select.with_rollup = True
 
 
-def _windows(c: Cursor, select: Select) -> None:
-    c.index += 1
-    found = []
-    while True:
-        name = c.identifier()
-        c.expect("AS")
-        found.append((name, read_window(c)))
-        if not c.accept(","):
-            break
-    select.windows = tuple(found)
+def _window(c: Cursor) -> tuple[str, Window]:
+    name = c.identifier()
+    c.expect("AS")
+    return name, read_window(c)
 
 
 def read_select_items(c: Cursor) -> tuple[SelectItem, ...]:
@@ -327,6 +300,8 @@ def read_select_items(c: Cursor) -> tuple[SelectItem, ...]:
         c.index += 1
     while True:
         found.append(_select_item(c))
+        if c.kinds[c.index] is TokenKind.LITERALS:
+            found += [SelectItem(each.at, each.end, each) for each in read_run(c)]
         if words[c.index] != ",":
             return tuple(found)
         c.index += 1
@@ -423,9 +398,8 @@ def read_rows(c: Cursor, *, with_word: bool) -> Items[Row] | tuple[Row, ...]:
             c.index += 1
             found.append(Row(at, end, tuple(items)))
         if c.kinds[c.index] is TokenKind.ROWS:
-            parts += (found, rows_of(c.texts[c.index], c.start, dialect))  # type: ignore[arg-type]
+            parts += (found, read_rows_run(c))  # type: ignore[arg-type]
             found = []
-            c.index += 1
         if words[c.index] != ",":
             break
         c.index += 1
@@ -460,12 +434,11 @@ def _tail(c: Cursor, query: Query) -> None:
     while True:
         word = words[c.index]
         if word == "INTO" and query.into is None:
-            query.into = _into(c)
-        elif word in ("FOR", "LOCK"):
-            lock = _locking(c)
-            if lock is None or (locks and not c.dialect.may_be_mysql):
+            query.into = _form(c, "into")
+        elif word == "LOCK" or (word == "FOR" and words[c.index + 1] in ("UPDATE", "SHARE")):
+            if locks and not c.dialect.may_be_mysql:
                 break
-            locks.append(lock)
+            locks.append(_form(c, "lock"))
         else:
             break
     query.locks = tuple(locks)
@@ -484,22 +457,22 @@ def read_limit(c: Cursor) -> Limit:
     is_mariadb = c.dialect.may_be_mariadb
     if c.accept("LIMIT"):
         if not (is_mariadb and c.word == "ROWS"):
-            first = _limit_value(c)
+            first = read_count(c)
             if c.accept(","):
-                limit.offset, limit.count = first, _limit_value(c)
+                limit.offset, limit.count = first, read_count(c)
             else:
                 limit.count = first
                 if c.accept("OFFSET"):
-                    limit.offset = _limit_value(c)
+                    limit.offset = read_count(c)
         if is_mariadb and c.accept("ROWS", "EXAMINED"):
-            limit.rows_examined = _limit_value(c)
+            limit.rows_examined = read_count(c)
         elif limit.count is None:
             raise c.stop("EXAMINED")
     else:
         if not c.dialect.has_mariadb(10, 6):
             raise c.stop("the end of the query")
         if c.accept("OFFSET"):
-            limit.offset = _limit_value(c)
+            limit.offset = read_count(c)
             c.expect_any(("ROW", "ROWS"))
         if c.accept("FETCH"):
             _fetch(c, limit)
@@ -512,26 +485,11 @@ def _fetch(c: Cursor, limit: Limit) -> None:
     if c.word in ("ROW", "ROWS"):
         limit.count = Literal(c.start, c.start, LiteralKind.NUMBER)
     else:
-        limit.count = _limit_value(c)
+        limit.count = read_count(c)
     c.expect_any(("ROW", "ROWS"))
     if not c.accept("ONLY"):
         c.expect("WITH", "TIES")
         limit.has_ties = True
-
-
-def _limit_value(c: Cursor) -> Expression:
-    index = c.index
-    at = c.starts[index]
-    if c.kinds[index] is TokenKind.NUMBER and c.texts[index].isdecimal():
-        return read_literal(c)
-    if c.words[index] == "?":
-        c.index += 1
-        return Parameter(at, at + 1)
-    if c.is_at_name:
-        return read_column(c)
-    if c.words[index] == ":" and c.dialect.is_oracle:
-        return read_expression(c)
-    raise c.stop("a number")
 
 
 def _procedure(c: Cursor, query: Query) -> None:
@@ -541,69 +499,43 @@ def _procedure(c: Cursor, query: Query) -> None:
     at = c.start
     c.index += 1
     name = c.identifier()
-    opens = c.start
-    c.expect_operator("(")
-    arguments = () if c.word == ")" else tuple(read_items(c))
-    c.expect_operator(")")
-    body = query.body
-    if isinstance(body, Select):
-        body.procedure = Call(at, c.end, name, arguments, opens=opens)
+    arguments = c.enclosed(lambda c: () if c.word == ")" else tuple(read_items(c)))
+    if isinstance(query.body, Select):
+        query.body.procedure = Call(at, c.end, name, arguments)
 
 
-def _into(c: Cursor) -> Into:
-    at = c.start
-    c.index += 1
-    into = Into(at, at)
-    if c.accept("OUTFILE"):
-        into.outfile = read_literal(c)
-        if c.accept("CHARACTER", "SET") or c.accept("CHARSET"):
-            read_charset(c)
-        read_fields_and_lines(c)
-    elif c.accept("DUMPFILE"):
-        into.dumpfile = read_literal(c)
-    else:
-        into.variables = read_variables(c)
-    into.end = c.end
-    return into
+def _form(c: Cursor, name: str) -> Any:
+    return _NOTATION.of(c.dialect).rule(name).node(c)
 
 
-def read_variables(c: Cursor) -> tuple[UserVariable | Name, ...]:
-    """Read user variables, local ones and fields of records, with commas between them."""
-    found: list[UserVariable | Name] = []
-    while True:
-        if c.kind is TokenKind.USER_VARIABLE:
-            found.append(read_user_variable(c))
-        else:
-            found.append(read_column(c))
-        if not c.accept(","):
-            return tuple(found)
+def read_variable(c: Cursor) -> UserVariable | Name:
+    """Read a user variable, a local one or a record's field."""
+    return read_user_variable(c) if c.kind is TokenKind.USER_VARIABLE else read_column(c)
 
 
-Formats = tuple[tuple[str, Literal], ...]
-"""Words of FIELDS or LINES, each with its text."""
+def is_at_field(c: Cursor) -> bool:
+    """Whether a part of FIELDS comes next."""
+    return c.word in ("OPTIONALLY", "TERMINATED", "ENCLOSED", "ESCAPED")
 
 
-def read_fields_and_lines(c: Cursor) -> tuple[Formats, Formats]:
-    """Read FIELDS … and LINES … of LOAD DATA and INTO OUTFILE."""
-    fields: list[tuple[str, Literal]] = []
-    lines: list[tuple[str, Literal]] = []
-    if c.accept_any(("FIELDS", "COLUMNS")):
-        while True:
-            word = "OPTIONALLY " if c.accept("OPTIONALLY") else ""
-            kind = c.accept_any(("TERMINATED", "ENCLOSED", "ESCAPED"))
-            if not kind:
-                break
-            c.expect("BY")
-            fields.append((word + kind, _text(c)))
-        if not fields:
-            raise c.stop("TERMINATED, ENCLOSED or ESCAPED")
-    if c.accept("LINES"):
-        while kind := c.accept_any(("TERMINATED", "STARTING")):
-            c.expect("BY")
-            lines.append((kind, _text(c)))
-        if not lines:
-            raise c.stop("TERMINATED or STARTING")
-    return tuple(fields), tuple(lines)
+def read_field(c: Cursor) -> tuple[str, Literal]:
+    """Read a part of FIELDS of LOAD DATA and INTO OUTFILE: its words, and the text."""
+    word = "OPTIONALLY " if c.accept("OPTIONALLY") else ""
+    kind = c.expect_any(("TERMINATED", "ENCLOSED", "ESCAPED"))
+    c.expect("BY")
+    return word + kind, _text(c)
+
+
+def is_at_line(c: Cursor) -> bool:
+    """Whether a part of LINES comes next."""
+    return c.word in ("TERMINATED", "STARTING")
+
+
+def read_line(c: Cursor) -> tuple[str, Literal]:
+    """Read a part of LINES; as of `read_field`."""
+    kind = c.expect_any(("TERMINATED", "STARTING"))
+    c.expect("BY")
+    return kind, _text(c)
 
 
 def _text(c: Cursor) -> Literal:
@@ -612,389 +544,30 @@ def _text(c: Cursor) -> Literal:
     return read_literal(c)
 
 
-def _locking(c: Cursor) -> Locking | None:
-    at = c.start
-    words, dialect = c.words, c.dialect
-    if words[c.index] == "LOCK":
-        c.index += 1
-        c.expect("IN", "SHARE", "MODE")
-        lock = Locking(at, c.end, is_for_update=False)
-        has_wait = dialect.may_be_mariadb
-    else:
-        word = words[c.index + 1]
-        if word != "UPDATE" and not (word == "SHARE" and dialect.has_mysql(8, 0)):
-            return None
-        c.index += 2
-        lock = Locking(at, c.end, is_for_update=word == "UPDATE")
-        has_wait = dialect.may_be_mariadb or dialect.has_mysql(8, 0)
-        if words[c.index] == "OF" and dialect.has_mysql(8, 0):
-            c.index += 1
-            tables = [read_object_name(c)]
-            while c.accept(","):
-                tables.append(read_object_name(c))
-            lock.tables = tuple(tables)
-    if has_wait:
-        _wait(c, lock)
-    lock.end = c.end
-    return lock
+# What is read by a grammar that is written as text ---------------------------------------------
 
-
-def _wait(c: Cursor, lock: Locking) -> None:
-    start = c.start
-    if c.accept("NOWAIT"):
-        lock.wait = "NOWAIT"
-    elif c.word == "SKIP" and (c.dialect.has_mariadb(10, 6) or c.dialect.has_mysql(8, 0)):
-        c.expect("SKIP", "LOCKED")
-        lock.wait = "SKIP LOCKED"
-    elif c.word == "WAIT" and c.dialect.has_mariadb(10, 3):
-        c.index += 1
-        read_literal(c)
-        lock.wait = "WAIT"
-    else:
-        return
-    lock.wait_at = start
-
-
-# Tables ---------------------------------------------------------------------------------------
-
-
-def read_object_name(c: Cursor) -> ObjectName:
-    """Read `name` or `database.name`.
-
-    Raises:
-        Stopped: If none comes next.
-    """
-    at = c.start
-    if c.words[c.index] == "." and c.dialect.may_be_mariadb:
-        c.index += 1
-    first = c.object_identifier()
-    if c.words[c.index] != ".":
-        return ObjectName(at, c.end, None, first)
-    c.index += 1
-    second = c.object_identifier()
-    return ObjectName(at, c.end, first, second)
-
-
-def _table_name(c: Cursor) -> TableUse:
-    name = read_object_name(c)
-    return TableUse(name.at, name.end, name)
-
-
-def read_tables(c: Cursor) -> tuple[TableReference, ...]:
-    """Read tables with joins and commas between them, as of FROM and UPDATE."""
-    found = [_joined(c)]
-    while c.words[c.index] == ",":
-        c.index += 1
-        found.append(_joined(c))
-    return tuple(found)
-
-
-def _joined(c: Cursor) -> TableReference:
-    left = _factor(c)
-    return _joins(c, left) if c.words[c.index] in _JOINS else left
-
-
-def _joins(c: Cursor, left: TableReference) -> TableReference:
-    count = 0
-    while c.words[c.index] in _JOINS:
-        left = _join(c, left)
-        count += 1
-        while c.words[c.index] in ("ON", "USING") and _lacks_condition(left):
-            left = _condition_of_earlier(c, left)
-    if count > 16:
-        c.high += count
-    return left
-
-
-def _join(c: Cursor, left: TableReference) -> Join:
-    """One join, up to its condition."""
-    kind = _join_kind(c)
-    c.deeper(2)
-    right = _factor(c)
-    while kind in ("LEFT", "RIGHT", "FULL") and c.words[c.index] in _JOINS:
-        # The condition of an outer join may stand behind those of the joins to its right.
-        right = _join(c, right)
-    c.depth -= 2
-    join = Join(left.at, c.end, kind, left, right)
-    if not kind.startswith("NATURAL"):
-        _condition(c, join)
-        if join.on is None and not join.using and kind in ("LEFT", "RIGHT", "FULL"):
-            raise c.stop("ON or USING")
-    return join
-
-
-def _join_kind(c: Cursor) -> str:
-    prefix = "NATURAL " if c.accept("NATURAL") else ""
-    word = c.accept_any(("LEFT", "RIGHT", "INNER", "CROSS", "FULL"))
-    if word == "FULL" and not c.dialect.has_mariadb(12, 1):
-        c.index -= 1
-        raise c.stop("a join")
-    if word in ("LEFT", "RIGHT", "FULL"):
-        c.accept("OUTER")
-    elif not word and not prefix and c.accept("STRAIGHT_JOIN"):
-        return "STRAIGHT_JOIN"
-    elif word == "CROSS" and prefix:
-        raise c.stop("JOIN")
-    c.expect("JOIN")
-    return prefix + (word or "INNER")
-
-
-def _condition(c: Cursor, join: Join) -> None:
-    if c.accept("ON"):
-        join.on = read_expression(c)
-    elif c.word == "USING":
-        c.index += 1
-        join.using = read_names(c)
-    join.end = c.end
-
-
-def _lacks_condition(join: TableReference) -> bool:
-    """Whether a condition behind a join is of the join before it."""
-    return (
-        isinstance(join, Join)
-        and isinstance(join.left, Join)
-        and join.left.on is None
-        and not join.left.using
-        and not join.left.kind.startswith("NATURAL")
-    )
-
-
-def _condition_of_earlier(c: Cursor, join: TableReference) -> Join:
-    """`a JOIN b JOIN c ON … ON …`: the second condition is of the first join."""
-    assert isinstance(join, Join)  # as the caller has asked
-    assert isinstance(join.left, Join)
-    first = join.left
-    inner = Join(first.right.at, join.end, join.kind, first.right, join.right, join.on, join.using)
-    outer = Join(first.at, c.end, first.kind, first.left, inner)
-    _condition(c, outer)
-    return outer
-
-
-def _factor(c: Cursor) -> TableReference:
-    index = c.index
-    word = c.words[index]
-    if word == "(":
-        c.deeper(_TABLE_CALLS)
-        at = c.start
-        found = _in_parentheses(c)
-        c.depth -= _TABLE_CALLS
-        return _derived(c, at, found) if isinstance(found, Query) else found
-    if word == "JSON_TABLE" and c.words[index + 1] == "(":
-        if c.dialect.has_mysql(8, 0, 4) or c.dialect.has_mariadb(10, 6):
-            return _json_table(c)
-    elif word == "LATERAL" and c.dialect.has_mysql(8, 0, 14) and c.words[index + 1] == "(":
-        at = c.start
-        c.index += 1
-        found = _in_parentheses(c)
-        if not isinstance(found, Query):
-            raise c.stop("a query")
-        derived = _derived(c, at, found)
-        derived.is_lateral = True
-        return derived
-    elif word == "{":
-        c.index += 1
-        c.identifier()
-        table = _joined(c)
-        c.expect_operator("}")
-        return table
-    return read_table_use(c)
-
-
-def _in_parentheses(c: Cursor) -> Query | TableReference:
-    """What stands in parentheses: a query, or tables."""
-    if is_at_query(c):
-        c.index += 1
-        query = read_query(c)
-        c.expect_operator(")")
-        return query
-    c.index += 1
-    if c.word == "(":
-        c.deeper(_TABLE_CALLS)
-        start = c.start
-        found = _in_parentheses(c)
-        c.depth -= _TABLE_CALLS
-        if isinstance(found, Query):
-            query = read_query(c, found)
-            if c.accept(")"):
-                return query
-            found = _derived(c, start, query)
-        table = _joins(c, found)
-    else:
-        table = _joined(c)
-    while c.accept(","):
-        right = _joined(c)
-        table = Join(table.at, right.end, "CROSS", table, right)
-    if isinstance(table, DerivedTable) and not c.dialect.may_be_mariadb:
-        raise c.stop("a join")
-    c.expect_operator(")")
-    return table
-
-
-def _derived(c: Cursor, at: int, query: Query) -> DerivedTable:
-    alias = _table_alias(c)
-    columns: tuple[str, ...] = ()
-    if alias is None and not c.dialect.may_be_mysql and not c.dialect.is_oracle:
-        raise c.stop("a name of the table")
-    if alias is not None and c.word == "(":
-        if not (c.dialect.has_mysql(8, 0, 19) or c.dialect.has_mariadb(11, 7)):
-            raise c.stop("the end of the table")
-        columns = read_names(c)
-    return DerivedTable(at, c.end, query, alias, columns)
-
-
-def _table_alias(c: Cursor) -> str | None:
-    alias = _written_alias(c)
-    return folded(alias) if alias is not None and c.dialect.lower_case_names else alias
-
-
-def _written_alias(c: Cursor) -> str | None:
-    index = c.index
-    word = c.words[index]
-    if word == "AS" or (word == "=" and c.dialect.may_be_mariadb):
-        c.index = index + 1
-        return c.identifier()
-    if c.kinds[index] is TokenKind.NAME:
-        if word in c.no_aliases or (word in _NO_TABLE_ALIASES and not _is_alias(c, word)):
-            return None
-        c.index = index + 1
-        return c.texts[index]
-    return c.any_name() if c.is_at_alias else None
-
-
-_NO_TABLE_ALIASES: Final = frozenset(("WINDOW", "MINUS", "FULL"))
-
-
-def _is_alias(c: Cursor, word: str) -> bool:
-    """Whether a word that begins what follows a table is its alias."""
-    if word == "FULL":
-        return not (c.dialect.has_mariadb(12, 1) and c.words[c.index + 1] in ("OUTER", "JOIN"))
-    return word == "MINUS" and not c.dialect.is_oracle
-
-
-def read_table_use(c: Cursor) -> TableUse:
-    """Read a table's name with what may follow it: partitions, period, alias, index hints."""
-    name = read_object_name(c)
-    words = c.words
-    table = TableUse(name.at, name.end, name)
-    word = words[c.index]
-    if word == "PARTITION":
-        table.partitions = read_partitions(c)
-        word = words[c.index]
-    if word == "FOR" and c.dialect.may_be_mariadb and words[c.index + 1] == "SYSTEM_TIME":
-        table.period = _system_time(c)
-    table.alias = _table_alias(c)
-    if words[c.index] in ("USE", "FORCE", "IGNORE"):
-        read_index_hints(c, table)
-    if words[c.index] == "TABLESAMPLE" and c.dialect.has_mysql(9, 0):
-        c.index += 1
-        c.expect_any(("SYSTEM", "BERNOULLI"))
-        c.expect_operator("(")
-        _limit_value(c)
-        c.expect_operator(")")
-    table.end = c.end
-    return table
-
-
-def read_partitions(c: Cursor) -> tuple[str, ...]:
-    """Read PARTITION (p, …)."""
-    c.expect("PARTITION")
-    return read_names(c)
-
-
-def _system_time(c: Cursor) -> tuple[str, tuple[Expression, ...]]:
-    c.index += 2
-    if c.accept("ALL"):
-        return "ALL", ()
-    if c.accept("AS", "OF"):
-        return "AS OF", (read_point_in_time(c),)
-    if c.accept("BETWEEN"):
-        first = read_point_in_time(c)
-        c.expect("AND")
-        return "BETWEEN", (first, read_point_in_time(c))
-    if c.accept("FROM"):
-        first = read_point_in_time(c)
-        c.expect("TO")
-        return "FROM", (first, read_point_in_time(c))
-    raise c.stop("ALL, AS OF, BETWEEN or FROM")
-
-
-def read_point_in_time(c: Cursor) -> Expression:
-    """Read a point in the history of a system-versioned table."""
-    is_literal = c.kinds[c.index + 1] is TokenKind.STRING or c.words[c.index + 1] == "("
-    if c.word in ("TIMESTAMP", "TRANSACTION") and not is_literal:
-        c.index += 1
-    return read_expression(c, 8)
-
-
-def read_index_hints(c: Cursor, table: TableUse) -> None:
-    """Read USE INDEX and the like."""
-    words = c.words
-    while words[c.index] in ("USE", "FORCE", "IGNORE") and words[c.index + 1] in ("INDEX", "KEY"):
-        is_use = words[c.index] == "USE"
-        c.index += 2
-        if c.accept("FOR") and not c.accept("JOIN"):
-            c.expect_any(("ORDER", "GROUP"))
-            c.expect("BY")
-        c.expect_operator("(")
-        if not (is_use and c.word == ")"):
-            while True:
-                if not c.accept("PRIMARY"):
-                    c.identifier()
-                if not c.accept(","):
-                    break
-        c.expect_operator(")")
-        table.has_hints = True
-
-
-# JSON_TABLE -----------------------------------------------------------------------------------
-
-
-def _json_table(c: Cursor) -> TableFunction:
-    at = c.start
-    name = c.texts[c.index]
-    c.index += 1
-    opens = c.start
-    c.index += 1
-    c.deeper(_TABLE_CALLS)
-    document = read_expression(c)
-    c.expect_operator(",")
-    path = read_literal(c)
-    _json_columns(c)
-    c.depth -= _TABLE_CALLS
-    c.expect_operator(")")
-    call = Call(at, c.end, name, (document, path), opens=opens)
-    alias = _table_alias(c)
-    return TableFunction(at, c.end, call, alias)
-
-
-def _json_columns(c: Cursor) -> None:
-    c.expect("COLUMNS")
-    c.expect_operator("(")
-    c.deeper(2)
-    while True:
-        if c.word == "NESTED" and (
-            c.kinds[c.index + 1] is TokenKind.STRING or c.word_ahead(1) == "PATH"
-        ):
-            c.index += 1
-            c.accept("PATH")
-            c.string()
-            _json_columns(c)
-        else:
-            _json_column(c)
-        if not c.accept(","):
-            break
-    c.depth -= 2
-    c.expect_operator(")")
-
-
-def _json_column(c: Cursor) -> None:
-    c.identifier()
-    if c.accept("FOR", "ORDINALITY"):
-        return
-    read_column_type(c)
-    if c.accept("COLLATE"):
-        read_collation(c)
-    c.accept("EXISTS")
-    c.expect("PATH")
-    c.string()
-    read_on_empty_or_error(c)
+_FORMS: Final = """
+into = INTO {
+    OUTFILE outfile:literal [{CHARACTER SET | CHARSET} charset]
+    [{FIELDS | COLUMNS} field ...] [LINES line ...]
+  | DUMPFILE dumpfile:literal | variables:variable, ... } -> Into
+lock = FOR {is_for_update:UPDATE | is_for_update:no SHARE @mysql>=8} [OF tables:object, ... @mysql>=8]
+    [wait] -> Locking
+  | LOCK IN SHARE MODE is_for_update:no [wait @mariadb] -> Locking
+wait = wait_at:^ wait:NOWAIT @mariadb|mysql>=8
+  | wait_at:^ wait:{SKIP LOCKED} @mariadb>=10.6|mysql>=8
+  | wait_at:^ wait:WAIT literal @mariadb>=10.3
+"""
+_NOTATION: Final = Notation(
+    (_FORMS,),
+    {
+        "charset": Reader(read_charset, "a character set"),
+        "field": Reader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
+        "line": Reader(read_line, "TERMINATED or STARTING", is_at_line),
+        "literal": Reader(read_literal, "a literal"),
+        "no": Reader(lambda _: False, "nothing"),
+        "object": Reader(read_object_name, "a name"),
+        "variable": Reader(read_variable, "a variable"),
+    },
+    {"Into": Into, "Locking": Locking},
+)

@@ -11,33 +11,44 @@ from typing import Final
 from binlane.sql.parser.calls import read_arguments
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression, read_items, read_value
-from binlane.sql.parser.literals import read_charset, read_column, read_literal
-from binlane.sql.parser.queries import (
-    read_fields_and_lines,
-    read_index_hints,
-    read_limit,
+from binlane.sql.parser.literals import (
+    read_charset,
+    read_column,
+    read_literal,
+    read_names,
     read_object_name,
+)
+from binlane.sql.parser.notation import Notation, Reader
+from binlane.sql.parser.queries import (
+    is_at_field,
+    is_at_line,
+    read_field,
+    read_limit,
+    read_line,
     read_order_by,
-    read_partitions,
-    read_point_in_time,
     read_query,
     read_query_behind_with,
     read_rows,
     read_select_items,
-    read_tables,
-    read_variables,
+    read_variable,
     read_with,
+)
+from binlane.sql.parser.tables import (
+    read_index_hints,
+    read_partitions,
+    read_point_in_time,
+    read_tables,
 )
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Expression,
-    Name,
+    Literal,
+    LiteralKind,
     ObjectName,
     Query,
     Row,
     SelectItem,
     TableUse,
-    UserVariable,
     With,
 )
 from binlane.sql.tree.statements import (
@@ -73,11 +84,7 @@ def read_insert(c: Cursor) -> Insert:
     if verb == "INSERT" and c.accept("IGNORE"):
         modifiers.add("IGNORE")
     c.accept("INTO")
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
-        table.end = c.end
+    table = _table(c)
     insert = Insert(at, at, verb, frozenset(modifiers), table, None)
     if "DELAYED" in modifiers:
         insert.delayed_at = word_at
@@ -99,6 +106,15 @@ def read_insert(c: Cursor) -> Insert:
     return insert
 
 
+def _table(c: Cursor) -> TableUse:
+    name = read_object_name(c)
+    table = TableUse(name.at, name.end, name)
+    if c.word == "PARTITION":
+        table.partitions = read_partitions(c)
+        table.end = c.end
+    return table
+
+
 def _is_query_in_parentheses(c: Cursor) -> bool:
     """Whether the parentheses at the cursor hold a query, and no columns."""
     index = c.index
@@ -109,16 +125,8 @@ def _is_query_in_parentheses(c: Cursor) -> bool:
 
 def _columns(c: Cursor) -> tuple[str, ...]:
     """Columns in parentheses, without their tables; none is possible."""
-    c.index += 1
-    found: list[str] = []
-    if c.accept(")"):
-        return ()
-    while True:
-        found.append(read_column(c).parts[-1])
-        if not c.accept(","):
-            break
-    c.expect_operator(")")
-    return tuple(found)
+    columns = c.enclosed(lambda c: () if c.word == ")" else c.several(read_column))
+    return tuple(column.parts[-1] for column in columns)
 
 
 def _source(c: Cursor, insert: Insert) -> None:
@@ -146,28 +154,20 @@ def _source(c: Cursor, insert: Insert) -> None:
 def _row_alias(c: Cursor) -> tuple[str, tuple[str, ...]]:
     """`AS new (a, b)`, by which ON DUPLICATE KEY UPDATE calls the new row."""
     c.index += 1
-    name = c.identifier()
-    columns: list[str] = []
-    if c.accept("("):
-        columns.append(c.identifier())
-        while c.accept(","):
-            columns.append(c.identifier())
-        c.expect_operator(")")
-    return name, tuple(columns)
+    return c.identifier(), read_names(c) if c.word == "(" else ()
 
 
 def read_assignments(c: Cursor) -> tuple[Assignment, ...]:
     """Read `column = value, …`, at least one."""
-    found = []
-    while True:
-        column = read_column(c)
-        if not (c.accept("=") or c.accept(":=")):
-            raise c.stop("=")
-        value = read_value(c)
-        found.append(Assignment(column.at, c.end, column, value))
-        if c.words[c.index] != ",":
-            return tuple(found)
-        c.index += 1
+    return c.several(_assignment)
+
+
+def _assignment(c: Cursor) -> Assignment:
+    column = read_column(c)
+    if not c.accept_any(("=", ":=")):
+        raise c.stop("=")
+    value = read_value(c)
+    return Assignment(column.at, c.end, column, value)
 
 
 def read_returning(c: Cursor, *version: int) -> tuple[SelectItem, ...] | None:
@@ -259,11 +259,8 @@ def read_delete(c: Cursor, with_: With | None = None, at: int = -1) -> Delete:
 
 
 def _single_table(c: Cursor) -> TableUse:
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
+    table = _table(c)
     dialect = c.dialect
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
     if c.word == "FOR" and dialect.has_mariadb(10, 4):
         _portion(c, table)
     has_alias = dialect.has_mysql(8, 0, 16) or dialect.has_mariadb(11, 6)
@@ -273,7 +270,7 @@ def _single_table(c: Cursor) -> TableUse:
     if c.word == "PARTITION" and dialect.may_be_mysql:
         table.partitions = read_partitions(c)
     if c.word in ("USE", "FORCE", "IGNORE") and dialect.has_mariadb(11, 8):
-        read_index_hints(c, table)
+        read_index_hints(c)
     table.end = c.end
     return table
 
@@ -292,33 +289,26 @@ def _is_using_next(c: Cursor) -> bool:
 
 
 def _targets(c: Cursor) -> tuple[ObjectName, ...]:
+    return c.several(_target)
+
+
+def _target(c: Cursor) -> ObjectName:
     """`table`, `database.table`, each with or without `.*`."""
-    found = []
-    while True:
-        at = c.start
-        parts = [c.identifier()]
-        while c.accept("."):
-            if c.accept("*"):
-                break
-            parts.append(c.identifier())
-        if len(parts) > 2:
-            raise c.stop("a name of at most two parts")
-        database = parts[0] if len(parts) > 1 else None
-        found.append(ObjectName(at, c.end, database, parts[-1]))
-        if not c.accept(","):
-            return tuple(found)
+    at = c.start
+    parts = [c.identifier()]
+    while c.accept(".") and not c.accept("*"):
+        parts.append(c.identifier())
+    if len(parts) > 2:
+        raise c.stop("a name of at most two parts")
+    database = parts[0] if len(parts) > 1 else None
+    return ObjectName(at, c.end, database, parts[-1])
 
 
 def _delete_history(c: Cursor, delete: Delete) -> Delete:
     """DELETE HISTORY FROM t [BEFORE SYSTEM_TIME …]."""
     c.expect("HISTORY", "FROM")
     delete.modifiers |= {"HISTORY"}
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
-        table.end = c.end
-    delete.tables = (table,)
+    delete.tables = (_table(c),)
     if c.accept("BEFORE"):
         c.expect("SYSTEM_TIME")
         delete.before = read_point_in_time(c)
@@ -364,71 +354,46 @@ def read_with_statement(c: Cursor) -> QueryStatement | Update | Delete:
 # LOAD, DO, CALL, HANDLER ----------------------------------------------------------------------
 
 
-def read_load(c: Cursor) -> LoadData:  # noqa: C901, PLR0912, PLR0915 - its clauses in a row
+_FORMS: Final = """
+LOAD = LOAD {DATA verb:"LOAD DATA" | XML verb:"LOAD XML"} [modifiers:{LOW_PRIORITY | CONCURRENT}]
+  [FROM @mysql>=8.0.33] [modifiers:LOCAL] {INFILE | URL @mysql>=8.0.33 | S3 @mysql>=8.0.33}
+  file:string [COUNT literal @mysql>=8.0.33] [IN PRIMARY KEY ORDER @mysql>=8.0.33]
+  [modifiers:{IGNORE | REPLACE}] INTO TABLE table:table [COMPRESSION [=] literal @mysql>=8.0.33]
+  [{CHARACTER SET | CHARSET} charset:charset] [ROWS IDENTIFIED BY row_tag:literal]
+  [{FIELDS | COLUMNS} fields:field ...] [LINES lines:line ...]
+  [IGNORE skipped:literal {LINES | ROWS}] [( [columns:variable, ...] )] [load_option ...]
+  [SET assignments:assignment, ...] -> LoadData
+load_option = {PARALLEL | MEMORY | ALGORITHM} [=] token @mysql>=8.0.33
+"""
+
+
+def read_load(c: Cursor) -> LoadData:
     """Read LOAD DATA or LOAD XML."""
-    at = c.start
-    c.expect("LOAD")
-    verb = f"LOAD {c.expect_any(('DATA', 'XML'))}"
-    modifiers: set[str] = set()
-    is_mysql = c.dialect.has_mysql(8, 0, 33)
-    if word := c.accept_any(("LOW_PRIORITY", "CONCURRENT")):
-        modifiers.add(word)
-    if is_mysql:
-        c.accept("FROM")
-    if c.accept("LOCAL"):
-        modifiers.add("LOCAL")
-    if not (is_mysql and c.accept_any(("URL", "S3"))):
-        c.expect("INFILE")
-    if c.kind is not TokenKind.STRING:
-        raise c.stop("a file's name")
-    file = read_literal(c)
-    if c.kinds[c.index - 2] is TokenKind.STRING:
-        c.index -= 1
-        raise c.stop("INTO")
-    if is_mysql:
-        if c.accept("COUNT"):
-            read_literal(c)
-        if c.accept("IN"):
-            c.expect("PRIMARY", "KEY", "ORDER")
-    if word := c.accept_any(("IGNORE", "REPLACE")):
-        modifiers.add(word)
-    c.expect("INTO", "TABLE")
-    name = read_object_name(c)
-    table = TableUse(name.at, name.end, name)
-    if c.word == "PARTITION":
-        table.partitions = read_partitions(c)
-        table.end = c.end
-    load = LoadData(at, at, verb, frozenset(modifiers), file, table, options_at=c.start)
-    if is_mysql and c.accept("COMPRESSION"):
-        c.accept("=")
-        read_literal(c)
-    if c.accept("CHARACTER", "SET") or c.accept("CHARSET"):
-        load.charset = read_charset(c)
-    if c.accept("ROWS"):
-        c.expect("IDENTIFIED", "BY")
-        load.row_tag = read_literal(c)
-    load.fields, load.lines = read_fields_and_lines(c)
-    if c.accept("IGNORE"):
-        load.skipped = read_literal(c)
-        c.expect_any(("LINES", "ROWS"))
-    load.columns = _fields(c)
-    while is_mysql and c.accept_any(("PARALLEL", "MEMORY", "ALGORITHM")):
-        c.accept("=")
-        c.advance()
-    if c.accept("SET"):
-        load.assignments = read_assignments(c)
-    load.end = c.end
+    load: LoadData = _NOTATION.of(c.dialect).rule("LOAD").node(c)
     return load
 
 
-def _fields(c: Cursor) -> tuple[Name | UserVariable, ...] | None:
-    if not c.accept("("):
-        return None
-    if c.accept(")"):
-        return ()
-    found = read_variables(c)
-    c.expect_operator(")")
-    return found
+def _file(c: Cursor) -> Literal:
+    at = c.start
+    c.string()
+    return Literal(at, c.end, LiteralKind.STRING)
+
+
+_NOTATION: Final = Notation(
+    (_FORMS,),
+    {
+        "assignment": Reader(_assignment, "an assignment"),
+        "charset": Reader(read_charset, "a character set"),
+        "field": Reader(read_field, "TERMINATED, ENCLOSED or ESCAPED", is_at_field),
+        "line": Reader(read_line, "TERMINATED or STARTING", is_at_line),
+        "literal": Reader(read_literal, "a literal"),
+        "string": Reader(_file, "a file's name"),
+        "table": Reader(_table, "a table"),
+        "token": Reader(Cursor.advance, "a value"),
+        "variable": Reader(read_variable, "a column", lambda c: c.word != ")"),
+    },
+    {"LoadData": LoadData},
+)
 
 
 def read_do(c: Cursor) -> Do:
@@ -489,11 +454,6 @@ def _read_from_handler(c: Cursor, handler: HandlerStatement) -> None:
 
 def _read_by_key(c: Cursor, handler: HandlerStatement) -> None:
     if c.accept_any(("=", "<=", ">=", "<", ">")):
-        c.expect_operator("(")
-        values = [read_value(c)]
-        while c.accept(","):
-            values.append(read_value(c))
-        c.expect_operator(")")
-        handler.values = tuple(values)
+        handler.values = c.enclosed(lambda c: c.several(read_value))
     else:
         c.expect_any(("FIRST", "NEXT", "PREV", "LAST"))

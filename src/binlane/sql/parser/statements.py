@@ -13,7 +13,7 @@ from typing import Final
 
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression
-from binlane.sql.parser.queries import read_object_name
+from binlane.sql.parser.literals import read_object_name
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Expression,
@@ -532,7 +532,7 @@ def read_variable(cursor: Cursor) -> Name | UserVariable:
     parts = [cursor.identifier()]
     while cursor.accept_operator("."):
         parts.append(cursor.identifier())
-    return Name(token.offset, cursor.end, tuple(parts), token.kind is TokenKind.QUOTED_NAME)
+    return Name(token.offset, cursor.end, tuple(parts))
 
 
 def read_binlog(cursor: Cursor) -> Node:

@@ -127,11 +127,9 @@ class Name(Node):
 
     Attributes:
         parts: `(table, column)` for `t.a`; as written, without quotes.
-        is_quoted: The last part stands in quotes.
     """
 
     parts: tuple[str, ...]
-    is_quoted: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -186,7 +184,6 @@ class Call(Node):
         order_by: Of aggregates.
         separator: GROUP_CONCAT's, None without.
         over: It is a window function's call.
-        opens: Where the parenthesis with the arguments stands; -1 without one.
     """
 
     name: str
@@ -197,7 +194,6 @@ class Call(Node):
     order_by: tuple[OrderItem, ...] = ()
     separator: Literal | None = None
     over: Window | str | None = None
-    opens: int = -1
 
     @property
     def upper_name(self) -> str:
@@ -324,11 +320,10 @@ class Default(Node):
 
 @dataclass(slots=True, eq=False)
 class Match(Node):
-    """MATCH (columns) AGAINST (text); `mode` is what the text says behind it, in capitals."""
+    """MATCH (columns) AGAINST (text)."""
 
     columns: tuple[Name, ...]
     against: Expression
-    mode: str = ""
 
 
 Expression = (
@@ -384,7 +379,6 @@ class OrderItem(Node):
     """Of ORDER BY or GROUP BY."""
 
     value: Expression
-    is_descending: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -524,7 +518,6 @@ class TableUse(Node):
         partitions: Of PARTITION (…).
         period: FOR SYSTEM_TIME: its kind (`ALL`, `AS OF`, `BETWEEN`, `FROM`) and expressions.
         portion: FOR PORTION OF: the period's name and its bounds.
-        has_hints: USE, FORCE or IGNORE INDEX.
     """
 
     name: ObjectName
@@ -532,7 +525,6 @@ class TableUse(Node):
     partitions: tuple[str, ...] = ()
     period: tuple[str, tuple[Expression, ...]] | None = None
     portion: tuple[str, Expression, Expression] | None = None
-    has_hints: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -124,7 +124,6 @@ class LoadData(Node):
         table: Where to.
         columns: Names of columns and variables; None if none are named.
         assignments: Of SET.
-        options_at: Where what stands behind the table's name (and partitions) begins.
         charset: Of CHARACTER SET; empty without.
         fields: Of FIELDS: `TERMINATED`, `ENCLOSED`, `OPTIONALLY ENCLOSED`, `ESCAPED`, each with its
             text, in the order of the statement.
@@ -134,12 +133,11 @@ class LoadData(Node):
     """
 
     verb: str
-    modifiers: frozenset[str]
     file: Literal
     table: TableUse
+    modifiers: frozenset[str] = frozenset()
     columns: tuple[Name | UserVariable, ...] | None = None
     assignments: tuple[Assignment, ...] = ()
-    options_at: int = -1
     charset: str = ""
     fields: tuple[tuple[str, Literal], ...] = ()
     lines: tuple[tuple[str, Literal], ...] = ()
