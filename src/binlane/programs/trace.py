@@ -5,7 +5,7 @@ What happens to rows, one after the other: their changes and triggers, in the or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -233,25 +233,15 @@ class Recorder:
             self._read.add(name)
 
 
-_KINDS: Final = MappingProxyType(
-    {
-        RowChange.INSERT: "insert",
-        RowChange.LOAD: "insert",
-        RowChange.SEQUENCE: "insert",
-        RowChange.UPDATE: "update",
-        RowChange.DELETE: "delete",
-    }
-)
+_KINDS: Final = MappingProxyType({RowChange.UPDATE: "update", RowChange.DELETE: "delete"})
 
 
-def plain_changes(
-    facts: StatementFacts, resolved: ResolvedStatement, outcome: Outcome
-) -> tuple[RowRun, ...]:
-    """What a statement changes by itself, in the order in which it does it."""
-    if changed_rows(outcome) == 0:
-        return ()
-    own = [access for access in resolved.accesses if access.changes and not access.is_prelocked]
-    return tuple(_changes_of(own, facts, outcome))
+def plain_changes(resolved: ResolvedStatement) -> Iterator[RowRun]:
+    """What a statement of a body changes by itself, of which nothing is stated."""
+    for access in resolved.accesses:
+        if access.changes and not access.is_prelocked:
+            for change in sorted(access.changes, key=lambda change: change.name):
+                yield RowRun(access.name, _KINDS.get(change, "insert"))
 
 
 def changed_rows(outcome: Outcome) -> int | None:
@@ -261,36 +251,6 @@ def changed_rows(outcome: Outcome) -> int | None:
     if outcome.rows is None and outcome.error is not None:
         return 0
     return outcome.rows
-
-
-def _changes_of(
-    accesses: Iterable[TableAccess], facts: StatementFacts, outcome: Outcome
-) -> Iterator[RowRun]:
-    for access in accesses:
-        for change in sorted(access.changes, key=lambda change: change.name):
-            kind = _KINDS.get(change)
-            kinds = (kind,) if kind else _replacing(change, access, facts, outcome)
-            yield from (RowRun(access.name, one) for one in kinds)
-
-
-def _replacing(
-    change: RowChange, access: TableAccess, facts: StatementFacts, outcome: Outcome
-) -> tuple[str, ...]:
-    """REPLACE and ON DUPLICATE KEY UPDATE: what the number of affected rows tells.
-
-    A row that is inserted counts as one, one that is changed as two.
-    """
-    rows = changed_rows(outcome)
-    if rows is None or rows == 1:
-        return ("insert",)
-    replaced = (
-        ("update",)
-        if change is RowChange.UPSERT or len(access.table.unique_keys) == 1
-        else ("delete", "insert")
-    )
-    given = facts.row_count or 1
-    inserted = max(0, 2 * given - rows) if rows <= 2 * given else 0
-    return (*replaced, "insert") if inserted and replaced[-1] != "insert" else replaced
 
 
 ROWS_MAX: Final = 1000

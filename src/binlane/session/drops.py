@@ -237,12 +237,12 @@ def _grouped(state: SessionState, tables: list[TableName]) -> Iterator[tuple[str
         if state.server.is_mariadb:
             yield database, names
             continue
+        known = [(name, state.objects.table(name)) for name in names]
         for has_rollback in (True, False):
-            chosen = [name for name in names if _has_rollback(state, name) is has_rollback]
+            chosen = [
+                name
+                for name, table in known
+                if (table is not None and traits(table, state.server).has_rollback) is has_rollback
+            ]
             if chosen:
                 yield database, chosen
-
-
-def _has_rollback(state: SessionState, name: TableName) -> bool:
-    table = state.objects.table(name)
-    return table is not None and traits(table, state.server).has_rollback
