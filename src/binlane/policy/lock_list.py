@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.reasons import ReasonFound, Via
-from binlane.policy.unsafe_text import (
+from binlane.policy.reasons import (
     OWN_TEXT,
+    ReasonFound,
     TextPlace,
+    Via,
     default_facts,
     parsed_reasons,
     used_columns,

@@ -26,11 +26,10 @@ from binlane.policy.engines import (
     is_unreplicated,
     traits,
 )
-from binlane.policy.reasons import Reason, ReasonFound
+from binlane.policy.reasons import Reason, ReasonFound, TextPlace
 from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
-from binlane.policy.unsafe_text import TextPlace
 from binlane.sql.facts import CREATE_TABLE_KINDS, RowChange, Shift, StatementKind
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine

@@ -13,16 +13,18 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
-from binlane.policy.reasons import Reason, ReasonFound, Via
-from binlane.policy.refusals import Refusal
-from binlane.policy.server import Server
-from binlane.policy.unsafe_text import (
+from binlane.policy.reasons import (
     OWN_TEXT,
+    Reason,
+    ReasonFound,
+    Via,
     command_reasons,
     has_varying_default,
     parsed_reasons,
     used_defaults,
 )
+from binlane.policy.refusals import Refusal
+from binlane.policy.server import Server
 from binlane.policy.used_objects import updated_uses
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import (

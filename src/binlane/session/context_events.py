@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from binlane.policy.reasons import has_random_default, prepared_defaults
 from binlane.policy.resolution import ResolvedStatement, TableAccess
-from binlane.policy.unsafe_text import has_random_default, prepared_defaults
 from binlane.policy.used_objects import columns_behind, columns_of_view
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import NO_VALUES, SessionValues
