@@ -40,7 +40,7 @@ from binlane.policy.used_objects import (
     updated_uses,
 )
 from binlane.sql.evaluation.functions import is_built_in
-from binlane.sql.facts import RowChange, StatementKind
+from binlane.sql.facts import RowChange, SetColumn, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.table_definitions import TableDefinition
 
@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from binlane.policy.refusals import Refusal
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
-    from binlane.sql.object_store import Objects
-    from binlane.sql.schema import Routine, Trigger, View
+    from binlane.sql.schema import Objects, Routine, Trigger, View
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -135,6 +134,7 @@ class LockList:
         unknown: Tables that are not known, as the statement's text names them.
         errors: What could not be opened, in order.
         notes: Bodies that could not be understood.
+        hides_prelocked: MariaDB takes none of the tables for one that the text does not lead to.
     """
 
     objects: Objects
@@ -147,6 +147,8 @@ class LockList:
     unknown: list[tuple[TableName, int]] = field(default_factory=list)
     errors: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    hides_prelocked: bool = False
+    _is_prelocking: bool = False
     _is_joined_update: bool = False
     _says_default: bool = False
     _facts: StatementFacts | None = None
@@ -183,13 +185,31 @@ class LockList:
         self._add_merged(entry, entry.table, index)
         if not (entry.is_locked_for_write or entry.fires):
             return
+        known = len(self.tables)
         self._add_triggers(entry)
         before = self.tables[: index + 1]
         self._add_children(entry, before)
+        self._begin_prelocking(entry, known)
         if self.server.has_server_foreign_keys:
             self._add_parents(entry, entry.table, before)
         if not entry.is_foreign_key:
             self._add_default_sequences(entry)
+
+    def _begin_prelocking(self, entry: Opened, known: int) -> None:
+        """Note the first table for which others are locked before the statement runs.
+
+        MariaDB begins with one that foreign keys refer to, also where that adds no table; what
+        functions add later then counts as named by the text.
+
+        Args:
+            entry: The table.
+            known: How many there were before it.
+        """
+        if self._is_prelocking or not self.server.is_mariadb:
+            return
+        is_added = len(self.tables) > known
+        self._is_prelocking = is_added or bool(self.objects.children(entry.name))
+        self.hides_prelocked = self._is_prelocking and not is_added
 
     def _table(self, entry: Opened) -> Table | None:
         table = self.objects.table(entry.name)
@@ -216,10 +236,13 @@ class LockList:
         place = _next(entry, Via(kind="view", name=view.name))
         uses = view.facts.tables
         columns = columns_behind(view, entry.set_columns)
-        is_narrowed = entry.changes == _UPDATED and sum(use.is_outermost for use in uses) > 1
+        is_join = sum(use.is_outermost for use in uses) > 1
+        is_narrowed = entry.changes == _UPDATED and is_join
         if is_narrowed:
             uses = updated_uses(uses, columns, self.objects)
         members = [_member(use, entry, place, columns, is_narrowed=is_narrowed) for use in uses]
+        if is_join and RowChange.INSERT in entry.changes and not entry.is_prelocked:
+            self._insert_into_one(view, members)
         if not entry.changes and not is_merged(view, self.server):
             for member in members:
                 member.is_locked_for_write = False
@@ -228,6 +251,17 @@ class LockList:
         self.tables[index + 1 : index + 1] = members
         self.reasons.extend(parsed_reasons(view.facts, self.objects, self.server, place))
         self._add_calls(view.facts, view.database or view.name.database, place)
+
+    def _insert_into_one(self, view: View, members: Iterable[Opened]) -> None:
+        """INSERT into a joined view is for the table that has the columns; all are locked for it."""
+        named = None if self._facts is None else self._facts.columns
+        if named is None:
+            return
+        columns = columns_behind(view, [SetColumn(qualifier=None, name=name) for name in named])
+        chosen = updated_uses(view.facts.tables, columns, self.objects)
+        for use, member in zip(chosen, members, strict=True):
+            if not use.changes:
+                member.changes = NO_CHANGES
 
     def _fail(self, entry: Opened) -> None:
         """Say that there is no such table; of what is only prelocked nobody says it."""

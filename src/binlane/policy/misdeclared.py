@@ -17,7 +17,7 @@ from binlane.names import TableName
 from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
-from binlane.sql.object_store import Objects
+from binlane.sql.schema import Objects
 from binlane.sql.tree.definitions import (
     AlterTable,
     CreateIndex,

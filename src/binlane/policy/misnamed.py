@@ -18,8 +18,7 @@ from binlane.policy.refusals import Refusal, invalid_view, refusal
 from binlane.policy.server import Server
 from binlane.sql.evaluation.query_types import column_name, is_stored
 from binlane.sql.facts import StatementFacts
-from binlane.sql.object_store import Objects
-from binlane.sql.schema import Table, View
+from binlane.sql.schema import Objects, Table, View
 from binlane.sql.servers import Fact
 from binlane.sql.tree.definitions import CreateTable, CreateView
 from binlane.sql.tree.expressions import (

@@ -183,7 +183,7 @@ class Survey:
         for each in counting:
             if self.circumstances.autoinc_lock_mode == 2 and each.table.engine == "INNODB":
                 self.blame(Reason.AUTOINC_LOCK_MODE, each)
-        if counting and counting[-1].is_prelocked:
+        if counting and counting[-1].is_prelocked and not self.statement.hides_prelocked:
             self.blame(Reason.AUTOINC_COLUMNS, counting[-1])
 
     def _look_at_mysql_columns(self) -> None:
@@ -348,6 +348,7 @@ class Survey:
         if Formats.STATEMENT not in self.written_by_all and self.statement.has_row_statement:
             only_temporary = self.is_written and self.writes_only_temporary
             if is_mariadb and only_temporary:
+                self.unsafe.clear()  # nothing is logged, and nothing noted
                 return LoggingFormat.ROW
             self.errors.append(refusals.statement_mode_and_row_engine())
             return None

@@ -37,8 +37,7 @@ from binlane.sql.facts import (
     StatementKind,
     TableUse,
 )
-from binlane.sql.object_store import Objects
-from binlane.sql.schema import Key, Table
+from binlane.sql.schema import Key, Objects, Table
 from binlane.sql.table_definitions import TableDefinition
 
 
@@ -59,6 +58,7 @@ class TableAccess:
         has_several_unique_keys: ON DUPLICATE KEY UPDATE may meet more than one of its keys.
         set_columns: Columns to which an UPDATE or ON DUPLICATE KEY UPDATE gives values, in small
             letters; empty if that is not known.
+        alias: As what the text that leads to it names it, in small letters.
         via: From the statement's text to the table; empty if the text names it.
         offset: Where the text names it, or what leads to it, in characters.
         length: Of that.
@@ -73,6 +73,7 @@ class TableAccess:
     is_acl: bool = False
     has_several_unique_keys: bool = False
     set_columns: frozenset[str] = frozenset()
+    alias: str = ""
     via: tuple[Via, ...] = ()
     offset: int = 0
     length: int = 0
@@ -109,6 +110,7 @@ class ResolvedStatement:
         is_on_duplicate: INSERT of VALUES … ON DUPLICATE KEY UPDATE.
         is_delayed: MariaDB's INSERT or REPLACE DELAYED, and nothing in it forbids the delay.
         notes: Why the answer is not known, such as a body that is not understood; empty if it is.
+        hides_prelocked: MariaDB takes what functions add for named by the text.
     """
 
     kind: StatementKind = StatementKind.UNKNOWN
@@ -122,6 +124,7 @@ class ResolvedStatement:
     is_on_duplicate: bool = False
     is_delayed: bool = False
     notes: tuple[str, ...] = ()
+    hides_prelocked: bool = False
 
     @property
     def touches_temporary(self) -> bool:
@@ -195,7 +198,9 @@ class Opening:
 def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
     """Find the tables that a statement opens, and the reasons that its texts raise."""
     kind, objects, server = facts.effects.kind, opening.objects, opening.server
-    list_ = LockList(objects, server, opening.checks_foreign_keys, opening.assume_engine)
+    # LOCK TABLES locks what foreign keys may lead to, whether they are checked or not.
+    checks = opening.checks_foreign_keys or facts.verb == _LOCK_VERB
+    list_ = LockList(objects, server, checks, opening.assume_engine)
     reasons: list[ReasonFound] = []
     if kind in _OPENING_KINDS or facts.verb == _LOCK_VERB:
         list_.open(_named(facts, opening), facts, opening.database)
@@ -231,6 +236,7 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
         ),
         is_delayed=_is_delayed(facts, list_, server),
         notes=tuple(list_.notes),
+        hides_prelocked=list_.hides_prelocked,
     )
 
 
@@ -295,6 +301,7 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         is_acl=not server.is_mariadb and table.name in _ACL_TABLES,
         has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
         set_columns=frozenset(column.name.lower() for column in entry.set_columns),
+        alias=(table.name.table if entry.use is None else entry.use.alias).lower(),
         via=entry.place.via,
         offset=entry.place.offset,
         length=entry.place.length,

@@ -168,12 +168,18 @@ class _Creation:
             if name not in self.recorders:
                 continue
             text = self.text
-            if is_like_temporary and created is not None and state.is_row_now(name):
+            if is_like_temporary and created is not None and self._writes_copy_anew(name):
                 text = self.definition_text(_with_engine(created))
             seeds = random_seeds(state, name, statement, [created])
             query = state.query(text, statement.database, is_atomic=self.is_atomic)
             binlog.write_directly([*seeds, query])
             state.execution.log(name, LoggingFormat.STATEMENT)
+
+    def _writes_copy_anew(self, name: str) -> bool:
+        """Whether a copy of a temporary table, of which a replica may not know, is written anew."""
+        if self.state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+            return self.state.mode(name) is not LoggingMode.STATEMENT
+        return self.state.is_row_now(name)
 
     @property
     def text(self) -> str:
@@ -250,6 +256,8 @@ class _Creation:
             if state.is_in_transaction:
                 binlog.keeps_transaction |= state.server.is_mariadb
             if not state.is_logging or name not in recorders or not self._is_logged_temporary(name):
+                if created is not None and self.replaces:
+                    binlog.held_temporary.discard(created.name)
                 continue
             seeds = before or random_seeds(state, name, statement, [created])
             events = [*seeds, state.query(self.text, statement.database)]
@@ -391,6 +399,10 @@ class _CreationWithRows(_Creation):
                 state.execution.log(name, LoggingFormat.STATEMENT)
             logged.add(name)
         give_notes(state, decided, frozenset(logged))
+        if state.server.is_mariadb:
+            # It decides twice where rows are logged although the mode is STATEMENT.
+            rows = (name for name in logged if decided.formats[name] is LoggingFormat.ROW)
+            give_notes(state, decided, frozenset(rows))
         state.reset_isolation()
 
     def _context_events(self, created: Table) -> list[Body]:

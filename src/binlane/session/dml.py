@@ -27,7 +27,14 @@ from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events
-from binlane.session.decision import Decided, decide, fails_at_once, give_notes, is_not_locked
+from binlane.session.decision import (
+    Decided,
+    decide,
+    fails_at_once,
+    give_notes,
+    is_not_locked,
+    is_of_the_text,
+)
 from binlane.session.log_events import Body
 from binlane.session.logged_texts import load_event
 from binlane.session.rows import (
@@ -81,6 +88,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
     if statement.succeeds and (_tries_rows(statement) or _empties_table(state, statement, decided)):
         note_tries(state.server, decided.resolved, engine_changes)
+    written = _written(state)
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
     if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
         # Functions of SELECT, DO and SET are logged, and noted, one by one.
@@ -94,8 +102,20 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         if state.empty_tables:
             _fill(state, decided.resolved)
     state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
-    if not state.is_in_transaction:
+    if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_isolation()
+
+
+def _written(state: SessionState) -> int:
+    """How many events the statement of the client has in the binlogs so far."""
+    return sum(len(binlog.written) for binlog in state.binlogs.values())
+
+
+def _is_begun(state: SessionState, decided: Decided) -> bool:
+    """Whether an engine that has transactions took part, if only by being read."""
+    return any(
+        traits(access.table, state.server).is_transactional for access in decided.resolved.accesses
+    )
 
 
 def _with_rows_known(
@@ -118,6 +138,12 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
     if is_not_locked(state, statement):
         return None
+    # MySQL looks at the text before it decides.
+    if not state.server.is_mariadb and is_of_the_text(statement.outcome.error):
+        resolved = state.host.resolved(statement.facts, statement.database)
+        if fails_at_once(statement, resolved):
+            state.fail_as_stated(statement)
+            return None
     decided = decide(state, statement)
     if decided is not None and fails_at_once(statement, decided.resolved):
         state.fail_as_stated(statement)
@@ -371,8 +397,8 @@ def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
 
 
 def _becomes_join(tree: Node) -> bool:
-    """Whether WHERE of an UPDATE asks for a value of IN (SELECT … FROM …), or = ANY."""
-    if not isinstance(tree, Update) or tree.where is None:
+    """Whether WHERE of UPDATE or DELETE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    if not isinstance(tree, Update | Delete) or tree.where is None:
         return False
     where = tree.where
     is_all = isinstance(where, Operation) and where.operator == "AND"

@@ -19,7 +19,6 @@ from binlane.policy.refusals import (
     no_such_database,
     no_such_routine,
     no_such_table,
-    refusal,
 )
 from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
@@ -34,28 +33,6 @@ _TOLERANT: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
 }
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
-_CREATES: Final = frozenset(
-    (
-        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
-        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
-    )
-)
-_LOCKED: Final = _CREATES | {
-    *(StatementKind.ALTER_TABLE, StatementKind.TRUNCATE_TABLE, StatementKind.RENAME_TABLE),
-    *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.DROP_TABLE),
-    StatementKind.CREATE_TRIGGER,
-}
-"""What needs the lock of its table."""
-_NEVER_LOCKED: Final = frozenset(
-    (
-        *(StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW),
-        *(StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE),
-        *(StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT),
-        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE),
-        StatementKind.DROP_DATABASE,
-    )
-)
-"""What LOCK TABLES allows in no case."""
 _PROGRAMS: Final = frozenset(
     (
         *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
@@ -76,37 +53,12 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     kind = statement.facts.effects.kind
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
-    if state.locked_tables is not None and (locked := _locked(state, statement)) is not None:
-        return locked
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
     finders.append(_DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
-
-
-def _locked(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Definitions that LOCK TABLES keeps from their tables."""
-    effects, is_mariadb = statement.facts.effects, state.server.is_mariadb
-    kind = effects.kind
-    if kind in _NEVER_LOCKED or (kind is StatementKind.RENAME_TABLE and is_mariadb):
-        return refusal(1192)
-    if kind not in _LOCKED or effects.is_temporary:
-        return None
-    renamed = (old for old, _ in effects.renames)
-    for name in dict.fromkeys((*renamed, *(effects.drops or effects.writes[:1]))):
-        table = state.objects.table(name)
-        locks = [lock for (each, _), lock in state.locks.items() if each == name]
-        if table is not None and table.is_temporary:
-            continue
-        if not locks:
-            return refusal(1100, name.table)
-        if not is_mariadb and not any(locks):
-            continue
-        if not any("WRITE" in lock for lock in locks) and kind not in _CREATES:
-            return refusal(1099, name.table)
-    return None
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:

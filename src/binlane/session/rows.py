@@ -70,12 +70,21 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     if sequences and _always_inserts(statement):
         found = trace(replace(traced, outcome=Outcome()), state.host, environment)
         return replace(found, runs=tuple(run for run in found.runs if run.table not in sequences))
-    found = trace(traced, state.host, environment)
+    found = _without_rows_of_nothing(trace(traced, state.host, environment), resolved)
     if sequences:
         return _follow_sequences(state, statement, resolved, found, sequences)
     if plan.is_alone and found.error is None:
         plan.traces[statement.outcome] = found
     return found
+
+
+def _without_rows_of_nothing(found: Trace, resolved: ResolvedStatement) -> Trace:
+    """Leave out rows that change in a BLACKHOLE table, which has none."""
+    holes = {access.name for access in resolved.accesses if access.table.engine == "BLACKHOLE"}
+    if not holes:
+        return found
+    kept = (run for run in found.runs if run.table not in holes or run.kind == "insert")
+    return replace(found, runs=tuple(kept))
 
 
 def _always_inserts(statement: SessionStatement) -> bool:
@@ -357,7 +366,7 @@ def _mapped(state: SessionState, resolved: ResolvedStatement) -> Iterator[Table]
     Under LOCK TABLES these are all that were locked so, in the order of that statement.
     """
     written = [access.table for access in resolved.accesses if access.is_locked_for_write]
-    names = state.locked_tables or ()
+    names = state.locked_tables.written if state.locked_tables else ()
     locked = [state.objects.table(name) for name in names]
     yield from (table for table in locked if table is not None)
     yield from (table for table in written if table.name not in names)

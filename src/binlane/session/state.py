@@ -5,14 +5,14 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal, refusal
 from binlane.policy.resolution import Opening
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
@@ -149,6 +149,43 @@ class Execution:
         )
 
 
+class LockedTables(NamedTuple):
+    """What LOCK TABLES locks.
+
+    Attributes:
+        written: The tables that are locked for writing, in its order, those of triggers and foreign
+            keys included.
+        locks: Each table and view with its alias in small letters, and whether the lock is for
+            writing.
+        implied: Those that triggers, foreign keys and views need, which it did not name.
+    """
+
+    written: tuple[TableName, ...]
+    locks: tuple[tuple[TableName, str, bool], ...]
+    implied: frozenset[TableName]
+
+    def refusal(self, opened: Iterable[tuple[TableName, str, bool]]) -> Refusal | None:
+        """Why a statement cannot open tables, of which each lock is for one; None if it can.
+
+        Args:
+            opened: Their names, how its text names them, and if they are opened for writing.
+        """
+        left = list(self.locks)
+        for name, alias, is_written in opened:
+            found = [lock for lock in left if lock[:2] == (name, alias.lower())]
+            if not found:
+                return refusal(_NOT_LOCKED, alias)
+            taken = max(found, key=lambda lock: lock[2] == is_written)
+            if is_written and not taken[2]:
+                return refusal(_LOCKED_FOR_READ, alias)
+            left.remove(taken)
+        return None
+
+
+_LOCKED_FOR_READ: Final = 1099
+_NOT_LOCKED: Final = 1100
+
+
 @dataclass(slots=True)
 class OpenTemporaryTables:
     """What the session remembers of its temporary tables beside their definitions.
@@ -193,10 +230,7 @@ class SessionState:
         transaction: That is open, or that the next statement begins.
         prepared_xa: XA transactions that are prepared.
         temporary: Temporary tables.
-        locked_tables: Those that LOCK TABLES locks for writing, in its order, those of triggers and
-            foreign keys included; None without.
-        locks: What LOCK TABLES opened, by the table and what statements call it: its lock, empty
-            for what triggers and foreign keys need.
+        locked_tables: What LOCK TABLES locks; None without.
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
@@ -219,8 +253,7 @@ class SessionState:
     transaction: Transaction = field(default_factory=Transaction)
     prepared_xa: PreparedXa = field(default_factory=PreparedXa)
     temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
-    locked_tables: tuple[TableName, ...] | None = None
-    locks: Mapping[tuple[TableName, str], str] = field(default_factory=dict)
+    locked_tables: LockedTables | None = None
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
@@ -371,10 +404,15 @@ class SessionState:
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
+        kept = None
         if self.is_in_transaction or self.transaction.is_active:
+            # MySQL leaves a transaction that BEGIN ends its isolation level.
+            if not self.server.is_mariadb:
+                kept = self.current_isolation
             self.commit()
+        if kept is not None:
+            self.transaction.isolation = kept
         self.locked_tables = None
-        self.locks = {}
         self.transaction.is_begun = True
         self.transaction.is_active = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -10,15 +10,15 @@ from binlane.codec.transaction import TransactionXid, XaPrepareEvent
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
+from binlane.policy.resolution import TableAccess
 from binlane.session import log_events
 from binlane.session.log_events import Body
-from binlane.session.state import SessionState, SessionStatement
+from binlane.session.state import LockedTables, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.tree.expressions import Literal, LiteralKind
-from binlane.sql.tree.statements import Lock
 from binlane.sql.tree.statements import Transaction as TransactionNode
 
 
@@ -331,40 +331,44 @@ _XA_VERBS: Final[Mapping[str, Callable[[_Xa], Refusal | None]]] = MappingProxyTy
 )
 
 
-def _locks(statement: SessionStatement) -> Iterator[tuple[tuple[TableName, str], str]]:
-    """The tables that LOCK TABLES names, by what statements must call them, with their locks."""
-    tree = statement.facts.tree
-    for use, lock in tree.tables if isinstance(tree, Lock) else ():
-        name = TableName(use.name.database or statement.database, use.name.name)
-        yield (name, use.alias or name.table), lock
-
-
 def execute_lock(state: SessionState, statement: SessionStatement) -> None:
     """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked."""
     if statement.facts.verb.startswith("LOCK"):
         state.implicit_commit()
-        state.locked_tables, state.locks = None, {}
+        state.locked_tables = None
         if statement.succeeds:
             opened = state.host.resolved(statement.facts, statement.database).accesses
             written = [one.table for one in opened if one.is_locked_for_write]
             if _mixes_engines(state, written):
                 state.fail(NONTRANSACTIONAL_AND_GTID)
             else:
-                state.locked_tables = tuple(table.name for table in written)
-                state.locks = {
-                    **{
-                        (one.name, one.name.table): ""
-                        for one in opened
-                        if one.is_prelocked or one.via
-                    },
-                    **dict(_locks(statement)),
-                }
+                state.locked_tables = LockedTables(
+                    tuple(table.name for table in written),
+                    _locks(state, statement, opened),
+                    frozenset(one.name for one in opened)
+                    - {use.name for use in statement.facts.tables},
+                )
+                # With autocommit=0 an engine that is locked has begun a transaction.
+                state.transaction.is_active |= state.is_in_transaction and any(
+                    traits(one.table, state.server).is_transactional for one in opened
+                )
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:
             state.implicit_commit()
-        state.locked_tables, state.locks = None, {}
+        state.locked_tables = None
     if not statement.succeeds:
         state.fail_as_stated(statement)
+
+
+def _locks(
+    state: SessionState, statement: SessionStatement, opened: Iterable[TableAccess]
+) -> tuple[tuple[TableName, str, bool], ...]:
+    """What LOCK TABLES locks, views included."""
+    views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
+    return (
+        *((use.name, use.alias.lower(), use.lock.upper().endswith("WRITE")) for use in views),
+        *((one.name, one.alias, one.is_locked_for_write) for one in opened),
+    )
 
 
 def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:

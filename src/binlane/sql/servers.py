@@ -178,6 +178,9 @@ class Fact(Enum):
     UNIQUE_PARENT_KEYS = auto()
     """A foreign key refers to a whole unique key. Manual: MySQL 8.4,
     restrict_fk_on_non_standard_key."""
+    NOW_IS_TIMESTAMP = auto()
+    """NOW(), CURRENT_TIMESTAMP, SYSDATE() and FROM_UNIXTIME() are of type TIMESTAMP, not DATETIME.
+    Worklog: MDEV-15751, MariaDB 11.7; measured: 11.8, not 10.11."""
     UPDATES_AS_QUERIES = auto()
     """UPDATE and DELETE of one table are optimized as queries are: one that holds no rows, as its
     engine counts them, is known to be empty, and IN (SELECT …) of UPDATE may become a join.
@@ -205,6 +208,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.UUID_IS_NOT_NULL: ((11, 6, 0), _NEVER),
         Fact.SHOWS_THAT_OPTIONS_ARE_SET: ((11, 8, 0), _NEVER),
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
+        Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
         Fact.PREPARES_BODIES_ANEW: ((11, 2, 0), (0, 0, 0)),
         Fact.PASSWORD_IS_UNSAFE: (_NEVER, (5, 0, 0)),

@@ -121,6 +121,7 @@ def mariadb(
     if plugins is not None:
         options += [f"--plugin-dir={plugins}", "--plugin-load-add=ha_blackhole"]
     with PrivateServer.start(directory, name="logging", options=options, program=program) as server:
+        _write_rows(server)
         yield LoggingServer("mariadb", server.socket_path)
 
 
@@ -130,4 +131,12 @@ def mysql(directory: Path) -> Iterator[LoggingServer]:
     with PrivateServer.start(
         directory, name="logging", options=_MYSQL_OPTIONS, program=mysql_program()
     ) as server:
+        _write_rows(server)
         yield LoggingServer("mysql", server.socket_path)
+
+
+def _write_rows(server: PrivateServer) -> None:
+    """The file that LOAD DATA reads."""
+    rows = server.data_directory / "rows.txt"
+    rows.write_text("1\tone\n2\ttwo\n", encoding="utf-8")
+    rows.chmod(0o644)

@@ -430,7 +430,9 @@ def _formatted(call: TypedCall) -> Type:
 def _from_unix_time(call: TypedCall) -> Type:
     if len(call.node.arguments) > 1:
         return _formatted(call)
-    return moment("DATETIME", _second_digits(call.first))
+    decimals = _second_digits(call.first)
+    field_type = "TIMESTAMP" if call.scope.has(Fact.NOW_IS_TIMESTAMP) else ""
+    return replace(moment("DATETIME", decimals), field_type=field_type)
 
 
 def _as_time(call: TypedCall) -> Type:
@@ -534,7 +536,8 @@ def _by_name(table: Mapping[str | Typed, str]) -> Mapping[str, str | Typed]:
 
 _SAME: Final = _by_name(
     {
-        "datetime !": "NOW CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP SYSDATE UTC_TIMESTAMP",
+        "datetime !": "LOCALTIME LOCALTIMESTAMP UTC_TIMESTAMP",
+        "timestamp !": "NOW CURRENT_TIMESTAMP SYSDATE",
         "date !": "CURDATE CURRENT_DATE UTC_DATE",
         "time !": "CURTIME CURRENT_TIME UTC_TIME",
         "date ?": "DATE LAST_DAY MAKEDATE FROM_DAYS",
@@ -693,6 +696,9 @@ def fixed(written: str, arguments: Sequence[Type], scope: Scope) -> Type:
     if name == "DOUBLE":
         scale = int(found["scale"] or NO_DECIMALS)
         return replace(real(), length=length or 22, decimals=scale, is_nullable=is_nullable)
+    if name == "TIMESTAMP":
+        field_type = name if scope.has(Fact.NOW_IS_TIMESTAMP) else ""
+        return replace(moment("DATETIME"), is_nullable=is_nullable, field_type=field_type)
     if name in DATE_LENGTHS:
         return moment(name).as_nullable(is_nullable)
     if name == "UUID" and scope.has(Fact.UUID_IS_NOT_NULL):
