@@ -56,14 +56,14 @@ class Variables:
     is_format_set: bool = False
     connection: tuple[str, str] | None = None
 
-    _kept_settings: Settings | None = field(default=None, compare=False, repr=False)
+    _settings: Settings | None = field(default=None, compare=False, repr=False)
 
     @property
     def settings(self) -> Settings:
         """What the values mean."""
-        found = self._kept_settings
+        found = self._settings
         if found is None:
-            found = self._kept_settings = _settings_of(self)
+            found = self._settings = _settings_of(self)
         return found
 
     def status_vars(self, *, is_atomic: bool = False) -> bytes:
@@ -112,7 +112,7 @@ class Variables:
         self._store(name, value, assignment.scope)
 
     def _store(self, name: str, value: str, scope: VariableScope) -> None:
-        self._kept_settings = None
+        self._settings = None
         if scope in _GLOBAL_SCOPES:
             # A session keeps the value that it began with.
             self.values.setdefault(name, self.global_values.get(name, ""))
