@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal, wrong_argument_count
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
     RoutineEnvironment,
@@ -66,6 +66,8 @@ from binlane.sql.tree.statements import Insert, Update
 _ROWS_EXPLORED: Final = 2
 """For so many rows of a statement each way of its triggers and functions is followed."""
 _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": TriggerTime.AFTER})
+_WRONG_COUNT: Final = 1318
+"""Which MariaDB's DO passes over."""
 
 
 class Tracer:
@@ -138,6 +140,8 @@ class Tracer:
             if routine is not None and call.is_logged:
                 call.text = _call_text(routine, arguments, environment)
                 self.recorder.calls.append(call)
+            if self.raised is not None and statement.facts.effects.kind is StatementKind.DO:
+                self.raised = None if self.raised.errno == _WRONG_COUNT else self.raised
             if self.raised is not None:
                 return
 
@@ -295,7 +299,9 @@ class Tracer:
             environment.rows = True
             environment.text = body
             environment.set_row(given)
-            self._stops(Interpreter(self).run_body(body.tree, environment))
+            with self._host.acting_for(trigger) as denied:
+                run = Interpreter(self).run_body
+                self._stops(run(body.tree, environment) if denied is None else denied)
 
     @contextmanager
     def _inside(self, kind: str, name: TableName) -> Iterator[RoutineEnvironment]:
@@ -329,6 +335,9 @@ class Tracer:
         routine = self._host.objects.function(name)
         if routine is None:
             return UNKNOWN
+        if len(arguments) != len(routine.parameters):
+            self._stops(wrong_argument_count(routine, len(arguments)))
+            return UNKNOWN
         value = self._run(routine, arguments)
         self._stops(value)
         return UNKNOWN if isinstance(value, Refusal) else value
@@ -337,7 +346,12 @@ class Tracer:
         if routine.name in self._running:
             return recursion(routine, is_mariadb=self._host.server.is_mariadb)
         kind = "function" if routine.is_function else "procedure"
-        with self._inside(kind, routine.name) as environment:
+        with (
+            self._inside(kind, routine.name) as environment,
+            self._host.acting_for(routine) as denied,
+        ):
+            if denied is not None:
+                return denied
             return run_routine(routine, arguments, environment, self)
 
     def _call_procedure(
@@ -421,6 +435,9 @@ class Tracer:
         forbidden = self._host.refusal_in_body(facts)
         if forbidden is not None:
             return forbidden
+        denied = self._host.denied(facts, environment.database)
+        if denied is not None:
+            return denied
         if not facts.tables and not facts.functions:
             return None
         resolved = self._host.resolved(facts, environment.database)

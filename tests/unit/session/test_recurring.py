@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +16,13 @@ from binlane.check.definitions import read_definitions
 from binlane.codec.types import Flavor
 from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
+from binlane.programs.host import ProgramState
 from binlane.session.recurring import Recurring
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.session.state import SessionStatement
+from binlane.session.state import SessionState, SessionStatement
+from binlane.session.transaction import Binlog, Cache, EngineChanges, EngineUse, Transaction
+from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from tests.unit.session.test_recorded_sessions import VECTORS, session_of
 
@@ -109,6 +113,37 @@ def _left(session: Session) -> tuple[object, ...]:
         [(str(one.used), one.binlogs) for one in writes],
         list(state.binlogs.values()),
     )
+
+
+def test_all_that_a_session_has_was_thought_of() -> None:
+    """Whoever adds something: statements may hang on it that come again; see `Recurring`."""
+    told = {each: {one.name for one in fields(each)} for each in _STATE}
+    assert told == {each: set(names.split()) for each, names in _STATE.items()}
+
+
+_STATE: Final = {
+    SessionState: (
+        "server database variables binlogs safety assume_engine transaction temporary locked_tables"
+        " empty_tables unknown_programs knows_accounts objects identity"
+        # What no statement that is kept looks at.
+        " host prepared_xa sequence_values programs execution null_is_insert_id account_name"
+    ),
+    Variables: "server values global_values is_format_set connection _settings",
+    Transaction: (
+        "is_begun is_active isolation next_isolation changes savepoints xid xa_phase unknown"
+    ),
+    EngineChanges: (
+        "engines changed_nontransactional changed_nontransactional_temporary"
+        " changed_temporary_tables"
+    ),
+    EngineUse: "has_two_phases is_changed",
+    Binlog: (
+        "name server written statement_cache transaction_cache is_registered has_unsafe_content"
+        " keeps_transaction positions held_temporary status_vars"
+    ),
+    Cache: "counts_maps events before_statement open_rows",
+    ProgramState: "user_variables prepared remembered tables effort ways expected possible",
+}
 
 
 @pytest.mark.parametrize("binlogs", _BINLOGS)

@@ -552,23 +552,73 @@ class ObjectStatement(Node):
 
 
 @dataclass(slots=True, eq=False)
+class Credential(Node):
+    """How an account logs in: IDENTIFIED …, of several factors the first, and its old password.
+
+    Attributes:
+        plugin: Of WITH or VIA; empty without.
+        secret: None without, and where it is random or a number in hex.
+        is_hash: `secret` is what the server keeps, not a password.
+        is_random: RANDOM PASSWORD.
+        then: `RETAIN CURRENT PASSWORD`, `DISCARD OLD PASSWORD` or empty.
+        is_identified: It says IDENTIFIED, and not of the old password alone.
+    """
+
+    plugin: str = ""
+    secret: Literal | None = None
+    is_hash: bool = False
+    is_random: bool = False
+    then: str = ""
+    is_identified: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class AccountClause(Node):
+    """What holds for all accounts of a statement: `REQUIRE`, `WITH`, `PASSWORD EXPIRE` and others.
+
+    Attributes:
+        name: As told.
+        parts: What follows: words in capitals and numbers, strings.
+    """
+
+    name: str
+    parts: tuple[str | Literal, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Privilege(Node):
+    """A privilege in capitals (`ALL` for all), and the columns that it is for."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
 class AccountStatement(Node):
     """CREATE, ALTER, DROP, RENAME USER or ROLE, GRANT, REVOKE, SET PASSWORD, SET ROLE.
 
     Attributes:
         accounts: Those it is about, in the order of the text; pairs of RENAME side by side.
-        privileges: Of GRANT and REVOKE, in capitals, columns left out.
+        credentials: Of each of them; empty for statements without.
+        privileges: Of GRANT and REVOKE.
         object_kind: `TABLE`, `PROCEDURE`, `FUNCTION`, … of ON; empty without ON.
         on: What ON names: a table, `db.*` (name `*`), `*.*`; None without.
-        passwords: Where secrets stand.
-        options: `WITH GRANT OPTION`, `IF EXISTS`, `IF NOT EXISTS`, `OR REPLACE`, `PASSWORD EXPIRE` …
+        options: `WITH GRANT OPTION`, `IF EXISTS`, `IF NOT EXISTS`, `OR REPLACE`, …; of roles
+            `NONE`, `ALL`, `DEFAULT`.
+        clauses: In the order of the text.
+        roles: That are granted, set, or made default; the account of PROXY; of WITH ADMIN.
+        grantor: Of GRANT … AS; None without.
+        grantor_roles: `NONE`, `ALL`, `DEFAULT` or empty, and accounts: of its WITH ROLE.
     """
 
     verb: str
     accounts: tuple[Account, ...] = ()
-    privileges: tuple[str, ...] = ()
+    credentials: tuple[Credential | None, ...] = ()
+    privileges: tuple[Privilege, ...] = ()
     object_kind: str = ""
     on: ObjectName | None = None
-    passwords: tuple[Literal, ...] = ()
     options: frozenset[str] = frozenset()
+    clauses: tuple[AccountClause, ...] = ()
     roles: tuple[Account, ...] = ()
+    grantor: Account | None = None
+    grantor_roles: tuple[str, tuple[Account, ...]] = ("", ())
