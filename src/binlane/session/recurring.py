@@ -145,6 +145,7 @@ class Recurring:
             *(state.database, state.objects.version, variables.is_format_set, variables.connection),
             *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
             None if safety is None else safety.definitions,
+            state.identity,
             *(transaction.is_begun, transaction.is_active, bool(transaction.savepoints)),
             *(transaction.isolation, transaction.next_isolation),
             *[(name, use.has_two_phases, use.is_changed) for name, use in changes.engines.items()],
