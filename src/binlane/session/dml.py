@@ -102,7 +102,12 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         _remember_writes(state, decided)
         if state.empty_tables:
             _fill(state, decided.resolved)
-    state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
+    state.end_statement(
+        engine_changes,
+        succeeds=statement.succeeds,
+        formats=decided.formats,
+        keeps_rows_open=_keeps_rows_open(state, decided.resolved),
+    )
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_isolation()
 
@@ -124,6 +129,21 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
         server=state.server,
         is_strict=state.variables.is_strict,
         is_kept=not traits(table, state.server).has_rollback,
+    )
+
+
+def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether MySQL has not yet ended the rows of a statement when it ends.
+
+    Under LOCK TABLES it closes the tables of one that locks others, but nothing more. Source:
+    MySQL 9.7 sql/sql_base.cc `close_thread_tables`, measured.
+    """
+    if state.locked_tables is None or state.server.is_mariadb:
+        return False
+    return bool(resolved.functions) or any(
+        access.is_prelocked
+        or (access.is_locked_for_write and any(state.objects.children(access.name)))
+        for access in resolved.accesses
     )
 
 
