@@ -76,6 +76,8 @@ _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement that reads or changes rows."""
+    if statement.facts.effects.kind is StatementKind.LOAD_DATA and state.server.is_mariadb:
+        _begin_load(state)
     decided = _open(state, statement)
     if decided is None:
         return
@@ -130,6 +132,13 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
         is_strict=state.variables.is_strict,
         is_kept=not traits(table, state.server).has_rollback,
     )
+
+
+def _begin_load(state: SessionState) -> None:
+    """LOAD DATA turns MariaDB to rows as it begins, whatever it comes to, and logged or not."""
+    if state.objects.temporary_tables():
+        mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+        state.temporary.row_binlogs.update(mixed)
 
 
 def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
@@ -290,11 +299,6 @@ class _StatementLog:
     def _stay_in_rows(self) -> None:
         """Stay in row format as long as the server does, also where nothing is logged."""
         state = self._state
-        if self._statement.facts.effects.kind is StatementKind.LOAD_DATA and not state.is_logging:
-            # MariaDB turns to rows as soon as it begins, whether they are logged or not.
-            mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
-            if state.server.is_mariadb and state.objects.temporary_tables():
-                state.temporary.row_binlogs.update(mixed)
         for name, logging_format in self._decided.formats.items():
             if logging_format is not LoggingFormat.ROW:
                 continue
