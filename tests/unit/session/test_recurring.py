@@ -22,7 +22,7 @@ from binlane.session.recurring import Recurring
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import Binlog, Cache, EngineChanges, EngineUse, Transaction
+from binlane.session.transaction import BinlogCaches, Cache, EngineChanges, EngineUse, Transaction
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from tests.unit.session.test_recorded_sessions import VECTORS, session_of
@@ -140,7 +140,7 @@ _STATE: Final = {
         " changed_temporary_tables"
     ),
     EngineUse: "has_two_phases is_changed",
-    Binlog: (
+    BinlogCaches: (
         "name server written statement_cache transaction_cache is_registered has_unsafe_content"
         " keeps_transaction positions held_temporary status_vars"
     ),
