@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from binlane.kernels.load import is_compiled
 from binlane.route.job import Report
+from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.service.private_server import PrivateServer
-from binlane.sql.table_links import NO_LINKS, TableLinks
 from tests.replay import binlane
 from tests.routed_files import outputs, routed
 from tests.servers import connect, execute, mysql_program

@@ -22,6 +22,7 @@ from binlane.grouping.event_group import group_events
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.kernels.load import is_compiled
+from binlane.routing.remarks import without_comments
 from binlane.routing.routed_group import OmissionKind
 from binlane.scope.scope import Scope
 from binlane.service.private_server import (
@@ -29,7 +30,6 @@ from binlane.service.private_server import (
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.sql.remarks import without_comments
 from binlane.sql.servers import ANY
 from tests.final_tables import Client
 from tests.routed_files import definitions, outputs, routed

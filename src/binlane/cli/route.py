@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from binlane.positions import AnyGtid
     from binlane.route.job import Report
     from binlane.route.schedule import Change, Schedule
+    from binlane.routing.table_links import TableLinks
     from binlane.scope.definition import Definition
-    from binlane.sql.table_links import TableLinks
 
 _AT_GTID: Final = re.compile(rb"^[ \t]*--[ \t]+@at-gtid[ \t]+(\S+)[^\n]*$", re.MULTILINE)
 _INCIDENTS_SHOWN: Final = 10
@@ -140,8 +140,8 @@ def command(  # noqa: PLR0913  # one parameter an option
 
 def _links(path: Path | None) -> TableLinks:
     """The links between the tables of SCHEMA.sql; those between others are not known without."""
+    from binlane.routing.table_links import NO_LINKS, links_of  # noqa: PLC0415
     from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # after --help
-    from binlane.sql.table_links import NO_LINKS, links_of  # noqa: PLC0415
     from binlane.store.chunks import open_chunks  # noqa: PLC0415
 
     if path is None:

@@ -23,7 +23,7 @@ from binlane.columnar.table_schema import SEQUENCE_COLUMN
 from binlane.landing.net_changes import GONE
 from binlane.landing.tables.keys import sorted_by_key
 from binlane.names import TableName
-from binlane.sql.table_links import ACTING
+from binlane.routing.table_links import ACTING
 
 UNCHECKED: Final = "_unchecked"
 """Column of images: nothing cascades that is not logged; see `ranges.unchecked`."""

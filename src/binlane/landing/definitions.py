@@ -12,11 +12,11 @@ from typing import Any, Self
 
 from binlane.names import TableName
 from binlane.ranges.statements import Statement
+from binlane.routing.table_links import acting
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementKind
 from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.table_definitions import TableColumn, TableDefinition
-from binlane.sql.table_links import acting
 
 
 class Definitions:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from binlane.landing.column_changes import AddColumn, ModifyColumn
 from binlane.landing.column_values import NotToldError
 from binlane.landing.steps import Add, ColumnStep, Modify, Remove, RenameTo, Reshape
-from binlane.sql.logged_columns import AddColumn, ModifyColumn
 
 Named = tuple[str, Any]
 """A column: its name, and its values as a chunked array."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from binlane.landing.column_changes import AddColumn, ModifyColumn
 from binlane.landing.column_conversions import Conversion
 from binlane.names import TableName
-from binlane.sql.logged_columns import AddColumn, ModifyColumn
 
 
 @dataclass(frozen=True, slots=True)

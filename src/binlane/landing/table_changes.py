@@ -16,6 +16,16 @@ import pyarrow as pa
 
 from binlane.codec.types import Flavor
 from binlane.columnar.arrow_types import arrow_type, has_zone
+from binlane.landing.column_changes import (
+    AddColumn,
+    ChangeRows,
+    ColumnChange,
+    DropColumn,
+    ModifyColumn,
+    RenameColumn,
+    column_changes,
+    created_columns,
+)
 from binlane.landing.column_conversions import Conversion
 from binlane.landing.column_families import CHARACTERS
 from binlane.landing.column_values import NotToldError
@@ -48,17 +58,7 @@ from binlane.sql.facts import (
     StatementEffects,
     StatementKind,
 )
-from binlane.sql.logged_columns import (
-    AddColumn,
-    ChangeRows,
-    ColumnChange,
-    DropColumn,
-    ModifyColumn,
-    RenameColumn,
-    column_changes,
-    created_columns,
-    logged_column,
-)
+from binlane.sql.logged_columns import logged_column
 from binlane.sql.table_definitions import TableColumn, named_charset
 from binlane.sql.tree.definitions import (
     AlterAction,

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from binlane.policy.refusals import Refusal
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
-    from binlane.sql.object_store import Objects
-    from binlane.sql.schema import Routine, Trigger, View
+    from binlane.sql.schema import Objects, Routine, Trigger, View
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""

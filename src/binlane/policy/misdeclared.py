@@ -17,7 +17,7 @@ from binlane.names import TableName
 from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
-from binlane.sql.object_store import Objects
+from binlane.sql.schema import Objects
 from binlane.sql.tree.definitions import (
     AlterTable,
     CreateIndex,
@@ -354,7 +354,7 @@ class _Checks:
         if value is None:
             return
         if self.server.is_mariadb:
-            for name in _plain_names(value):
+            for name in plain_names(value):
                 if not scope.has_variable(name.parts[0]):
                     raise _Wrong(refusal(1327, name.parts[0]))
         self.rows_of(value)
@@ -397,19 +397,19 @@ def _commits(node: Node) -> bool:
     return isinstance(node, _COMMITTING)
 
 
-def _plain_names(node: Node) -> Iterator[Name]:
+def plain_names(node: Node) -> Iterator[Name]:
     """The names of one part in an expression, beside its queries."""
     if isinstance(node, Name):
         if len(node.parts) == 1:
             yield node
     elif isinstance(node, Operation) and node.operator == "COLLATE":
-        yield from _plain_names(node.operands[0])
+        yield from plain_names(node.operands[0])
     elif not isinstance(node, Star | Default | Subquery | Call):
         for child in children(node):
-            yield from _plain_names(child)
+            yield from plain_names(child)
     elif isinstance(node, Call):
         for argument in node.arguments:
-            yield from _plain_names(argument)
+            yield from plain_names(argument)
 
 
 def _row_names(node: Node) -> list[Name]:

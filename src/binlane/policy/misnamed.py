@@ -14,12 +14,12 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.misdeclared import is_no_variable
-from binlane.policy.refusals import Refusal, invalid_view, refusal
+from binlane.policy.refusals import Refusal, invalid_view, refusal, wrong_argument_count
 from binlane.policy.server import Server
+from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.evaluation.query_types import column_name, is_stored
 from binlane.sql.facts import StatementFacts
-from binlane.sql.object_store import Objects
-from binlane.sql.schema import Table, View
+from binlane.sql.schema import Objects, Table, View
 from binlane.sql.servers import Fact
 from binlane.sql.tree.definitions import CreateTable, CreateView
 from binlane.sql.tree.expressions import (
@@ -512,8 +512,18 @@ class _Checks:
         elif not isinstance(value, Star | Default):
             # ORDER BY and OVER inside of calls may name what they like.
             by_alias = by_alias or isinstance(value, Call)
+            if isinstance(value, Call) and not self.server.is_mariadb:
+                self.arguments(value)
             for child in children(value):
                 self.value(child, scope, clause, by_alias=by_alias)
+
+    def arguments(self, call: Call) -> None:
+        """Raise if a stored function gets too few or too many, which MariaDB finds as it calls."""
+        if call.database is None and not call.is_quoted and is_built_in(call.name):
+            return
+        routine = self.objects.function(TableName(call.database or self.database, call.name))
+        if routine is not None and len(routine.parameters) != len(call.arguments):
+            raise _Found(wrong_argument_count(routine, len(call.arguments)))
 
     def name(self, name: Name, scope: _Scope, clause: _Clause, *, by_alias: bool = False) -> None:
         if scope.has(name.parts, by_alias=by_alias) or self.is_local(name.parts[0]):
@@ -526,7 +536,7 @@ class _Checks:
 
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
-_BREAKING_VIEWS: Final = frozenset((1054, 1146, 1305, 1356, 1051, 1060))
+_BREAKING_VIEWS: Final = frozenset((1051, 1054, 1060, 1146, 1305, 1318, 1356))
 
 
 def _known(names: Iterable[str] | None) -> frozenset[str] | None:

@@ -349,6 +349,7 @@ class Survey:
         if Formats.STATEMENT not in self.written_by_all and self.statement.has_row_statement:
             only_temporary = self.is_written and self.writes_only_temporary
             if is_mariadb and only_temporary:
+                self.unsafe.clear()  # nothing is logged, and nothing noted
                 return LoggingFormat.ROW
             self.errors.append(refusals.statement_mode_and_row_engine())
             return None

@@ -15,6 +15,7 @@ from binlane.policy import reasons
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.server import Server
 from binlane.sql.facts import Shift
+from binlane.sql.schema import Routine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +260,12 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
     return Refusal(errno, sqlstate, symbol, text.format(*arguments))
 
 
+def wrong_argument_count(routine: Routine, given: int) -> Refusal:
+    """1318: a routine gets too few or too many arguments."""
+    kind = "FUNCTION" if routine.is_function else "PROCEDURE"
+    return refusal(1318, kind, routine.name.plain, len(routine.parameters), given)
+
+
 _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
     {
         1005: (
@@ -268,6 +275,7 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
                 '(errno: 150 "Foreign key constraint is incorrectly formed")'
             ),
         ),
+        1048: ("23000", "ER_BAD_NULL_ERROR", "Column '{}' cannot be null"),
         1051: ("42S02", "ER_BAD_TABLE_ERROR", "Unknown table '{}'"),
         1054: ("42S22", "ER_BAD_FIELD_ERROR", "Unknown column '{}' in '{}'"),
         1060: ("42S21", "ER_DUP_FIELDNAME", "Duplicate column name '{}'"),
@@ -295,6 +303,8 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Table '{}' was locked with a READ lock and can't be updated",
         ),
         1100: ("HY000", "ER_TABLE_NOT_LOCKED", "Table '{}' was not locked with LOCK TABLES"),
+        1066: ("42000", "ER_NONUNIQ_TABLE", "Not unique table/alias: '{}'"),
+        1109: ("42S02", "ER_UNKNOWN_TABLE", "Unknown table '{}' in MULTI DELETE"),
         1110: ("42000", "ER_FIELD_SPECIFIED_TWICE", "Column '{}' specified twice"),
         1136: (
             *("21S01", "ER_WRONG_VALUE_COUNT_ON_ROW"),
@@ -322,6 +332,10 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
         1309: ("42000", "ER_SP_LABEL_REDEFINE", "Redefining label {}"),
         1313: ("42000", "ER_SP_BADRETURN", "RETURN is only allowed in a FUNCTION"),
         1314: ("0A000", "ER_SP_BADSTATEMENT", "{} is not allowed in stored procedures"),
+        1318: (
+            *("42000", "ER_SP_WRONG_NO_OF_ARGS"),
+            "Incorrect number of arguments for {} {}; expected {}, got {}",
+        ),
         1319: ("42000", "ER_SP_COND_MISMATCH", "Undefined CONDITION: {}"),
         1320: ("42000", "ER_SP_NORETURN", "No RETURN found in FUNCTION {}"),
         1324: ("42000", "ER_SP_CURSOR_MISMATCH", "Undefined CURSOR: {}"),
@@ -343,6 +357,7 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Updating of {} row is not allowed in {}trigger",
         ),
         1363: ("HY000", "ER_TRG_NO_SUCH_ROW_IN_TRG", "There is no {} row in on {} trigger"),
+        1364: ("HY000", "ER_NO_DEFAULT_FOR_FIELD", "Field '{}' doesn't have a default value"),
         1415: ("0A000", "ER_SP_NO_RETSET", "Not allowed to return a result set from a {}"),
         1422: (
             *("HY000", "ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG"),
@@ -361,12 +376,36 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             *("HY000", "ER_FK_COLUMN_NOT_NULL"),
             "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL",
         ),
+        1901: (
+            *("HY000", "ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED"),
+            "Function or expression '{}' cannot be used in the {} clause of `{}`",
+        ),
+        3102: (
+            *("HY000", "ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED"),
+            "Expression of generated column '{}' contains a disallowed function.",
+        ),
         3734: (
             *("HY000", "ER_FK_NO_COLUMN_PARENT"),
             (
                 "Failed to add the foreign key constraint. Missing column '{}' for constraint '{}' in "
                 "the referenced table '{}'"
             ),
+        ),
+        3763: (
+            *("HY000", "ER_GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED"),
+            "Expression of generated column '{}' contains a disallowed function: {}.",
+        ),
+        3769: (
+            *("HY000", "ER_DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED"),
+            "Default value expression of column '{}' contains a disallowed function.",
+        ),
+        3770: (
+            *("HY000", "ER_DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED"),
+            "Default value expression of column '{}' contains a disallowed function: {}.",
+        ),
+        3772: (
+            *("HY000", "ER_DEFAULT_VAL_GENERATED_VARIABLES"),
+            "Default value expression of column '{}' cannot refer user or system variables.",
         ),
         3780: (
             *("HY000", "ER_FK_INCOMPATIBLE_COLUMNS"),

@@ -34,8 +34,7 @@ from binlane.sql.facts import (
     StatementKind,
     TableUse,
 )
-from binlane.sql.object_store import Objects
-from binlane.sql.schema import Key, Table
+from binlane.sql.schema import Key, Objects, Table
 from binlane.sql.table_definitions import TableDefinition
 
 

@@ -28,9 +28,8 @@ from binlane.sql.facts import (
     SystemVariableUse,
     VariableScope,
 )
-from binlane.sql.object_store import Objects
 from binlane.sql.reading import read_expression
-from binlane.sql.schema import Table
+from binlane.sql.schema import Objects, Table
 from binlane.sql.servers import ANY, Fact
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.definitions import Column, CreateTable

@@ -31,9 +31,8 @@ from binlane.sql.facts import (
     StatementFacts,
     TableUse,
 )
-from binlane.sql.object_store import Objects
 from binlane.sql.parser import Stopped, parse_body
-from binlane.sql.schema import ForeignKey, View
+from binlane.sql.schema import ForeignKey, Objects, View
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import Call, Name, Node, Query, Select, Subquery, children

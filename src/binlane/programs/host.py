@@ -311,8 +311,10 @@ class Host(Protocol):
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""
 
-    def evaluates(self, facts: StatementFacts, database: str) -> None:
+    def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions: arguments of CALL, SET, a condition.
+
+        Returns why their tables cannot be opened, if so.
 
         One that is unsafe has MySQL log all that follows in the program as rows under MIXED.
         """

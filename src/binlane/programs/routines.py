@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
-from binlane.policy.refusals import Refusal, no_such_routine
+from binlane.policy.refusals import Refusal, no_such_routine, wrong_argument_count
 from binlane.programs.environment import (
     RoutineEnvironment,
     Scope,
@@ -84,14 +84,8 @@ def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) 
     """
     if routine is None:
         return no_such_routine("PROCEDURE", name)
-    wanted, given = len(routine.parameters), len(call_of(facts).arguments)
-    if wanted == given:
-        return None
-    message = (
-        f"Incorrect number of arguments for PROCEDURE {routine.name.plain}; expected {wanted}, "
-        f"got {given}"
-    )
-    return Refusal(1318, "42000", "ER_SP_WRONG_NO_OF_ARGS", message)
+    given = len(call_of(facts).arguments)
+    return None if len(routine.parameters) == given else wrong_argument_count(routine, given)
 
 
 def declare_parameters(

@@ -346,7 +346,9 @@ class _Runner:
             return None
         sql = f"DO {text.text_of(expression)}"
         facts = self._read(sql, environment)
-        self._host.evaluates(facts, environment.database)
+        refusal = self._host.evaluates(facts, environment.database)
+        if refusal is not None:
+            return refusal
         if not any(
             self._host.objects.function(routine_name(use, environment)) for use in facts.functions
         ):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal, wrong_argument_count
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
     RoutineEnvironment,
@@ -66,6 +66,8 @@ from binlane.sql.tree.statements import Insert, Update
 _ROWS_EXPLORED: Final = 2
 """For so many rows of a statement each way of its triggers and functions is followed."""
 _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": TriggerTime.AFTER})
+_WRONG_COUNT: Final = 1318
+"""Which MariaDB's DO passes over."""
 
 
 class Tracer:
@@ -138,6 +140,8 @@ class Tracer:
             if routine is not None and call.is_logged:
                 call.text = _call_text(routine, arguments, environment)
                 self.recorder.calls.append(call)
+            if self.raised is not None and statement.facts.effects.kind is StatementKind.DO:
+                self.raised = None if self.raised.errno == _WRONG_COUNT else self.raised
             if self.raised is not None:
                 return
 
@@ -330,6 +334,9 @@ class Tracer:
         """Run a stored function, if there is one of that name."""
         routine = self._host.objects.function(name)
         if routine is None:
+            return UNKNOWN
+        if len(arguments) != len(routine.parameters):
+            self._stops(wrong_argument_count(routine, len(arguments)))
             return UNKNOWN
         value = self._run(routine, arguments)
         self._stops(value)

@@ -29,7 +29,7 @@ from binlane.route.target import Target
 from binlane.routing.memory import Memory
 from binlane.routing.routed_group import OmissionKind, Routing, prepared_with
 from binlane.routing.spans import SpanCounts, SpanRouter
-from binlane.sql.table_links import NO_LINKS, TableLinks
+from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.store.binlog import Binlog
 from binlane.store.byte_source import FileBytes, MeteredBytes
 from binlane.store.chunks import open_chunks

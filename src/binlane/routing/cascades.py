@@ -34,9 +34,9 @@ from binlane.errors import CodecError
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.routing.rows import table_name, whole_rows
+from binlane.routing.table_links import ACTING, TableLinks
 from binlane.scope.scope import Scope
 from binlane.sql.facts import WRITING_KINDS, StatementEffects, StatementKind
-from binlane.sql.table_links import ACTING, TableLinks
 
 NOT_CASCADED: Final = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
 """Flags of rows with which no foreign key acts, or what it does is logged."""

@@ -20,6 +20,7 @@ from binlane.routing.objects import (
     stored_object,
     views_left_out,
 )
+from binlane.routing.remarks import dotted_names, without_comments, without_remarks
 from binlane.routing.routed_group import Omission, OmissionKind
 from binlane.routing.statements import (
     Drop,
@@ -43,7 +44,6 @@ from binlane.sql.facts import (
 )
 from binlane.sql.logged_statements import LoggedStatement
 from binlane.sql.reading import read
-from binlane.sql.remarks import dotted_names, without_comments, without_remarks
 from binlane.sql.table_definitions import string_of
 from binlane.sql.tree.definitions import (
     AccountStatement,

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final, Self
 
 from binlane.names import TableName
-from binlane.sql.table_links import NO_LINKS, TableLinks
+from binlane.routing.table_links import NO_LINKS, TableLinks
 
 _VERSION: Final = 1
 

@@ -32,10 +32,10 @@ from binlane.routing.memory import Memory
 from binlane.routing.queries import confined
 from binlane.routing.rows import table_name
 from binlane.routing.session_format import statement_groups
+from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
-from binlane.sql.table_links import NO_LINKS, TableLinks
 
 _Array = TypeVar("_Array", Bytes, Small)
 

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
 from binlane.positions import Position
+from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
-from binlane.sql.table_links import NO_LINKS, TableLinks
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.live import LiveBinlog

@@ -18,10 +18,10 @@ from binlane.errors import DefinitionError, StatementError, StoreError
 from binlane.positions import Position, parse_position
 from binlane.routing.route import LOST_EVENTS
 from binlane.routing.routed_group import RoutedGroup
+from binlane.routing.table_links import TableLinks
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Output
-from binlane.sql.table_links import TableLinks
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 

@@ -13,12 +13,12 @@ from typing import Final
 
 from binlane.errors import StatementError
 from binlane.names import TableName
+from binlane.routing.table_links import ACTING, NO_LINKS, TableLinks, acting
 from binlane.scope.scope import Scope
 from binlane.sql.reading import read
 from binlane.sql.schema import ForeignKey, Table
 from binlane.sql.servers import Dialect
 from binlane.sql.table_changes import created
-from binlane.sql.table_links import ACTING, NO_LINKS, TableLinks, acting
 from binlane.sql.tree.definitions import CreateTable
 
 Rows = Sequence[Sequence[str | None]]

@@ -10,7 +10,7 @@ MariaDB 10.11 and MySQL 9.7 sql/handler.cc, `handler::update_auto_increment`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from binlane.policy.resolution import ResolvedStatement, TableAccess
@@ -29,7 +29,19 @@ from binlane.sql.facts import FunctionUse, RowChange, SetColumn, StatementFacts,
 from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tree.definitions import CreateTable
-from binlane.sql.tree.expressions import Name, Node, Query, Select, SelectItem, SetOperation, Star
+from binlane.sql.tree.expressions import (
+    Call,
+    Literal,
+    LiteralKind,
+    Name,
+    Node,
+    Query,
+    Select,
+    SelectItem,
+    SetOperation,
+    Star,
+    children,
+)
 from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 
 _LAST_INSERT_ID: Final = frozenset(("last_insert_id", "identity"))
@@ -132,6 +144,7 @@ def session_values(
     tries_rows = trace is None or bool(trace.runs) or not facts.has_query
     return SessionValues(
         last_insert_id=_reads_last_insert_id(facts, trace)
+        or (environment.is_mariadb and _is_converted_early(facts, resolved, environment))
         or (tries_rows and any(map(_is_last_insert_id, of_views))),
         insert_id=tries_rows and generates_insert_id(facts, resolved, environment),
         random=any(map(_is_random, (*facts.functions, *of_views)))
@@ -205,6 +218,58 @@ def _reads_last_insert_id(facts: StatementFacts, trace: Trace | None) -> bool:
         start = None if where is None else facts.place(where.at)
         offsets = [offset for offset in offsets if start is not None and offset >= start]
     return bool(offsets)
+
+
+def _is_converted_early(
+    facts: StatementFacts, resolved: ResolvedStatement, environment: SessionEnvironment
+) -> bool:
+    """Whether MariaDB evaluates LAST_INSERT_ID() before it runs, whatever rows it finds.
+
+    It does so where a text that no row changes is converted to a column's character set.
+    """
+    if not any(map(_is_last_insert_id, facts.functions)):
+        return False
+    charset = environment.host.collation.partition("_")[0]
+    others = {
+        column.name.lower()
+        for access in resolved.accesses
+        for column in access.table.definition.columns
+        if column.charset not in (None, "binary", charset)
+    }
+    return bool(others) and _joins_constant(facts.tree, others)
+
+
+def _joins_constant(node: Node, columns: Collection[str]) -> bool:
+    """Whether a call joins one of some columns with a constant text that LAST_INSERT_ID() is in."""
+    if isinstance(node, Call):
+        parts = [list(_ends(argument)) for argument in node.arguments]
+        has_column = any(
+            isinstance(leaf, Name) and leaf.parts[-1].lower() in columns
+            for leaves in parts
+            for leaf in leaves
+        )
+        if has_column and any(map(_is_constant_text, parts)):
+            return True
+    return any(_joins_constant(child, columns) for child in children(node))
+
+
+def _ends(node: Node) -> Iterator[Node]:
+    if isinstance(node, Call) and node.name.upper() == "LAST_INSERT_ID":
+        yield node
+        return
+    below = list(children(node))
+    if not below:
+        yield node
+    for child in below:
+        yield from _ends(child)
+
+
+def _is_constant_text(leaves: Sequence[Node]) -> bool:
+    has_text = any(isinstance(leaf, Literal) and leaf.kind is LiteralKind.STRING for leaf in leaves)
+    has_call = any(
+        isinstance(leaf, Call) and leaf.name.upper() == "LAST_INSERT_ID" for leaf in leaves
+    )
+    return has_text and has_call and not any(isinstance(leaf, Name) for leaf in leaves)
 
 
 def _where(tree: Node) -> Node | None:

@@ -13,7 +13,7 @@ R-log-create-select-row-format; MariaDB 10.11 sql/sql_insert.cc `select_create`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -266,6 +266,8 @@ def log_temporary(
             or name not in recorders
             or not is_logged_temporary(state, name, statement)
         ):
+            if created is not None and replaces(state, statement):
+                binlog.held_temporary.discard(created.name)
             continue
         before = extra.get(name) or random_seeds(state, name, statement, [created])
         text = _text(state, statement, created)
@@ -429,7 +431,15 @@ def _create_select(
             state.execution.log(name, LoggingFormat.STATEMENT)
         logged.add(name)
     give_notes(state, decided, frozenset(logged))
+    give_notes(state, decided, _decided_twice(state, decided, logged))
     state.reset_isolation()
+
+
+def _decided_twice(state: SessionState, decided: Decided, logged: Iterable[str]) -> frozenset[str]:
+    """The binlogs for which MariaDB decides twice: rows are logged although the mode is STATEMENT."""
+    if not state.server.is_mariadb:
+        return frozenset()
+    return frozenset(name for name in logged if decided.formats[name] is LoggingFormat.ROW)
 
 
 def _select_into_temporary(

@@ -21,7 +21,7 @@ from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import Outcome, Refusal, Why
+from binlane.policy.refusals import Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Server
 from binlane.programs.environment import RoutineEnvironment
@@ -222,7 +222,9 @@ def decide(
     if lost is not None:
         state.programs.effort.unfollowed = f"what was made of {lost.plain} was not analysed"
         return None
-    if _is_beyond_locks(state, statement, resolved):
+    refusal = refusal_beyond_locks(state, statement.facts, resolved)
+    if refusal is not None:
+        state.fail(refusal)
         return None
     failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
     if failure is not None:
@@ -512,36 +514,37 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
             or state.objects.is_unknown(name)
         )
         if not is_known and state.objects.has_database(name.database):
-            message = f"Table '{name.table}' was not locked with LOCK TABLES"
-            state.fail(Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message))
+            state.fail(refusal(_NOT_LOCKED, use.alias))
             return True
     return False
 
 
-def _is_beyond_locks(
-    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
-) -> bool:
-    """Fail a statement that opens what LOCK TABLES did not lock, not for writing, or not so often.
+def refusal_beyond_locks(
+    state: SessionState, facts: StatementFacts, resolved: ResolvedStatement
+) -> Refusal | None:
+    """Why a statement fails that opens what LOCK TABLES did not lock, or not so, or not so often.
 
     What foreign keys lead to is locked with their tables.
     """
     locked = state.locked_tables
     if locked is None:
-        return False
-    views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
+        return None
+    views = [use for use in facts.tables if state.objects.view(use.name) is not None]
     opened = [(use.name, use.alias, bool(use.changes)) for use in views]
     opened += [
         (access.name, access.alias, access.is_locked_for_write)
         for access in resolved.accesses
         if not (access.table.is_temporary or access.is_foreign_key)
     ]
-    refusal = locked.refusal(opened)
-    if refusal is not None:
-        state.fail(refusal)
-    return refusal is not None
+    return locked.refusal(opened)
 
 
-_CREATES_TABLES: Final = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE))
+_CREATES_TABLES: Final = frozenset(
+    (
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        StatementKind.CREATE_SEQUENCE,
+    )
+)
 _NEEDS_LOCKS: Final = _CREATES_TABLES | {
     *(StatementKind.ALTER_TABLE, StatementKind.DROP_TABLE, StatementKind.TRUNCATE_TABLE),
     *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.CREATE_TRIGGER),
@@ -555,15 +558,8 @@ _NOT_UNDER_LOCKS: Final = frozenset(
         *(StatementKind.DROP_DATABASE, StatementKind.HANDLER),
     )
 )
-_UNDER_LOCKS: Final = Refusal(
-    1192,
-    "HY000",
-    "ER_LOCK_OR_ACTIVE_TRANSACTION",
-    "Can't execute the given command because you have active locked tables or an active transaction",
-)
 _USERS: Final = TableName("mysql", "user")
 _LOOKING: Final = frozenset(("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"))
-_OF_SYSTEM_TABLES: Final = frozenset((StatementKind.ACCOUNT, StatementKind.DROP_TRIGGER))
 
 
 def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
@@ -574,12 +570,12 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     locked = state.locked_tables
     if locked is None:
         return False
-    refusal = _refusal_under_locks(state, statement, locked)
-    if refusal is None:
+    error = _refusal_under_locks(state, statement, locked)
+    if error is None:
         return False
     if not statement.facts.effects.is_temporary:
         state.implicit_commit()
-    state.fail(refusal)
+    state.fail(error)
     return True
 
 
@@ -589,15 +585,23 @@ def _refusal_under_locks(
     facts, effects = statement.facts, statement.facts.effects
     is_rename = effects.kind is StatementKind.RENAME_TABLE and state.server.is_mariadb
     if effects.kind in _NOT_UNDER_LOCKS or is_rename:
-        return _UNDER_LOCKS
-    if effects.kind in _OF_SYSTEM_TABLES:
+        return refusal(1192)
+    if effects.kind is StatementKind.ACCOUNT:
         return locked.refusal([(_USERS, _USERS.table, True)])
     if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
         names = effects.writes or [name for name, _, is_written in locked.locks if not is_written]
         return locked.refusal((name, name.table, True) for name in names)
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        found = map(state.objects.trigger, effects.objects)
+        return locked.refusal((one.table, one.table.table, True) for one in found if one)
     if effects.kind not in _NEEDS_LOCKS or _looks_at_partitions(facts.tree):
         return None
-    return locked.refusal(_changed_under_locks(state, statement))
+    changed = tuple(_changed_under_locks(state, statement))
+    if state.server.is_mariadb:
+        for name, _, _ in changed:
+            if name in locked.implied:
+                return refusal(_LOCKED_FOR_READ, name.table)
+    return locked.refusal(changed)
 
 
 def _changed_under_locks(

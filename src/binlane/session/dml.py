@@ -21,9 +21,10 @@ from functools import cached_property
 from typing import Final
 
 from binlane.policy.engines import traits
-from binlane.policy.refusals import Outcome
+from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
+from binlane.policy.unfilled import unfilled
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events
@@ -88,6 +89,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
     if statement.succeeds and (_tries_rows(statement) or _empties_table(state, statement, decided)):
         note_tries(state.server, decided.resolved, engine_changes)
+    written = _written(state)
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
     if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
         # Functions of SELECT, DO and SET are logged, and noted, one by one.
@@ -101,16 +103,53 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         if state.empty_tables:
             _fill(state, decided.resolved)
     state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
-    if not state.is_in_transaction:
+    if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_isolation()
+
+
+def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:
+    """The error of rows that lack values: of an INSERT into a table, with nothing beside it."""
+    kinds = (StatementKind.INSERT, StatementKind.REPLACE)
+    accesses = decided.resolved.accesses
+    if statement.facts.effects.kind not in kinds or decided.resolved.functions or not accesses:
+        return None
+    table = accesses[0].table
+    triggers = state.objects.triggers(table.name)
+    is_before = any(one.time is TriggerTime.BEFORE and "INSERT" in one.events for one in triggers)
+    if is_before or accesses[0].via or not accesses[0].changes:
+        return None
+    return unfilled(
+        statement.facts,
+        table,
+        server=state.server,
+        is_strict=state.variables.is_strict,
+        is_kept=not traits(table, state.server).has_rollback,
+    )
+
+
+def _written(state: SessionState) -> int:
+    """How many events the statement of the client has in the binlogs so far."""
+    return sum(len(binlog.written) for binlog in state.binlogs.values())
+
+
+def _is_begun(state: SessionState, decided: Decided) -> bool:
+    """Whether an engine that has transactions took part, if only by being read."""
+    return any(
+        traits(access.table, state.server).is_transactional for access in decided.resolved.accesses
+    )
 
 
 def _with_rows_known(
     state: SessionState, statement: SessionStatement, decided: Decided
 ) -> SessionStatement:
-    """Say of a statement that changes no rows whatever is in its tables that it changes none."""
+    """Say of a statement that changes no rows whatever is in its tables that it changes none.
+
+    So does one that fails for rows without a value.
+    """
     if not statement.succeeds:
         return statement
+    if (lack := _unfilled(state, statement, decided)) is not None:
+        return statement.failing(lack)
     facts, resolved = statement.facts, decided.resolved
     if is_proven_empty(state, statement) or looks_up_nothing(facts, resolved, state.server):
         return replace(statement, outcome=_PROVEN_EMPTY)

@@ -5,11 +5,12 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.disallowed import disallowed, named_in_columns
 from binlane.policy.misdeclared import misdeclared
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
@@ -20,6 +21,7 @@ from binlane.policy.refusals import (
     no_such_database,
     no_such_routine,
     no_such_table,
+    refusal,
 )
 from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
@@ -34,6 +36,14 @@ from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKin
 from binlane.sql.schema import Table
 from binlane.sql.table_changes import engine_name
 from binlane.sql.tree.definitions import AccountStatement, CreateTable
+from binlane.sql.tree.expressions import (
+    DerivedTable,
+    ObjectName,
+    TableReference,
+    TableUse,
+    walk,
+)
+from binlane.sql.tree.statements import Delete
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -80,12 +90,44 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """The error that the server's parser finds in the body of a program; None if it has none."""
-    if statement.facts.effects.kind not in _PROGRAMS or not statement.succeeds:
+    """The error that the server's parser finds beyond its grammar; None if it has none."""
+    facts = statement.facts
+    if not statement.succeeds:
         return None
-    return misdeclared(
-        statement.facts, state.objects, server=state.server, database=statement.database
-    )
+    if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
+        return _wrong_target(facts.tree.targets, facts.tree.tables)
+    if facts.effects.kind not in _PROGRAMS:
+        return None
+    return misdeclared(facts, state.objects, server=state.server, database=statement.database)
+
+
+def _wrong_target(
+    targets: Iterable[ObjectName], tables: Iterable[TableReference]
+) -> Refusal | None:
+    """1066, 1109: what a DELETE of several tables deletes from is there twice, or not at all."""
+    uses = [
+        node
+        for table in tables
+        for node in walk(table)
+        if isinstance(node, TableUse | DerivedTable)
+    ]
+    seen: set[tuple[str | None, str]] = set()
+    for target in targets:
+        key = (target.database, target.name.lower())
+        if key in seen:
+            return refusal(1066, target.name)
+        seen.add(key)
+        if not any(_means(target, use) for use in uses):
+            return refusal(1109, target.name)
+    return None
+
+
+def _means(target: ObjectName, use: TableUse | DerivedTable) -> bool:
+    """Whether a target may be a table of FROM: by its alias, which has no database, or its name."""
+    if isinstance(use, DerivedTable) or use.alias is not None:
+        return target.database is None and (use.alias or "").lower() == target.name.lower()
+    is_same = use.name.database in (None, target.database) or target.database is None
+    return is_same and use.name.name.lower() == target.name.lower()
 
 
 def no_database(statement: SessionStatement) -> Refusal | None:
@@ -512,10 +554,22 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
             tree.query, facts, state.objects, server=state.server, database=statement.database
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
-    error = misdefined(
+    error = disallowed(facts, state.objects, server=state.server, database=statement.database)
+    error = error or misdefined(
         facts, table, server=state.server, engine=engine_name(engine), selected=selected
     )
-    return error or _misreferenced(state, statement, table)
+    return error or _misreferenced(state, statement, table) or _misexpressed(state, statement)
+
+
+def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Columns that expressions of columns name."""
+    named = named_in_columns(statement.facts, state.server)
+    child = preview(state, statement, statement.facts.effects.writes[0]) if named else None
+    if child is None or not child.is_complete:
+        return None
+    columns = {column.name.lower() for column in child.definition.columns}
+    unknown = (refusal(1054, *one) for one in named if one[0].lower() not in columns)
+    return next(unknown, None)
 
 
 def _misreferenced(

@@ -229,15 +229,14 @@ class Attempt:
         self._transaction = Transaction()
         self._binlogs: list[tuple[list[Body], _Flags]] = []
 
-    def begins(self, state: SessionState, facts: StatementFacts, text: str) -> bool:
+    def begins(self, state: SessionState, facts: StatementFacts) -> bool:
         """Whether what a statement does can be kept.
 
         Args:
             state: The session, before the statement is carried out.
             facts: What it says.
-            text: As it is logged.
         """
-        if facts.shape is None or text != self._text:
+        if facts.shape is None:
             return False
         if facts.effects.kind in _ENDS and self._place.has_savepoints:
             return False

@@ -60,8 +60,7 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
-from binlane.sql.object_store import Objects
-from binlane.sql.schema import Table
+from binlane.sql.schema import Objects, Table
 from binlane.sql.servers import LoggingFormat, LoggingMode
 
 _BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}

@@ -28,7 +28,7 @@ from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import session_values
 from binlane.session.creates import execute_create_select
-from binlane.session.decision import Plan, fails_under_locks, plan_of
+from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_beyond_locks
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
@@ -254,7 +254,7 @@ class Session:
         state, facts = self._state, command.facts
         before = None
         try:
-            if attempt is not None and not attempt.begins(state, facts, command.text):
+            if attempt is not None and not attempt.begins(state, facts):
                 attempt = None
             is_followed = self._may_branch(facts)
             if is_followed or facts.effects.kind in DDL_KINDS:
@@ -354,21 +354,26 @@ class Session:
         """Why a SET is refused in a function or trigger; None if it is not."""
         return refusal_in_function(facts.assignments)
 
-    def evaluates(self, facts: StatementFacts, database: str) -> None:
+    def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions.
 
         MySQL decides for them as for statements: one that is unsafe under MIXED leaves the program
         in row format.
         """
         state = self._state
+        if state.locked_tables is not None:
+            refusal = refusal_beyond_locks(state, facts, self.resolved(facts, database))
+            if refusal is not None:
+                return refusal
         if state.server.is_mariadb:
-            return
+            return None
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
         if not mixed:
-            return
+            return None
         resolved = resolve(facts, state.objects, server=state.server, database=database)
         if resolved.reasons:
             state.execution.row_binlogs.update(mixed)
+        return None
 
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""

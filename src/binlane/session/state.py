@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal, refusal
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
@@ -153,10 +153,12 @@ class LockedTables(NamedTuple):
             keys included.
         locks: Each table and view with its alias in small letters, and whether the lock is for
             writing.
+        implied: Those that triggers, foreign keys and views need, which it did not name.
     """
 
     written: tuple[TableName, ...]
     locks: tuple[tuple[TableName, str, bool], ...]
+    implied: frozenset[TableName]
 
     def refusal(self, opened: Iterable[tuple[TableName, str, bool]]) -> Refusal | None:
         """Why a statement cannot open tables, of which each lock is for one; None if it can.
@@ -168,12 +170,10 @@ class LockedTables(NamedTuple):
         for name, alias, is_written in opened:
             found = [lock for lock in left if lock[:2] == (name, alias.lower())]
             if not found:
-                message = f"Table '{alias}' was not locked with LOCK TABLES"
-                return Refusal(_NOT_LOCKED, "HY000", "ER_TABLE_NOT_LOCKED", message)
+                return refusal(_NOT_LOCKED, alias)
             taken = max(found, key=lambda lock: lock[2] == is_written)
             if is_written and not taken[2]:
-                message = f"Table '{alias}' was locked with a READ lock and can't be updated"
-                return Refusal(_LOCKED_FOR_READ, "HY000", "ER_TABLE_NOT_LOCKED_FOR_WRITE", message)
+                return refusal(_LOCKED_FOR_READ, alias)
             left.remove(taken)
         return None
 

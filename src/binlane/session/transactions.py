@@ -370,6 +370,12 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                 state.locked_tables = LockedTables(
                     tuple(table.name for table in written),
                     _locks(state, statement, opened),
+                    frozenset(one.name for one in opened)
+                    - {use.name for use in statement.facts.tables},
+                )
+                # With autocommit=0 an engine that is locked has begun a transaction.
+                state.transaction.is_active |= state.is_in_transaction and any(
+                    traits(one.table, state.server).is_transactional for one in opened
                 )
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:

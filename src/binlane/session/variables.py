@@ -131,6 +131,14 @@ class Variables:
         """A variable's value in capitals; empty if nothing is known of it."""
         return self.values.get(name, self.global_values.get(name, ""))
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether sql_mode is surely strict: as the servers have it, or as it was set."""
+        if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
+            return True
+        modes = self.text("sql_mode")
+        return "STRICT_" in modes or "TRADITIONAL" in modes
+
     def is_on(self, name: str, *, default: bool) -> bool:
         """Whether a switch is on."""
         text = self.text(name)

@@ -27,9 +27,8 @@ from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_columns import fitted
 from binlane.sql.logged_statements import first_word, logged_statement
 from binlane.sql.object_changes import LOG_HANDLERS, SERVER_HANDLERS, ObjectChange
-from binlane.sql.object_store import Objects
 from binlane.sql.reading import read
-from binlane.sql.schema import Table
+from binlane.sql.schema import Objects, Table
 from binlane.sql.script import statements
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.table_changes import engine_name

@@ -320,7 +320,7 @@ class FactFinder(NameFinder):
         """LOCK TABLES and the like."""
         self.kind = StatementKind.LOCK
         for table, words in node.tables:
-            self.name_table(table.name, lock=words)
+            self.name_table(table.name, alias=table.alias, lock=words)
 
     def administration(self, node: statements.Administration) -> None:
         """USE, SHOW, FLUSH, maintenance, ANALYZE of a statement."""

@@ -26,9 +26,18 @@ from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.operator_types import Scope, Untyped
 from binlane.sql.evaluation.query_types import query_columns
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
-from binlane.sql.object_store import Objects, ObjectStore, small
 from binlane.sql.reading import read
-from binlane.sql.schema import Parameter, Routine, Table, Trigger, TriggerTime, View
+from binlane.sql.schema import (
+    Objects,
+    ObjectStore,
+    Parameter,
+    Routine,
+    Table,
+    Trigger,
+    TriggerTime,
+    View,
+    small,
+)
 from binlane.sql.table_changes import (
     altered,
     created,

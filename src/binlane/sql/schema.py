@@ -1,24 +1,24 @@
-"""The objects of a server, as far as the logging of a statement depends on them.
+"""The objects of a server, as far as the logging of a statement depends on them, and where they are.
 
-Values, and the Protocol that the rest of the package reads a server's objects through. Last come
-the databases that every server has, with the engines of their tables; of their columns nothing that
-is logged depends.
+Values in plain dictionaries, so that a copy costs microseconds. What statements do to them stands in
+`object_changes`. Among them are the databases that every server has, with the engines of their
+tables; of their columns nothing that is logged depends.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Self
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.accounts import ROOT, AccountName
+from binlane.sql.accounts import ROOT, AccountName, Accounts
 from binlane.sql.facts import StatementFacts
-from binlane.sql.servers import ANY, Dialect
+from binlane.sql.servers import ANY, ASSUMED, Dialect, Version, default
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 
 
@@ -295,3 +295,276 @@ def system_table(name: TableName, flavor: Flavor) -> Table | None:
         is_complete=False,
         is_transactional_option=not (database == "mysql" and name.table in _NOT_CRASH_SAFE),
     )
+
+
+@dataclass(slots=True)
+class ObjectStore:
+    """All objects.
+
+    Attributes:
+        databases: With their character sets, None where nothing tells one.
+        tables: Base tables and sequences.
+        temporary: Temporary tables of the session.
+        unknown: Tables that exist, or may exist, in a form that no statement told.
+        views: By name.
+        triggers: Of each table, in the order in which they run.
+        routines: By kind (function or not) and name in small letters.
+        loadable: Names of loadable functions, in small letters.
+        events: Names in small letters.
+        packages: Names in small letters.
+        accounts: Users and roles.
+        settings: What SET GLOBAL said.
+    """
+
+    databases: dict[str, str | None] = field(default_factory=dict)
+    tables: dict[TableName, Table] = field(default_factory=dict)
+    temporary: dict[TableName, Table] = field(default_factory=dict)
+    unknown: set[TableName] = field(default_factory=set)
+    views: dict[TableName, View] = field(default_factory=dict)
+    triggers: dict[TableName, tuple[Trigger, ...]] = field(default_factory=dict)
+    routines: dict[tuple[bool, TableName], Routine] = field(default_factory=dict)
+    loadable: set[str] = field(default_factory=set)
+    events: set[TableName] = field(default_factory=set)
+    packages: set[TableName] = field(default_factory=set)
+    accounts: Accounts = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> Self:
+        """Another one that changes by itself."""
+        return type(self)(*(getattr(self, one.name).copy() for one in fields(self)))
+
+    def add(self, other: ObjectStore, before: ObjectStore) -> bool:
+        """Have what another one has, too: what is new in it since `before`, or was changed.
+
+        Returns:
+            Whether that is more.
+        """
+        is_more = False
+        for one in fields(self):
+            own, more = getattr(self, one.name), getattr(other, one.name)
+            if isinstance(own, set):
+                found = more - own
+            else:
+                old = getattr(before, one.name)
+                found = {
+                    key: value
+                    for key, value in more.items()
+                    if key not in own or (own[key] is old.get(key) and value is not own[key])
+                }
+            is_more |= bool(found)
+            own.update(found)
+        return is_more
+
+    def put(self, table: Table) -> None:
+        """Have a table instead of what had its name."""
+        if table.is_temporary:
+            self.temporary[table.name] = table
+            return
+        self.tables[table.name] = table
+        self.unknown.discard(table.name)
+        self.databases.setdefault(table.name.database, None)
+
+    def forget(self, *names: TableName) -> None:
+        """Know no more of base tables than that they may exist."""
+        for name in names:
+            self.tables.pop(name, None)
+            self.unknown.add(name)
+
+    def drop(self, name: TableName) -> None:
+        """Have a base table no more, nor its triggers."""
+        self.tables.pop(name, None)
+        self.triggers.pop(name, None)
+        self.unknown.discard(name)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a base table or view another name; triggers stay with their table."""
+        table, view = self.tables.pop(old, None), self.views.pop(old, None)
+        if table is not None:
+            self.tables[new] = replace(
+                table,
+                name=new,
+                foreign_keys=tuple(replace(each, table=new) for each in table.foreign_keys),
+            )
+            self._follow_parent(old, new)
+        elif view is not None:
+            self.views[new] = replace(view, name=new)
+        if old in self.unknown:
+            self.unknown.discard(old)
+            self.unknown.add(new)
+        elif table is not None:
+            self.unknown.discard(new)
+        triggers = self.triggers.pop(old, ())
+        if triggers:
+            self.triggers[new] = tuple(replace(each, table=new) for each in triggers)
+
+    def rename_temporary(self, old: TableName, new: TableName) -> None:
+        """Give a temporary table another name, if it is there."""
+        table = self.temporary.pop(old, None)
+        if table is not None:
+            self.temporary[new] = replace(table, name=new)
+
+    def drop_trigger(self, name: TableName) -> None:
+        """Have a trigger no more."""
+        for table, triggers in list(self.triggers.items()):
+            kept = tuple(each for each in triggers if each.name != name)
+            if not kept:
+                del self.triggers[table]
+            elif len(kept) < len(triggers):
+                self.triggers[table] = kept
+
+    def _follow_parent(self, old: TableName, new: TableName) -> None:
+        """Foreign keys that refer to a renamed table follow it."""
+        for name, table in list(self.tables.items()):
+            if any(each.parent == old for each in table.foreign_keys):
+                keys = tuple(
+                    replace(each, parent=new) if each.parent == old else each
+                    for each in table.foreign_keys
+                )
+                self.tables[name] = replace(table, foreign_keys=keys)
+
+    def drop_database(self, database: str) -> None:
+        """Have nothing of a database any more; temporary tables in it stay."""
+        self.databases.pop(database, None)
+        for tables in (self.tables, self.views, self.triggers):
+            for name in [each for each in tables if each.database == database]:
+                del tables[name]
+        for kind, name in [key for key in self.routines if key[1].database == database]:
+            del self.routines[kind, name]
+        for names in (self.unknown, self.events, self.packages):
+            names.difference_update({name for name in names if name.database == database})
+
+
+def small(name: TableName) -> TableName:
+    """A name that has no case, as the store keeps it."""
+    return TableName(name.database, name.table.lower())
+
+
+@dataclass(slots=True)
+class Objects:
+    """The objects of a server with one session's temporary tables. Names are looked up as they are.
+
+    Attributes:
+        flavor: Of the server; None for the tables of a log, of which not all are known.
+        version: Another object after every change; copies share it until one of them changes.
+        server_version: Of the server; None for the one that is assumed where none is named.
+        store: Where they are; `object_changes` changes it.
+    """
+
+    flavor: Flavor | None = None
+    version: object = field(default_factory=object)
+    server_version: Version | None = None
+    store: ObjectStore = field(default_factory=ObjectStore)
+
+    @property
+    def server_charset(self) -> str | None:
+        """The character set of databases that name none; None where nothing tells it."""
+        if self.flavor is None:
+            return None
+        version = self.server_version or ASSUMED[self.flavor.value]
+        return self.store.settings.get("character_set_server") or default(
+            "character_set_server", self.flavor.value, version
+        )
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether there is any trigger or routine."""
+        return bool(self.store.triggers or self.store.routines)
+
+    def add(self, other: Objects, before: Objects) -> None:
+        """Have what another one has, too: what is new in it since `before`, or was changed."""
+        if other.version is before.version:
+            return
+        if self.store.add(other.store, before.store):
+            self.version = object()
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether names of databases and tables are kept in lower case: `lower_case_table_names`."""
+        return self.store.settings.get("lower_case_table_names", "0") != "0"
+
+    def has_database(self, database: str) -> bool:
+        """Whether there is such a database."""
+        return database in self.store.databases or has_system_database(database)
+
+    def table(self, name: TableName) -> Table | None:
+        """A table or sequence, a temporary one first; None if there is none, or it is a view."""
+        found = self.store.temporary.get(name) or self.store.tables.get(name)
+        if found is None and self.flavor is not None and name not in self.store.views:
+            return system_table(name, self.flavor)
+        return found
+
+    def base_table(self, name: TableName) -> Table | None:
+        """A table or sequence that is not temporary."""
+        return self.store.tables.get(name)
+
+    def is_unknown(self, name: TableName) -> bool:
+        """Whether there may be a table of this name that no statement told of well enough."""
+        return name in self.store.unknown and name not in self.store.temporary
+
+    def temporary_tables(self) -> tuple[Table, ...]:
+        """The session's temporary tables, in the order in which they were made."""
+        return tuple(self.store.temporary.values())
+
+    def drop_temporary_tables(self) -> None:
+        """Have no temporary table any more: the session ends."""
+        if self.store.temporary:
+            self.store.temporary.clear()
+            self.version = object()
+
+    def view(self, name: TableName) -> View | None:
+        """A view; none that a temporary table hides."""
+        return None if name in self.store.temporary else self.store.views.get(name)
+
+    def triggers(self, table: TableName) -> Sequence[Trigger]:
+        """A table's triggers in the order in which they run; temporary tables have none."""
+        return () if table in self.store.temporary else self.store.triggers.get(table, ())
+
+    def trigger(self, name: TableName) -> Trigger | None:
+        """A trigger by its name."""
+        return next(
+            (each for all_ in self.store.triggers.values() for each in all_ if each.name == name),
+            None,
+        )
+
+    def procedure(self, name: TableName) -> Routine | None:
+        """A stored procedure; its name without regard to case."""
+        return self.store.routines.get((False, small(name)))
+
+    def function(self, name: TableName) -> Routine | None:
+        """A stored function; its name without regard to case."""
+        return self.store.routines.get((True, small(name)))
+
+    def is_loadable_function(self, name: str) -> bool:
+        """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
+        return name.lower() in self.store.loadable
+
+    def children(self, parent: TableName) -> Sequence[ForeignKey]:
+        """Foreign keys that refer to a table."""
+        return [
+            key
+            for table in self.store.tables.values()
+            for key in table.foreign_keys
+            if key.parent == parent
+        ]
+
+    def event(self, name: TableName) -> bool:
+        """Whether there is such an event."""
+        return small(name) in self.store.events
+
+    @property
+    def accounts(self) -> Accounts:
+        """All users and roles; not to be changed."""
+        return self.store.accounts
+
+    def names_in(self, database: str) -> tuple[TableName, ...]:
+        """The tables and views of a database, in the order of their names."""
+        found = (name for name in (*self.store.tables, *self.store.views))
+        return tuple(sorted(name for name in found if name.database == database))
+
+    def charset_of_database(self, database: str) -> str | None:
+        """The character set of new tables in a database; None where nothing tells it."""
+        return self.store.databases.get(database) or self.server_charset
+
+    def settings(self) -> dict[str, str]:
+        """What `SET GLOBAL` of the schema's script said, names in lower case."""
+        return dict(self.store.settings)

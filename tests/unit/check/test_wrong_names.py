@@ -127,7 +127,7 @@ def test_rows_of_the_wrong_length(statement: str, row: int, server: str) -> None
     ],
 )
 def test_rows_of_the_right_length(statement: str, server: str) -> None:
-    assert errno(statement, server) is None
+    assert errno(statement, server) != 1136
 
 
 @pytest.mark.parametrize("server", FLAVORS)

@@ -10,11 +10,11 @@ import pytest
 from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.routing.cascades import CASCADED, changes_unseen, dangers
+from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope import Scope
 from binlane.sql.facts import StatementEffects
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
-from binlane.sql.table_links import NO_LINKS, TableLinks
 from tests.routed_files import definitions, outputs, routed, written
 
 

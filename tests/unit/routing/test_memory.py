@@ -13,8 +13,8 @@ from binlane.routing.memory import (
     PassedXa,
     StoredObject,
 )
+from binlane.routing.table_links import TableLinks
 from binlane.sql.schema import ForeignKey
-from binlane.sql.table_links import TableLinks
 
 VIEW = StoredObject(ObjectKind.VIEW, TableName("shop", 'a "view"'))
 BROKEN_NAME = StoredObject(ObjectKind.EVENT, TableName("shop", "e\udcff"))

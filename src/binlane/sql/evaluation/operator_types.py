@@ -29,7 +29,7 @@ from binlane.sql.evaluation.types import (
     text,
     zero_default,
 )
-from binlane.sql.object_store import Objects
+from binlane.sql.schema import Objects
 from binlane.sql.servers import ASSUMED, Fact, has
 
 _DIGITS_MAX: Final = 65

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from binlane.sql.parser import accounts, forms, programs, rows, statements
+from binlane.sql.parser import accounts, forms, programs, rows, variables
 from binlane.sql.parser.calls import read_name
 from binlane.sql.parser.cursor import Cursor, Grammar, NotAnalysed, Stopped, TooDeep, too_deep
 from binlane.sql.parser.expressions import read_expression
@@ -94,7 +94,7 @@ def _read_outermost(cursor: Cursor) -> Node:
     if cursor.is_at_end or cursor.word == ";":
         return Empty(0, len(cursor.text))
     if cursor.word == "SET" and cursor.word_ahead(1) == "STATEMENT" and _has_blocks(cursor):
-        return statements.read_set_statement(cursor, _read_outermost)
+        return variables.read_set_statement(cursor, _read_outermost)
     if _has_blocks(cursor) and programs.is_at_compound(cursor):
         return _read_body(cursor)
     return _read_statement(cursor)
@@ -117,10 +117,7 @@ def _read_body(cursor: Cursor) -> Node:
 
 def _read_statement(cursor: Cursor) -> Node:
     """A statement that is no compound one."""
-    reader = _READERS.get(cursor.word)
-    if reader is None:
-        raise cursor.stop("a statement")
-    return reader(cursor)
+    return _READERS.get(cursor.word, forms.read_statement)(cursor)
 
 
 def _read_create(cursor: Cursor) -> Node:
@@ -164,7 +161,7 @@ def _read_rename(cursor: Cursor) -> Node:
 def _read_set(cursor: Cursor) -> Node:
     start, word, following = cursor.start, cursor.word_ahead(1), cursor.word_ahead(2)
     if word == "STATEMENT" and _has_blocks(cursor):
-        return statements.read_set_statement(cursor, _read_statement)
+        return variables.read_set_statement(cursor, _read_statement)
     if word == "PASSWORD":
         cursor.expect("SET", "PASSWORD")
         return accounts.read_password(cursor, start)
@@ -175,13 +172,13 @@ def _read_set(cursor: Cursor) -> Node:
         cursor.expect("SET", "ROLE")
         return accounts.read_roles(cursor, start, "SET ROLE")
     if word == "RESOURCE" and following == "GROUP" and cursor.dialect.has_mysql(8):
-        return statements.read_session(cursor)
-    return statements.read_set(cursor)
+        return forms.read_statement(cursor)
+    return variables.read_set(cursor)
 
 
 def _read_load(cursor: Cursor) -> Node:
     if cursor.word_ahead(1) == "INDEX":
-        return statements.read_session(cursor)
+        return forms.read_statement(cursor)
     return rows.read_load(cursor)
 
 
@@ -204,45 +201,12 @@ _READERS: Final[Mapping[str, Callable[[Cursor], Node]]] = MappingProxyType(
         "ALTER": _read_alter,
         "RENAME": _read_rename,
         "DROP": _read_drop,
-        "TRUNCATE": forms.read_statement,
         "GRANT": accounts.read_grant,
         "REVOKE": accounts.read_revoke,
         "SET": _read_set,
-        "BEGIN": statements.read_begin,
-        "START": statements.read_start,
-        "COMMIT": statements.read_commit,
-        "ROLLBACK": statements.read_rollback,
-        "SAVEPOINT": statements.read_savepoint,
-        "RELEASE": statements.read_savepoint,
-        "XA": statements.read_xa,
-        "LOCK": statements.read_lock,
-        "UNLOCK": statements.read_lock,
-        "ANALYZE": lambda cursor: statements.read_maintenance(cursor, _read_statement),
-        "OPTIMIZE": lambda cursor: statements.read_maintenance(cursor, _read_statement),
-        "REPAIR": lambda cursor: statements.read_maintenance(cursor, _read_statement),
-        "CHECK": lambda cursor: statements.read_maintenance(cursor, _read_statement),
-        "FLUSH": statements.read_flush,
-        "PREPARE": statements.read_prepare,
-        "EXECUTE": statements.read_execute,
-        "DEALLOCATE": statements.read_deallocate,
-        "BINLOG": statements.read_binlog,
-        "SIGNAL": statements.read_signal,
-        "RESIGNAL": statements.read_signal,
-        "GET": statements.read_get_diagnostics,
-        "USE": statements.read_use,
-        "EXPLAIN": lambda cursor: statements.read_explain(cursor, _read_statement),
-        "DESC": lambda cursor: statements.read_explain(cursor, _read_statement),
-        "DESCRIBE": lambda cursor: statements.read_explain(cursor, _read_statement),
-        **dict.fromkeys(
-            (
-                *("SHOW", "HELP", "CHECKSUM", "INSTALL", "UNINSTALL", "KILL", "RESET", "CHANGE"),
-                *("STOP", "PURGE", "CACHE", "SHUTDOWN", "RESTART", "CLONE", "IMPORT", "BACKUP"),
-            ),
-            statements.read_session,
-        ),
     }
 )
-"""By first word."""
+"""By first word; of all others the grammar has a rule, or there is no such statement."""
 _GRAMMAR: Final = Grammar(
     query=read_query,
     name=read_name,

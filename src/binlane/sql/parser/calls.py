@@ -10,7 +10,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.cursor import (
+    NEVER_CALLED,
+    NEVER_CALLED_IN_MYSQL,
+    Cursor,
+    argument_counts,
+    words_of,
+)
 from binlane.sql.parser.expressions import (
     BITS,
     SIMPLE_UNITS,
@@ -30,12 +36,6 @@ from binlane.sql.parser.literals import (
     read_run,
 )
 from binlane.sql.parser.notation import Fields, Notation, Reader
-from binlane.sql.parser.words import (
-    NEVER_CALLED,
-    NEVER_CALLED_IN_MYSQL,
-    argument_counts,
-    words_of,
-)
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
     Call,
@@ -48,6 +48,9 @@ from binlane.sql.tree.expressions import (
     Star,
     Window,
 )
+
+_FORM_CALLS: Final = 8
+"""Calls that a function with a grammar of its own takes."""
 
 
 def read_name(c: Cursor) -> Expression:
@@ -128,9 +131,9 @@ def _call(c: Cursor, word: str) -> Expression:
         return call
     c.index += 2
     call = Call(at, at, name)
-    c.deeper(3)
+    c.deeper(_FORM_CALLS)
     reader(c, call)
-    c.depth -= 3
+    c.depth -= _FORM_CALLS
     c.expect_operator(")")
     call.end = c.end
     _read_over(c, call)

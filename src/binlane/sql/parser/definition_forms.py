@@ -24,8 +24,11 @@ created =
     -> Database "CREATE DATABASE"
   | SERVER if_exists:[IF NOT EXISTS @mariadb] name:named FOREIGN DATA WRAPPER named server_options
     -> ObjectStatement "CREATE SERVER"
-  | words:[UNDO @mysql>=8] TABLESPACE tablespace -> ObjectStatement "CREATE TABLESPACE" @mysql
-  | LOGFILE GROUP tablespace -> ObjectStatement "CREATE LOGFILE" @mysql
+  | words:UNDO TABLESPACE name:single words:ADD DATAFILE string [space_options]
+    -> ObjectStatement "CREATE TABLESPACE" @mysql>=8
+  | TABLESPACE name:single [words:ADD DATAFILE string] [words:USE LOGFILE GROUP name]
+    [space_options] -> ObjectStatement "CREATE TABLESPACE" @mysql
+  | LOGFILE GROUP added_file -> ObjectStatement "CREATE LOGFILE" @mysql
   | RESOURCE GROUP name:single TYPE [=] {SYSTEM | USER} [vcpus] [priority] [ENABLE | DISABLE]
     -> ObjectStatement "CREATE RESOURCE" @mysql>=8
   | LIBRARY if_exists:[IF NOT EXISTS] name:object [COMMENT string] LANGUAGE name [COMMENT string]
@@ -81,6 +84,7 @@ database_option = [DEFAULT] {
   | COLLATE [=] name:"COLLATE" value:collation_name
   | name:ENCRYPTION [=] value:text @mysql>=8 } -> TableOption
   | name:COMMENT [=] value:text -> TableOption @mariadb>=10.5
+changed_option = database_option
   | name:{READ ONLY} [=] value:ternary -> TableOption @mysql>=8.0.22
 charset_value = value:charset_name @mariadb | !DEFAULT value:charset_name
 charset = {CHARACTER | CHAR} SET | CHARSET
@@ -118,32 +122,37 @@ fixed = LANGUAGE+SQL @mysql>=9 | LANGUAGE SQL @!mysql>=9 | CONTAINS SQL | NO SQL
   | SQL SECURITY {DEFINER | INVOKER}
 
 server_options = OPTIONS ( {
-    PORT number | {HOST | DATABASE | USER | PASSWORD | SOCKET | OWNER} string
+    PORT {number | string @mariadb>=11.7} | {HOST | DATABASE | USER | PASSWORD | SOCKET | OWNER} string
   | name string @mariadb>=11.7 | "an option" }, ... )
-tablespace = name:single [{tablespace_option [,]} ...]
-tablespace_option = words:{ADD | DROP} {DATAFILE | UNDOFILE | REDOFILE} string
-  | words:USE LOGFILE GROUP name | words:RENAME TO name | words:SET {ACTIVE | INACTIVE}
-  | words:{EXTENT_SIZE | INITIAL_SIZE | AUTOEXTEND_SIZE | MAX_SIZE | FILE_BLOCK_SIZE
-    | UNDO_BUFFER_SIZE | REDO_BUFFER_SIZE} [=] size
-  | words:NODEGROUP [=] number | words:{COMMENT | ENCRYPTION | ENGINE_ATTRIBUTE} [=] string
-  | {words:STORAGE ENGINE | words:ENGINE} [=] named | words:{WAIT | NO_WAIT}
-vcpus = VCPU [=] {number [- number]}, ...
+space_options = {space_option [,]} ...
+space_option = words:{COMMENT | ENCRYPTION | ENGINE_ATTRIBUTE} [=] string
+  | words:{ EXTENT_SIZE | INITIAL_SIZE | AUTOEXTEND_SIZE | MAX_SIZE | FILE_BLOCK_SIZE
+    | UNDO_BUFFER_SIZE | REDO_BUFFER_SIZE } [=] size
+  | words:NODEGROUP [=] number | {words:STORAGE ENGINE | words:ENGINE} [=] named
+  | words:{WAIT | NO_WAIT}
+added_file = name:single words:ADD {UNDOFILE | REDOFILE} string [space_options]
+vcpus = VCPU [=] cpus [{[,] cpus} ...]
+cpus = number [- number]
 priority = THREAD_PRIORITY [=] [-] number
 
 ALTER = ALTER {
     [modifiers:ONLINE @mariadb] [modifiers:IGNORE @mariadb] TABLE changed_table
   | {DATABASE | SCHEMA} {
-        options:database_option ... name:none
+        options:changed_option ... name:none
       | name:database {
-            UPGRADE DATA DIRECTORY NAME @mariadb|mysql<8 | options:database_option ... } }
+            UPGRADE DATA DIRECTORY NAME @mariadb|mysql<8 | options:changed_option ... } }
     -> Database "ALTER DATABASE"
   | SEQUENCE changed_sequence @mariadb
   | PROCEDURE changed_routine -> ObjectStatement "ALTER PROCEDURE"
   | FUNCTION changed_routine -> ObjectStatement "ALTER FUNCTION"
   | SERVER name:named server_options -> ObjectStatement "ALTER SERVER"
-  | words:[UNDO @mysql>=8] TABLESPACE tablespace -> ObjectStatement "ALTER TABLESPACE" @mysql
-  | LOGFILE GROUP tablespace -> ObjectStatement "ALTER LOGFILE" @mysql
-  | RESOURCE GROUP name:single [vcpus] [priority] [ENABLE | DISABLE [FORCE]]
+  | words:UNDO TABLESPACE name:single words:SET {ACTIVE | INACTIVE} [space_options]
+    -> ObjectStatement "ALTER TABLESPACE" @mysql>=8
+  | TABLESPACE name:single {
+        words:{ADD | DROP} DATAFILE string [space_options] | words:RENAME TO name
+      | space_options } -> ObjectStatement "ALTER TABLESPACE" @mysql
+  | LOGFILE GROUP added_file -> ObjectStatement "ALTER LOGFILE" @mysql
+  | RESOURCE GROUP name:single [vcpus] [priority] [ENABLE | DISABLE] [FORCE]
     -> ObjectStatement "ALTER RESOURCE" @mysql>=8
   | INSTANCE { ROTATE {INNODB | BINLOG} MASTER KEY | {ENABLE | DISABLE} INNODB REDO_LOG
       | RELOAD { TLS [FOR CHANNEL name] [NO ROLLBACK ON ERROR] | KEYRING } }
@@ -178,8 +187,9 @@ DROP = DROP {
   | SERVER if_exists:[IF EXISTS] name:named -> ObjectStatement "DROP SERVER"
   | SPATIAL REFERENCE SYSTEM if_exists:[IF EXISTS] number
     -> ObjectStatement "DROP SPATIAL REFERENCE SYSTEM" @mysql>=8
-  | words:[UNDO @mysql>=8] TABLESPACE tablespace -> ObjectStatement "DROP TABLESPACE" @mysql
-  | LOGFILE GROUP tablespace -> ObjectStatement "DROP LOGFILE" @mysql
+  | words:[UNDO @mysql>=8] TABLESPACE name:single [space_options]
+    -> ObjectStatement "DROP TABLESPACE" @mysql
+  | LOGFILE GROUP name:single [space_options] -> ObjectStatement "DROP LOGFILE" @mysql
   | RESOURCE GROUP name:single [FORCE] -> ObjectStatement "DROP RESOURCE" @mysql>=8
   | PREPARE name:name -> Prepare "DEALLOCATE"
   | "a kind of object" }
@@ -263,9 +273,9 @@ deed = SET NULL | SET DEFAULT | NO ACTION | CASCADE | RESTRICT
 index_columns = key_at:^ if_not_exists:[IF NOT EXISTS @mariadb] name:name
   [{USING | TYPE} index_type] ON table:object ( parts:key_part, ... )
 index_end = key_end:$ [wait] [locks:index_lock ...] -> index
-index_lock = ALGORITHM [=] how | LOCK [=] locked
+index_lock = ALGORITHM [=] how | LOCK [=] lock_kind
 how = DEFAULT | INPLACE | COPY | INSTANT | NOCOPY @mariadb
-locked = DEFAULT | NONE | SHARED | EXCLUSIVE
+lock_kind = DEFAULT | NONE | SHARED | EXCLUSIVE
 
 # Columns
 column = name:name definition
@@ -442,7 +452,7 @@ action =
   | kind:{ENABLE KEYS | DISABLE KEYS} -> AlterAction
   | kind:FORCE -> AlterAction
   | kind:ALGORITHM [=] words:how -> AlterAction
-  | kind:LOCK [=] words:locked -> AlterAction
+  | kind:LOCK [=] words:lock_kind -> AlterAction
   | kind:"VALIDATION" words:{WITH | WITHOUT} VALIDATION -> AlterAction @mysql
 added =
     item:added_element -> added

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.cursor import CHARSETS, Cursor, words_of
 from binlane.sql.parser.literals import (
     INTRODUCED,
     Items,
@@ -31,7 +31,6 @@ from binlane.sql.parser.literals import (
     read_system_variable,
     read_user_variable,
 )
-from binlane.sql.parser.words import CHARSETS, words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 from binlane.sql.tree.expressions import (
     Assign,

@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from binlane.sql.parser.cursor import Cursor, Stopped
+from binlane.sql.parser.cursor import Cursor, Stopped, words_of
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
 from binlane.sql.parser.expressions import UNITS, read_expression
-from binlane.sql.parser.literals import read_column, read_object_name
+from binlane.sql.parser.literals import (
+    number_kind,
+    read_column,
+    read_object_name,
+    read_user_variable,
+)
 from binlane.sql.parser.notation import Fields, Maker, Notation, Reader, maker
-from binlane.sql.parser.queries import read_query
+from binlane.sql.parser.queries import read_limit, read_query
+from binlane.sql.parser.session_forms import ADMINISTRATION, PROGRAMS, TRANSACTIONS
 from binlane.sql.parser.types import (
     charset_name,
     collation_name,
@@ -23,7 +29,6 @@ from binlane.sql.parser.types import (
     read_column_type,
     read_type,
 )
-from binlane.sql.parser.words import words_of
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 from binlane.sql.tree.definitions import (
     AlterAction,
@@ -61,8 +66,17 @@ from binlane.sql.tree.expressions import (
     Node,
     ObjectName,
     Operation,
+    TableUse,
+    UserVariable,
 )
-from binlane.sql.tree.statements import Prepare
+from binlane.sql.tree.statements import (
+    Administration,
+    BinlogStatement,
+    Diagnostics,
+    Lock,
+    Prepare,
+    Transaction,
+)
 
 _Made = TypeVar("_Made", bound=Node)
 _QUERY_WORDS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
@@ -74,6 +88,10 @@ _NO_ENGINE_OPTIONS: Final = words_of("""
     STATS_SAMPLE_PAGES STORAGE TABLESPACE TABLE_CHECKSUM TRANSACTIONAL TYPE UNION
     """)
 """Words of MariaDB's grammar, which therefore name no option of an engine."""
+_EXPLAINED: Final = ("SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "(")
+_VERB_LENGTH: Final = 3
+"""Words that name a command, at most; none of the following is one of them."""
+_NO_VERB_WORDS: Final = words_of("FROM IN LIKE WHERE FOR LIMIT TO WITH BEFORE")
 _OPERAND: Final = 99
 """Binds more tightly than any operator: COLLATE behind a default value is the column's."""
 
@@ -84,7 +102,10 @@ def read_statement(cursor: Cursor) -> Node:
     Raises:
         Stopped: Where the text is not what the rule says.
     """
-    node: Node = GRAMMAR.of(cursor.dialect).rule(cursor.word).node(cursor)
+    word = cursor.word
+    if word not in GRAMMAR.names:
+        raise cursor.stop("a statement")
+    node: Node = read_rule(cursor, word)
     return node
 
 
@@ -99,8 +120,15 @@ def read_rule(cursor: Cursor, name: str) -> Any:
 def string(cursor: Cursor) -> Literal:
     """Read a string."""
     at = cursor.start
-    cursor.string()
+    _text(cursor)
     return Literal(at, cursor.end, LiteralKind.STRING)
+
+
+def _text(cursor: Cursor) -> str:
+    """A string's value; one with the sign of a character set is none here."""
+    if cursor.texts[cursor.index][:1] in {"n", "N"}:
+        raise cursor.stop("a string")
+    return cursor.string()
 
 
 def number(cursor: Cursor) -> int:
@@ -243,6 +271,83 @@ def _now(cursor: Cursor) -> Expression:
     return value
 
 
+# Statements of sessions ---------------------------------------------------------------------------
+
+
+def read_condition(cursor: Cursor) -> str:
+    """Read SQLSTATE, or the name of a condition."""
+    if cursor.accept("SQLSTATE"):
+        cursor.accept("VALUE")
+        return f"SQLSTATE {cursor.string()}"
+    return cursor.identifier()
+
+
+def read_variable(cursor: Cursor) -> Name | UserVariable:
+    """Read what a value goes into: `@name`, a local variable, a field of one."""
+    token = cursor.token
+    if token.kind is TokenKind.USER_VARIABLE:
+        return read_user_variable(cursor)
+    parts = [cursor.identifier()]
+    while cursor.accept_operator("."):
+        parts.append(cursor.identifier())
+    return Name(token.offset, cursor.end, tuple(parts))
+
+
+def _literal(*, is_number: bool) -> Callable[[Cursor], Literal]:
+    """Reads a part of an XA identifier: a string, hexadecimal or bits, or a number."""
+
+    def read(cursor: Cursor) -> Literal:
+        token = cursor.token
+        kind = LiteralKind.STRING
+        if token.kind is TokenKind.NUMBER:
+            kind = number_kind(token.text)
+        elif is_number or token.kind is not TokenKind.STRING:
+            raise cursor.stop("a number" if is_number else "a string")
+        if kind is LiteralKind.NUMBER and not is_number:
+            raise cursor.stop("a string")
+        cursor.advance()
+        return Literal(token.offset, token.end, kind)
+
+    return read
+
+
+def _prepared(*kinds: TokenKind, expected: str) -> Callable[[Cursor], Expression]:
+    """Reads what PREPARE and EXECUTE take: of MariaDB any expression, of MySQL some tokens."""
+
+    def read(cursor: Cursor) -> Expression:
+        if not cursor.dialect.has_mariadb(10, 2) and cursor.kind not in kinds:
+            raise cursor.stop(expected)
+        return read_expression(cursor)
+
+    return read
+
+
+def _is_immediate(cursor: Cursor) -> bool:
+    """Whether EXECUTE IMMEDIATE has what is executed; else IMMEDIATE is a name."""
+    return (
+        cursor.word == "IMMEDIATE"
+        and cursor.ahead(1).kind is not TokenKind.END
+        and cursor.word_ahead(1) not in {"USING", ";"}
+    )
+
+
+def _signal_value(cursor: Cursor) -> Expression:
+    """A value of SIGNAL, in which no operator stands; MariaDB takes calls."""
+    if cursor.word in {"-", "+", "!", "~", "("}:
+        raise cursor.stop("a value")
+    start = cursor.token
+    value = read_expression(cursor, _OPERAND)
+    if isinstance(value, Call) and not cursor.dialect.may_be_mariadb:
+        raise Stopped(start, "a literal or variable")
+    return value
+
+
+def _is_explained(cursor: Cursor) -> bool:
+    return cursor.word in _EXPLAINED or (
+        cursor.word in {"TABLE", "VALUES"} and cursor.dialect.may_be_mysql
+    )
+
+
 # What comes next, without reading it -------------------------------------------------------------
 
 
@@ -293,6 +398,14 @@ def _is_signed(cursor: Cursor) -> bool:
 
 def _is_name_or_text(cursor: Cursor) -> bool:
     return cursor.is_at_name or _is_string(cursor)
+
+
+def _is_account(cursor: Cursor) -> bool:
+    return _is_name_or_text(cursor) or cursor.word in {"CURRENT_USER", "CURRENT_ROLE"}
+
+
+def _is_condition(cursor: Cursor) -> bool:
+    return cursor.is_at_name or cursor.word == "SQLSTATE"
 
 
 def _is_object(cursor: Cursor) -> bool:
@@ -385,6 +498,33 @@ def _added_columns(cursor: Cursor, at: int, found: Fields) -> AlterAction:
     return _of(AlterAction, cursor, at, {"kind": ["ADD COLUMN"], **found})
 
 
+def _begun(cursor: Cursor, at: int, found: Fields) -> Transaction:
+    if {"READ ONLY", "READ WRITE"} <= set(found.get("options", ())):
+        raise cursor.stop("one access mode")
+    return _of(Transaction, cursor, at, {"verb": ["START TRANSACTION"], **found})
+
+
+def _command(cursor: Cursor, at: int, found: Fields) -> Administration:
+    """A command, by the first words that name it."""
+    words = found.pop("verb", [])
+    for word in found.pop("words")[0].split():
+        if len(words) == _VERB_LENGTH or not word[0].isalpha() or word in _NO_VERB_WORDS:
+            break
+        words.append(word)
+    return _of(Administration, cursor, at, {"verb": [" ".join(words)], **found})
+
+
+def _locked(cursor: Cursor, at: int, found: Fields) -> Any:
+    """A table with the words of its lock."""
+    alias = found["alias"][0] if "alias" in found else None
+    return TableUse(at, cursor.end, found["name"][0], alias), found["words"][0]
+
+
+def _diagnostics(cursor: Cursor, at: int, found: Fields) -> Diagnostics:
+    found["items"] = list(zip(found.pop("names"), found["targets"], strict=True))
+    return _of(Diagnostics, cursor, at, {"verb": ["GET DIAGNOSTICS"], **found})
+
+
 def _of(kind: type[_Made], cursor: Cursor, at: int, found: Fields) -> _Made:
     make: Any = maker
     node: _Made = make(kind)(cursor, at, found)
@@ -394,7 +534,8 @@ def _of(kind: type[_Made], cursor: Cursor, at: int, found: Fields) -> _Made:
 # All of it ---------------------------------------------------------------------------------------
 
 _READERS: Final[Mapping[str, Reader]] = {
-    "account": Reader(lambda cursor: cursor.grammar.account(cursor), "an account"),
+    "account": Reader(lambda cursor: cursor.grammar.account(cursor), "an account", _is_account),
+    "bytes": Reader(_literal(is_number=False), "a string"),
     "body": Reader(lambda cursor: cursor.grammar.body(cursor), "a statement"),
     "charset_name": Reader(charset_name, "a character set"),
     "collation_name": Reader(collation_name, "a collation"),
@@ -403,12 +544,18 @@ _READERS: Final[Mapping[str, Reader]] = {
     "column_reference": Reader(read_column, "a column"),
     "column_type": Reader(read_column_type, "a type"),
     "columns_next": Reader(_nothing, "(", lambda c: c.word == "(" and not _opens_query(c)),
+    "condition": Reader(read_condition, "a condition", _is_condition),
+    "database_name": Reader(Cursor.object_identifier, "a name", _is_name),
     "database": Reader(_alone(Cursor.object_identifier), "a name", _is_name),
     "default_value": Reader(_default_value, "a default value"),
     "digits": Reader(_digits, "a number", _is_number),
     "engine_value": Reader(_engine_value, "a value"),
     "engine_word": Reader(lambda c: c.advance().value.upper(), "an option", _is_at_engine_option),
+    "explainable": Reader(lambda c: c.grammar.statement(c), "a statement", _is_explained),
     "expression": Reader(read_expression, "an expression"),
+    "format": Reader(_literal(is_number=True), "a number"),
+    "immediate_next": Reader(_nothing, "IMMEDIATE", _is_immediate),
+    "limit": Reader(read_limit, "LIMIT", lambda cursor: cursor.word == "LIMIT"),
     "name": Reader(Cursor.identifier, "a name", _is_name),
     "name_or_text": Reader(name_or_text, "a name", _is_name_or_text),
     "named": Reader(_alone(name_or_text), "a name", _is_name_or_text),
@@ -422,16 +569,26 @@ _READERS: Final[Mapping[str, Reader]] = {
     "object": Reader(read_object_name, "a name", _is_object),
     "one_or_two": Reader(_one_of("1", "2"), "1 or 2"),
     "own_type": Reader(lambda cursor: read_type(cursor, may_refer=False), "a type"),
+    "used": Reader(_prepared(TokenKind.USER_VARIABLE, expected="a variable"), "a parameter"),
+    "prepared": Reader(
+        _prepared(*(TokenKind.STRING, TokenKind.USER_VARIABLE), expected="a string or a variable"),
+        "a string or a variable",
+    ),
     "query": Reader(read_query, "a query", _opens_query),
     "rest": Reader(_rest, "anything"),
+    "signal_value": Reader(_signal_value, "a value"),
     "signed": Reader(_signed, "a number", _is_signed),
     "single": Reader(_alone(Cursor.identifier), "a name", _is_name),
     "size": Reader(_size, "a size"),
     "string": Reader(string, "a string", _is_string),
     "ternary": Reader(_one_of("0", "1", "DEFAULT"), "0, 1 or DEFAULT"),
-    "text": Reader(Cursor.string, "a string", _is_string),
+    "text": Reader(_text, "a string", _is_string),
     "type": Reader(read_type, "a type"),
     "unit": Reader(lambda cursor: cursor.expect_any(UNITS), "a unit of time"),
+    "user_variable": Reader(
+        read_user_variable, "a user variable", lambda c: c.kind is TokenKind.USER_VARIABLE
+    ),
+    "variable": Reader(read_variable, "a variable"),
     "zero": Reader(lambda _: 0, "nothing"),
 }
 _MAKERS: Final[Mapping[str, Maker | type[Node]]] = {
@@ -441,9 +598,14 @@ _MAKERS: Final[Mapping[str, Maker | type[Node]]] = {
             *(AlterAction, AlterTable, CreateRoutine, CreateTable, CreateTrigger, CreateView),
             *(DataType, Database, DropIndex, DropTables, Event, KeyPart, ObjectStatement),
             *(Partition, Partitioning, Period, Reference, RenameTables, RoutineParameter),
-            *(Prepare, Sequence, TableOption),
+            *(Administration, BinlogStatement, Diagnostics, Lock, Prepare, Sequence, TableOption),
+            Transaction,
         )
     },
+    "begun": _begun,
+    "command": _command,
+    "diagnostics": _diagnostics,
+    "locked": _locked,
     "KeyDefinition": _key,
     "added": _added,
     "added_columns": _added_columns,
@@ -454,4 +616,6 @@ _MAKERS: Final[Mapping[str, Maker | type[Node]]] = {
     "pair": _pair,
     "setting": _setting,
 }
-GRAMMAR: Final = Notation((OBJECTS, TABLES), _READERS, _MAKERS)
+GRAMMAR: Final = Notation(
+    (OBJECTS, TABLES, TRANSACTIONS, PROGRAMS, ADMINISTRATION), _READERS, _MAKERS
+)

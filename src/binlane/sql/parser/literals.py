@@ -14,8 +14,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, overload
 
-from binlane.sql.parser.cursor import Cursor
-from binlane.sql.parser.words import words_of
+from binlane.sql.parser.cursor import Cursor, words_of
 from binlane.sql.tokens import TokenKind, literal_pattern
 from binlane.sql.tree.expressions import (
     DataType,

@@ -29,7 +29,7 @@ words for each choice, as one branch each in a reader written by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from typing import Any, Final
@@ -59,7 +59,7 @@ _TOKEN: Final = re.compile(
 )
 _CONDITION: Final = re.compile(r"(!?)(mariadb|mysql|oracle|any)(?:(>=|<)([\d.]+))?")
 _TOLD_MAX: Final = 6
-"""Words that are told where none of them was found; of more the rule's name is."""
+"""Words that are told where none of them was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,10 @@ class Notation:
     ) -> None:
         self.readers = readers
         self.makers = makers
-        self._texts = dict(_split(texts))
+        self._texts: dict[str, str] = {}
+        for name, text in _split(texts):
+            assert name not in {*self._texts, *readers}, f"two rules are called {name}"
+            self._texts[name] = text
         self._parsed: dict[str, _Choice] = {}
         self._translated: dict[tuple[object, ...], _Rules] = {}
 
@@ -298,9 +301,10 @@ class Notation:
             self._parsed[name] = _Text(self._texts[name]).choice()
         return self._parsed[name]
 
-    def has(self, name: str) -> bool:
-        """Whether there is a rule of a name."""
-        return name in self._texts
+    @property
+    def names(self) -> Collection[str]:
+        """Of the rules."""
+        return self._texts.keys()
 
 
 def _split(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -378,6 +382,13 @@ class _Rules:
         if name not in self._rules:
             self._rules[name] = Rule(lambda: self._choice(self._notation.parsed(name), name))
         return self._rules[name]
+
+    def translate_all(self) -> None:
+        """Translate every rule to its last word, which shows whether all that they name is there."""
+        for name in self._notation.names:
+            for way in self._ways(self._notation.parsed(name)):
+                self._test(way.items, None, is_whole=True)
+                self._way(way.items, name)
 
     def _has_made(self, item: _Item) -> bool:
         """Whether an item, or a rule that stands in it for its text, says what it becomes."""
@@ -662,7 +673,7 @@ class _Rules:
             word = cursor.words[cursor.index]
             likely = next((each.rule for each in branches if word in each.words), None)
             if likely is None:
-                raise cursor.stop(choice.expected or self._told(ways, words, name))
+                raise cursor.stop(choice.expected or self._told(ways, words))
             likely.read(cursor, found)
 
         def read(cursor: Cursor, found: Fields) -> None:
@@ -680,7 +691,7 @@ class _Rules:
     def _translated(self, way: _Way, name: str) -> Callable[[], _Read]:
         return lambda: self._way(way.items, name)
 
-    def _told(self, ways: Sequence[_Way], words: frozenset[str], name: str) -> str:
+    def _told(self, ways: Sequence[_Way], words: frozenset[str]) -> str:
         told = []
         for way in ways:
             for item in way.items:
@@ -690,9 +701,7 @@ class _Rules:
                 if inner is not None and not isinstance(inner, _Look | _Made):
                     break
         told = [*sorted(words), *told]
-        if len(told) > _TOLD_MAX:
-            return f"{'an' if name[0] in 'aeiou' else 'a'} {name.replace('_', ' ')}"
-        return " or ".join(told)
+        return " or ".join([*told[:_TOLD_MAX], *["…"] * (len(told) > _TOLD_MAX)])
 
 
 def _candidates(

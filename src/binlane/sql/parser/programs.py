@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression
+from binlane.sql.parser.forms import read_condition, read_variable
 from binlane.sql.parser.queries import read_query
-from binlane.sql.parser.statements import StatementReader, read_condition, read_variable
 from binlane.sql.parser.types import read_type
 from binlane.sql.tokens import NAME_KINDS, TokenKind
 from binlane.sql.tree.expressions import Expression, Name, Node, UserVariable
@@ -44,6 +44,8 @@ from binlane.sql.tree.statements import (
 )
 
 Result = TypeVar("Result")
+StatementReader = Callable[[Cursor], Node]
+"""Reads one statement, of any kind that may stand here."""
 
 Steps = Generator["Steps[Any]", Any, Result]
 """A reader that needs another one yields it, and gets back what that returns."""

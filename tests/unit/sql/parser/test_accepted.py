@@ -1,8 +1,8 @@
 """What servers answer with 1064, and what they take: measured, not thought up.
 
-`tests/vectors/accepted.tsv.gz` holds statements on rows, well-formed ones and such with a token
-left out, added or exchanged, with what PREPARE said on MariaDB 10.11, MariaDB 11.8 and MySQL 9.7
-(`n` is error 1064, `y` anything else).
+`tests/vectors/accepted.tsv.gz` holds statements on rows and those of sessions and administrators,
+well-formed ones and such with a token left out, added or exchanged, with what PREPARE said on
+MariaDB 10.11, MariaDB 11.8 and MySQL 9.7 (`n` is error 1064, `y` anything else).
 """
 
 from __future__ import annotations

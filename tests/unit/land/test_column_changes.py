@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.sql.facts import StatementFacts
-from binlane.sql.logged_columns import (
+from binlane.landing.column_changes import (
     AddColumn,
     ChangeRows,
     ColumnChange,
@@ -13,6 +12,7 @@ from binlane.sql.logged_columns import (
     column_changes,
     created_columns,
 )
+from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.table_definitions import TableColumn

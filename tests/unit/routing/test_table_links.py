@@ -7,9 +7,9 @@ import json
 import pytest
 
 from binlane.names import TableName
+from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
-from binlane.sql.table_links import NO_LINKS, TableLinks
 
 CHILD = (
     "CREATE TABLE c (id INT PRIMARY KEY, p INT, q INT,"

@@ -7,7 +7,8 @@ import pytest
 from binlane.codec.charsets import BINARY_COLLATION
 from binlane.codec.columns import Column
 from binlane.codec.types import ColumnType
-from binlane.sql.logged_columns import AddColumn, column_changes, logged_column
+from binlane.landing.column_changes import AddColumn, column_changes
+from binlane.sql.logged_columns import logged_column
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 
