@@ -124,7 +124,7 @@ def test_all_that_a_session_has_was_thought_of() -> None:
 _STATE: Final = {
     SessionState: (
         "server database variables binlogs safety assume_engine transaction temporary locked_tables"
-        " empty_tables unknown_programs knows_accounts identity objects"
+        " empty_tables unknown_programs knows_accounts objects identity"
         # What no statement that is kept looks at.
         " host prepared_xa sequence_values programs execution null_is_insert_id account_name"
     ),
