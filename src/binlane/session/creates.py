@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from binlane.codec.types import Flavor
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.engines import traits
 from binlane.policy.resolution import ResolvedStatement
@@ -208,10 +208,11 @@ def definition_text(
         is_or_replace=statement.facts.is_or_replace,
         if_not_exists=statement.facts.effects.if_exists,
         is_transaction=is_transaction,
+        quoted=state.quote,
     )
     if created.name.database == statement.database:
         return text
-    return text.replace(quote(created.name.table), str(created.name), 1)
+    return text.replace(state.quote(created.name.table), state.quote(created.name), 1)
 
 
 def is_atomic(state: SessionState, created: Table | None) -> bool:

@@ -5,7 +5,7 @@ Only what a table's definition holds; numbers that the server counts itself are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -71,7 +71,10 @@ _LARGE: Final = (("tiny", 255), ("", 65_535), ("medium", 16_777_215), ("long", 1
 _NEWEST: Final = "utf8mb4_0900_ai_ci"
 
 
-def create_table_text(
+_MARK: Final = "\0"
+
+
+def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
     table: Table,
     *,
     flavor: Flavor,
@@ -79,6 +82,7 @@ def create_table_text(
     if_not_exists: bool = False,
     is_transaction: bool = False,
     only_given_options: bool = True,
+    quoted: Callable[[str], str] = quote,
 ) -> str:
     """The statement that makes a table.
 
@@ -90,6 +94,7 @@ def create_table_text(
         is_transaction: MySQL's START TRANSACTION, as the log has it before the rows.
         only_given_options: Options that the user gave, as the log has them; else as SHOW CREATE
             TABLE has them.
+        quoted: How names are quoted.
     """
     head = "CREATE OR REPLACE " if is_or_replace else "CREATE "
     head += "TEMPORARY TABLE " if table.is_temporary else "TABLE "
@@ -105,10 +110,17 @@ def create_table_text(
     body = ",\n  ".join(lines)
     options = _options(table, flavor, only_given=only_given_options)
     start = " START TRANSACTION" if is_transaction and flavor is Flavor.MYSQL else ""
-    text = f"{head}{quote(table.name.table)} (\n  {body}\n){start}{options}"
+    text = f"{head}{_marked(table.name.table)} (\n  {body}\n){start}{options}"
     if table.partitioning:
         text += _partition_text(table.partitioning, flavor, printed_engine(table.engine))
-    return text
+    pieces = text.split(_MARK)
+    pieces[1::2] = map(quoted, pieces[1::2])
+    return "".join(pieces)
+
+
+def _marked(name: str) -> str:
+    """A name that is yet to be quoted; none has this character in it."""
+    return f"{_MARK}{name}{_MARK}"
 
 
 def column_type(column: TableColumn, flavor: Flavor) -> str:
@@ -172,7 +184,7 @@ def _large(name: str, column: TableColumn, flavor: Flavor) -> str:
 
 
 def _column_text(column: TableColumn, table: Table, flavor: Flavor) -> str:
-    text = f"{quote(column.name)} {column_type(column, flavor)}"
+    text = f"{_marked(column.name)} {column_type(column, flavor)}"
     text += _charset_text(column, table, flavor)
     if column.generated is not None:
         return text + _generated_text(column, flavor)
@@ -195,7 +207,7 @@ def _check_text(column: TableColumn, flavor: Flavor) -> str:
     if flavor is Flavor.MYSQL:
         return ""
     if column.check is None and column.type_name == "JSON":
-        return f" CHECK (json_valid({quote(column.name)}))"
+        return f" CHECK (json_valid({_marked(column.name)}))"
     return "" if column.check is None else f" CHECK ({column.check})"
 
 
@@ -293,7 +305,7 @@ def _string(value: str) -> str:
 
 
 def _key_text(key: Key) -> str:
-    columns = ",".join(key.parts)
+    columns = ",".join(map(_part, key.columns, key.parts))
     if key.is_primary:
         return f"PRIMARY KEY ({columns})" + _using(key)
     kind = (
@@ -305,10 +317,16 @@ def _key_text(key: Key) -> str:
         if key.is_spatial
         else "KEY"
     )
-    text = f"{kind} {quote(key.name)} ({columns})" + _using(key)
+    text = f"{kind} {_marked(key.name)} ({columns})" + _using(key)
     if key.parser:
-        text += f" /*!50100 WITH PARSER {quote(key.parser)} */ "
+        text += f" /*!50100 WITH PARSER {_marked(key.parser)} */ "
     return text
+
+
+def _part(column: str, part: str) -> str:
+    """A part of a key: its column, quoted already, and perhaps a length or DESC."""
+    own = quote(column)
+    return _marked(column) + part[len(own) :] if column and part.startswith(own) else part
 
 
 def _using(key: Key) -> str:
@@ -317,13 +335,13 @@ def _using(key: Key) -> str:
 
 def _foreign_key_text(key: ForeignKey, table: Table, number: int, flavor: Flavor) -> str:
     name = key.name or f"{table.name.table}_ibfk_{number}"
-    columns = ", ".join(quote(column) for column in key.columns)
-    parent = quote(key.parent.table)
+    columns = ", ".join(_marked(column) for column in key.columns)
+    parent = _marked(key.parent.table)
     if key.parent.database != table.name.database:
-        parent = f"{quote(key.parent.database)}.{parent}"
-    parent_columns = ", ".join(quote(column) for column in key.parent_columns)
+        parent = f"{_marked(key.parent.database)}.{parent}"
+    parent_columns = ", ".join(_marked(column) for column in key.parent_columns)
     text = (
-        f"CONSTRAINT {quote(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
+        f"CONSTRAINT {_marked(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
     )
     default = "RESTRICT" if flavor is Flavor.MARIADB else "NO ACTION"
     for event, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
@@ -345,7 +363,7 @@ def _options(table: Table, flavor: Flavor, *, only_given: bool) -> str:
             value = given[name]
             text += f" {name}={value.upper() if name == 'ROW_FORMAT' else value}"
     if table.union:
-        names = ",".join(quote(child.table) for child in table.union)
+        names = ",".join(_marked(child.table) for child in table.union)
         method = f" INSERT_METHOD={given['INSERT_METHOD'].upper()}" * ("INSERT_METHOD" in given)
         text += f"{method} UNION=({names})"
     for name in ("COMMENT", "CONNECTION"):
@@ -409,7 +427,7 @@ def _partitioning(node: Partitioning, text: str, flavor: Flavor, engine: str) ->
     if len(columns) != len(node.values) or (len(columns) > 1 and not is_columns and kind != "KEY"):
         return None
     is_bare = flavor is Flavor.MYSQL and (kind == "KEY" or is_columns)
-    names = ",".join(name if is_bare else quote(name) for name in columns)
+    names = ",".join(name if is_bare else _marked(name) for name in columns)
     word = " ".join([*linear, kind])
     lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}({names})"]
     if node.count is not None:
@@ -425,7 +443,7 @@ def _partitioning(node: Partitioning, text: str, flavor: Flavor, engine: str) ->
 def _partition(node: Partition, text: str, flavor: Flavor, engine: str) -> str | None:
     if node.options or node.subpartitions or node.kind not in {"", "LESS THAN", "IN"}:
         return None
-    printed = f"PARTITION {quote(node.name) if flavor is Flavor.MARIADB else node.name}"
+    printed = f"PARTITION {_marked(node.name) if flavor is Flavor.MARIADB else node.name}"
     if node.kind == "LESS THAN":
         values = text[node.values_at : node.values_end] if node.values else "MAXVALUE"
         printed += f" VALUES LESS THAN {values}"

@@ -8,6 +8,7 @@ from binlane.codec.types import Flavor
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from tests.checked import results
 
 
 def _session(flavor: str, schema: str = "") -> Session:
@@ -55,3 +56,16 @@ def test_mysql_renames_the_table_that_a_temporary_one_hides(
     session.execute(f"CREATE TEMPORARY TABLE t (a INT) ENGINE={hiding}")
     text = "RENAME TABLE t TO u"
     assert _logged(session, text) == f"use `d`; {text}{end}"
+
+
+@pytest.mark.parametrize(("server", "shown"), [("mariadb", "int(11)"), ("mysql", "int")])
+def test_a_type_that_nobody_knows_is_said_to_be_unknown(server: str, shown: str) -> None:
+    script = """
+        SET SESSION binlog_format = ROW;
+        CREATE TABLE test.z SELECT f, format(f, 2) AS g FROM test.foo
+    """
+    *_, made = results(script, server=server)
+    (binlog,) = made.binlogs.values()
+    text = next(info for _, info in binlog.events if "CREATE TABLE `z`" in info)
+    assert f"(\n  `f` {shown} NOT NULL" in text
+    assert "\n  `g` ? DEFAULT NULL\n)" in text
