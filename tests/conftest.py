@@ -22,7 +22,7 @@ from binlane.service.private_server import (  # noqa: E402  # behind what holds 
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from tests.servers import ServerFactory, mysql_program  # noqa: E402  # as above
+from tests.servers import QUICK, ServerFactory, mysql_program  # noqa: E402  # as above
 from tests.shared_server import left_as_found  # noqa: E402  # as above
 
 _serial = count(1)
@@ -66,7 +66,9 @@ def server_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def _shared_mariadb(server_directory: Path) -> Iterator[PrivateServer]:
-    with PrivateServer.start(server_directory, name="shared", options=SOURCE_OPTIONS) as server:
+    with PrivateServer.start(
+        server_directory, name="shared", options=(*QUICK, *SOURCE_OPTIONS)
+    ) as server:
         yield server
 
 
@@ -75,7 +77,7 @@ def _shared_mysql(server_directory: Path) -> Iterator[PrivateServer]:
     with PrivateServer.start(
         server_directory,
         name="shared-mysql",
-        options=MYSQL_SOURCE_OPTIONS,
+        options=(*QUICK, *MYSQL_SOURCE_OPTIONS),
         program=mysql_program(),
     ) as server:
         yield server

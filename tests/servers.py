@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pymysql
 import pytest
@@ -26,6 +26,9 @@ from binlane.service.private_server import (
 )
 from binlane.service.server_programs import MARIADB, MysqlProgram, ServerProgram
 from tests.rules import ROOT
+
+QUICK: Final = ("--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2")
+"""A commit is written and not forced to disk: a kill of the process loses nothing of it."""
 
 
 class ServerFactory:
@@ -53,7 +56,7 @@ class ServerFactory:
         server = PrivateServer.start(
             self.directory,
             name=f"{self.prefix}-{name}",
-            options=options,
+            options=(*QUICK, *options),
             port=port,
             program=program,
         )

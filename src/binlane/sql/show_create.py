@@ -100,20 +100,11 @@ def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
     head += "TEMPORARY TABLE " if table.is_temporary else "TABLE "
     if if_not_exists:
         head += "IF NOT EXISTS "
-    lines = [_column_text(column, table, flavor) for column in table.definition.columns]
-    lines += [_key_text(key) for key in table.keys]
-    lines += [
-        _foreign_key_text(key, table, number, flavor)
-        for number, key in enumerate(table.foreign_keys, 1)
-    ]
-    lines += table.checks
-    body = ",\n  ".join(lines)
-    options = _options(table, flavor, only_given=only_given_options)
+    writer = _Writer(table, flavor)
     start = " START TRANSACTION" if is_transaction and flavor is Flavor.MYSQL else ""
-    text = f"{head}{_marked(table.name.table)} (\n  {body}\n){start}{options}"
-    if table.partitioning:
-        text += _partition_text(table.partitioning, flavor, printed_engine(table.engine))
-    pieces = text.split(_MARK)
+    options = writer.options(only_given=only_given_options)
+    text = f"{head}{_marked(table.name.table)} (\n  {writer.body()}\n){start}{options}"
+    pieces = (text + (writer.partition_clause() if table.partitioning else "")).split(_MARK)
     pieces[1::2] = map(quoted, pieces[1::2])
     return "".join(pieces)
 
@@ -121,6 +112,12 @@ def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
 def _marked(name: str) -> str:
     """A name that is yet to be quoted; none has this character in it."""
     return f"{_MARK}{name}{_MARK}"
+
+
+def _part(column: str, part: str) -> str:
+    """A part of a key: its column, quoted already, and perhaps a length or DESC."""
+    own = quote(column)
+    return _marked(column) + part[len(own) :] if column and part.startswith(own) else part
 
 
 def column_type(column: TableColumn, flavor: Flavor) -> str:
@@ -183,121 +180,10 @@ def _large(name: str, column: TableColumn, flavor: Flavor) -> str:
     return prefix + name
 
 
-def _column_text(column: TableColumn, table: Table, flavor: Flavor) -> str:
-    text = f"{_marked(column.name)} {column_type(column, flavor)}"
-    text += _charset_text(column, table, flavor)
-    if column.generated is not None:
-        return text + _generated_text(column, flavor)
-    if not column.is_nullable:
-        text += " NOT NULL"
-    elif column.type_name == "TIMESTAMP":
-        text += " NULL"
-    text += " INVISIBLE" * (not column.is_visible and flavor is Flavor.MARIADB)
-    text += _default_text(column, flavor)
-    if column.on_update is not None:
-        text += f" ON UPDATE {_now_text(column.on_update, flavor)}"
-    text += " AUTO_INCREMENT" * column.is_auto_increment
-    text += _check_text(column, flavor)
-    if column.comment:
-        text += f" COMMENT {_string(column.comment)}"
-    return text + " /*!80023 INVISIBLE */" * (not column.is_visible and flavor is Flavor.MYSQL)
-
-
-def _check_text(column: TableColumn, flavor: Flavor) -> str:
-    if flavor is Flavor.MYSQL:
-        return ""
-    if column.check is None and column.type_name == "JSON":
-        return f" CHECK (json_valid({_marked(column.name)}))"
-    return "" if column.check is None else f" CHECK ({column.check})"
-
-
-def _charset_text(column: TableColumn, table: Table, flavor: Flavor) -> str:
-    if column.charset is None or column.charset == "binary" or _has_no_charset(column, flavor):
-        return ""
-    own = column.collation or default_collation(column.charset, flavor)
-    if flavor is Flavor.MARIADB:
-        if column.charset == table.definition.charset and own == _table_collation(table, flavor):
-            return ""
-        if column.type_name == "JSON":
-            own = "utf8mb4_bin"
-        return f" CHARACTER SET {column.charset} COLLATE {own}"
-    text = ""
-    if column.names_charset or own != _table_collation(table, flavor):
-        text = f" CHARACTER SET {column.charset}"
-    is_default = own == default_collation(column.charset, flavor)
-    is_newest = own == _NEWEST and _table_collation(table, flavor) != _NEWEST
-    if column.names_charset or not is_default or is_newest:
-        text += f" COLLATE {own}"
-    return text
-
-
-def _has_no_charset(column: TableColumn, flavor: Flavor) -> bool:
-    return column.type_name == "JSON" and flavor is Flavor.MYSQL
-
-
-def _table_collation(table: Table, flavor: Flavor) -> str:
-    given = dict(table.options)
-    if "COLLATE" in given:
-        return given["COLLATE"]
-    return default_collation(table.definition.charset or "", flavor)
-
-
-def _generated_text(column: TableColumn, flavor: Flavor) -> str:
-    if column.generated in {"ROW START", "ROW END"}:
-        return f" GENERATED ALWAYS AS {column.generated}"
-    stored = "STORED" if column.is_stored else "VIRTUAL"
-    text = f" GENERATED ALWAYS AS ({column.generated}) {stored}"
-    if not column.is_nullable and flavor is Flavor.MYSQL:
-        text += " NOT NULL"
-    return text
-
-
-def _default_text(column: TableColumn, flavor: Flavor) -> str:
-    value = column.default
-    if value is None:
-        printed = column_type(column, flavor)
-        has_none = printed in _TEXTS | _BLOBS or printed in _GEOMETRIES
-        if column.is_auto_increment or not column.is_nullable or column.has_no_default:
-            return ""
-        return "" if flavor is Flavor.MYSQL and has_none else " DEFAULT NULL"
-    if column.default_form == "null":
-        return " DEFAULT NULL"
-    if column.default_form == "now":
-        return f" DEFAULT {_now_text(value, flavor)}"
-    if column.has_default_expression:
-        is_call = column.default_form == "call"
-        inner = value[1:-1] if value.startswith("(") and value.endswith(")") else value
-        if flavor is Flavor.MYSQL:
-            return f" DEFAULT ({inner})"
-        return f" DEFAULT {inner if is_call else value}"
-    return f" DEFAULT {_literal_text(value, column, flavor)}"
-
-
-def _literal_text(value: str, column: TableColumn, flavor: Flavor) -> str:
-    value = {"TRUE": "1", "FALSE": "0"}.get(value.upper(), value)
-    quoted = value if value[:1] in {"'", '"'} else f"'{value}'"
-    content = quoted[1:-1]
-    if flavor is Flavor.MARIADB and (
-        column.type_name in _INTEGERS or column.type_name in _BOOLEANS or _is_exact(column)
-    ):
-        return content
-    if column.default_form == "number" or quoted.startswith('"'):
-        return f"'{content}'"
-    return quoted
-
-
 def _is_exact(column: TableColumn) -> bool:
     """Whether MariaDB prints defaults of its type without quotes."""
     names = {"DECIMAL", "DEC", "NUMERIC", "FIXED", "NUMBER", "FLOAT", "DOUBLE", "REAL", "FLOAT4"}
     return column.type_name in names | {"FLOAT8"}
-
-
-def _now_text(value: str, flavor: Flavor) -> str:
-    """CURRENT_TIMESTAMP, as a definition has it, in the flavor's spelling."""
-    if flavor is Flavor.MYSQL:
-        return value
-    digits = value.removeprefix("CURRENT_TIMESTAMP").strip("()")
-    return f"current_timestamp({digits})"
 
 
 def _string(value: str) -> str:
@@ -323,53 +209,8 @@ def _key_text(key: Key) -> str:
     return text
 
 
-def _part(column: str, part: str) -> str:
-    """A part of a key: its column, quoted already, and perhaps a length or DESC."""
-    own = quote(column)
-    return _marked(column) + part[len(own) :] if column and part.startswith(own) else part
-
-
 def _using(key: Key) -> str:
     return f" USING {key.algorithm}" if key.algorithm else ""
-
-
-def _foreign_key_text(key: ForeignKey, table: Table, number: int, flavor: Flavor) -> str:
-    name = key.name or f"{table.name.table}_ibfk_{number}"
-    columns = ", ".join(_marked(column) for column in key.columns)
-    parent = _marked(key.parent.table)
-    if key.parent.database != table.name.database:
-        parent = f"{_marked(key.parent.database)}.{parent}"
-    parent_columns = ", ".join(_marked(column) for column in key.parent_columns)
-    text = (
-        f"CONSTRAINT {_marked(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
-    )
-    default = "RESTRICT" if flavor is Flavor.MARIADB else "NO ACTION"
-    for event, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
-        if action not in {"RESTRICT", default}:
-            text += f" ON {event} {action}"
-    return text
-
-
-def _options(table: Table, flavor: Flavor, *, only_given: bool) -> str:
-    given = dict(table.options)
-    text = ""
-    if "ENGINE" in given or not only_given:
-        text += f" ENGINE={given.get('ENGINE', 'InnoDB')}"
-    if int(given.get("AUTO_INCREMENT", "0")) > 1 and table.auto_increment is not None:
-        text += f" AUTO_INCREMENT={given['AUTO_INCREMENT']}"
-    text += _charset_option(table, given, flavor, only_given=only_given)
-    for name in _REST:
-        if name in given:
-            value = given[name]
-            text += f" {name}={value.upper() if name == 'ROW_FORMAT' else value}"
-    if table.union:
-        names = ",".join(_marked(child.table) for child in table.union)
-        method = f" INSERT_METHOD={given['INSERT_METHOD'].upper()}" * ("INSERT_METHOD" in given)
-        text += f"{method} UNION=({names})"
-    for name in ("COMMENT", "CONNECTION"):
-        if name in given:
-            text += f" {name}={_string(given[name])}"
-    return text
 
 
 _REST: Final = (
@@ -377,20 +218,6 @@ _REST: Final = (
     *("STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES", "CHECKSUM", "PAGE_CHECKSUM", "DELAY_KEY_WRITE"),
     *("ROW_FORMAT", "TRANSACTIONAL", "KEY_BLOCK_SIZE"),
 )
-
-
-def _charset_option(
-    table: Table, given: Mapping[str, str], flavor: Flavor, *, only_given: bool
-) -> str:
-    if only_given and not {"CHARSET", "COLLATE"} & set(given):
-        return ""
-    collation = _table_collation(table, flavor)
-    charset = table.definition.charset or charset_of_collation(collation)
-    text = f" DEFAULT CHARSET={charset}"
-    is_default = collation == default_collation(charset, flavor)
-    if flavor is Flavor.MARIADB or not is_default or charset == "utf8mb4":
-        text += f" COLLATE={collation}"
-    return text
 
 
 def without_json_checks(column: TableColumn) -> TableColumn:
@@ -402,51 +229,225 @@ def without_json_checks(column: TableColumn) -> TableColumn:
     )
 
 
-# Partitions -----------------------------------------------------------------------------------
+# The text of one table -------------------------------------------------------------------------
 
 
-def _partition_text(text: str, flavor: Flavor, engine: str) -> str:
-    """PARTITION BY with the line break before it; as it was written where it is beyond this."""
-    try:
-        node = read_rule(cursor_over(text, Dialect(flavor=flavor.value)), "partitioning")
-    except (Stopped, SqlSyntaxError):
-        return f"\n {text}"
-    printed = _partitioning(node, text, flavor, engine)
-    if printed is None:
-        return f"\n {text}"
-    return f"\n {printed}" if flavor is Flavor.MARIADB else f"\n/*!50100 {printed} */"
+class _Writer:
+    """Writes the definition of a table as one of the servers does."""
 
+    def __init__(self, table: Table, flavor: Flavor) -> None:
+        self.table = table
+        self.flavor = flavor
+        self.is_mariadb = flavor is Flavor.MARIADB
+        self.given = dict(table.options)
 
-def _partitioning(node: Partitioning, text: str, flavor: Flavor, engine: str) -> str | None:
-    """The clause, if columns alone decide the partitions."""
-    *linear, kind = node.kind.removesuffix(" COLUMNS").split(" ")
-    is_columns = node.kind.endswith(" COLUMNS")
-    columns = [each.parts[-1] for each in node.values if isinstance(each, Name)]
-    if kind not in {"HASH", "KEY", "RANGE", "LIST"} or node.sub is not None:
-        return None
-    if len(columns) != len(node.values) or (len(columns) > 1 and not is_columns and kind != "KEY"):
-        return None
-    is_bare = flavor is Flavor.MYSQL and (kind == "KEY" or is_columns)
-    names = ",".join(name if is_bare else _marked(name) for name in columns)
-    word = " ".join([*linear, kind])
-    lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}({names})"]
-    if node.count is not None:
-        lines.append(f"PARTITIONS {node.count}")
-    if node.partitions:
-        parts = [_partition(each, text, flavor, engine) for each in node.partitions]
-        if None in parts:
+    def body(self) -> str:
+        """What stands in the parentheses."""
+        table = self.table
+        lines = [self._column(column) for column in table.definition.columns]
+        lines += [_key_text(key) for key in table.keys]
+        lines += [
+            self._foreign_key(key, number) for number, key in enumerate(table.foreign_keys, 1)
+        ]
+        return ",\n  ".join((*lines, *table.checks))
+
+    def _column(self, column: TableColumn) -> str:
+        text = f"{_marked(column.name)} {column_type(column, self.flavor)}"
+        text += self._charset(column)
+        if column.generated is not None:
+            return text + self._generated(column)
+        if not column.is_nullable:
+            text += " NOT NULL"
+        elif column.type_name == "TIMESTAMP":
+            text += " NULL"
+        text += " INVISIBLE" * (not column.is_visible and self.is_mariadb)
+        text += self._default(column)
+        if column.on_update is not None:
+            text += f" ON UPDATE {self._now(column.on_update)}"
+        text += " AUTO_INCREMENT" * column.is_auto_increment
+        text += self._check(column)
+        if column.comment:
+            text += f" COMMENT {_string(column.comment)}"
+        return text + " /*!80023 INVISIBLE */" * (not column.is_visible and not self.is_mariadb)
+
+    def _check(self, column: TableColumn) -> str:
+        if not self.is_mariadb:
+            return ""
+        if column.check is None and column.type_name == "JSON":
+            return f" CHECK (json_valid({_marked(column.name)}))"
+        return "" if column.check is None else f" CHECK ({column.check})"
+
+    def _charset(self, column: TableColumn) -> str:
+        if (
+            column.charset is None
+            or column.charset == "binary"
+            or (column.type_name == "JSON" and not self.is_mariadb)
+        ):
+            return ""
+        own = column.collation or default_collation(column.charset, self.flavor)
+        if self.is_mariadb:
+            if column.charset == self.table.definition.charset and own == self._table_collation():
+                return ""
+            if column.type_name == "JSON":
+                own = "utf8mb4_bin"
+            return f" CHARACTER SET {column.charset} COLLATE {own}"
+        text = ""
+        if column.names_charset or own != self._table_collation():
+            text = f" CHARACTER SET {column.charset}"
+        is_default = own == default_collation(column.charset, self.flavor)
+        is_newest = own == _NEWEST and self._table_collation() != _NEWEST
+        if column.names_charset or not is_default or is_newest:
+            text += f" COLLATE {own}"
+        return text
+
+    def _table_collation(self) -> str:
+        if "COLLATE" in self.given:
+            return self.given["COLLATE"]
+        return default_collation(self.table.definition.charset or "", self.flavor)
+
+    def _generated(self, column: TableColumn) -> str:
+        if column.generated in {"ROW START", "ROW END"}:
+            return f" GENERATED ALWAYS AS {column.generated}"
+        stored = "STORED" if column.is_stored else "VIRTUAL"
+        text = f" GENERATED ALWAYS AS ({column.generated}) {stored}"
+        if not column.is_nullable and not self.is_mariadb:
+            text += " NOT NULL"
+        return text
+
+    def _default(self, column: TableColumn) -> str:
+        value = column.default
+        if value is None:
+            printed = column_type(column, self.flavor)
+            has_none = printed in _TEXTS | _BLOBS or printed in _GEOMETRIES
+            if column.is_auto_increment or not column.is_nullable or column.has_no_default:
+                return ""
+            return "" if not self.is_mariadb and has_none else " DEFAULT NULL"
+        if column.default_form == "null":
+            return " DEFAULT NULL"
+        if column.default_form == "now":
+            return f" DEFAULT {self._now(value)}"
+        if column.has_default_expression:
+            is_call = column.default_form == "call"
+            inner = value[1:-1] if value.startswith("(") and value.endswith(")") else value
+            if not self.is_mariadb:
+                return f" DEFAULT ({inner})"
+            return f" DEFAULT {inner if is_call else value}"
+        return f" DEFAULT {self._literal(value, column)}"
+
+    def _literal(self, value: str, column: TableColumn) -> str:
+        value = {"TRUE": "1", "FALSE": "0"}.get(value.upper(), value)
+        quoted = value if value[:1] in {"'", '"'} else f"'{value}'"
+        content = quoted[1:-1]
+        if self.is_mariadb and (
+            column.type_name in _INTEGERS or column.type_name in _BOOLEANS or _is_exact(column)
+        ):
+            return content
+        if column.default_form == "number" or quoted.startswith('"'):
+            return f"'{content}'"
+        return quoted
+
+    def _now(self, value: str) -> str:
+        """CURRENT_TIMESTAMP, as a definition has it, in the self.flavor's spelling."""
+        if not self.is_mariadb:
+            return value
+        digits = value.removeprefix("CURRENT_TIMESTAMP").strip("()")
+        return f"current_timestamp({digits})"
+
+    def _foreign_key(self, key: ForeignKey, number: int) -> str:
+        name = key.name or f"{self.table.name.table}_ibfk_{number}"
+        columns = ", ".join(_marked(column) for column in key.columns)
+        parent = _marked(key.parent.table)
+        if key.parent.database != self.table.name.database:
+            parent = f"{_marked(key.parent.database)}.{parent}"
+        parent_columns = ", ".join(_marked(column) for column in key.parent_columns)
+        text = f"CONSTRAINT {_marked(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
+        default = "RESTRICT" if self.is_mariadb else "NO ACTION"
+        for event, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
+            if action not in {"RESTRICT", default}:
+                text += f" ON {event} {action}"
+        return text
+
+    def options(self, *, only_given: bool) -> str:
+        """What stands behind them."""
+        text = ""
+        if "ENGINE" in self.given or not only_given:
+            text += f" ENGINE={self.given.get('ENGINE', 'InnoDB')}"
+        if int(self.given.get("AUTO_INCREMENT", "0")) > 1 and self.table.auto_increment is not None:
+            text += f" AUTO_INCREMENT={self.given['AUTO_INCREMENT']}"
+        text += self._charset_option(only_given=only_given)
+        for name in _REST:
+            if name in self.given:
+                value = self.given[name]
+                text += f" {name}={value.upper() if name == 'ROW_FORMAT' else value}"
+        if self.table.union:
+            names = ",".join(_marked(child.table) for child in self.table.union)
+            method = f" INSERT_METHOD={self.given['INSERT_METHOD'].upper()}" * (
+                "INSERT_METHOD" in self.given
+            )
+            text += f"{method} UNION=({names})"
+        for name in ("COMMENT", "CONNECTION"):
+            if name in self.given:
+                text += f" {name}={_string(self.given[name])}"
+        return text
+
+    def _charset_option(self, *, only_given: bool) -> str:
+        if only_given and not {"CHARSET", "COLLATE"} & set(self.given):
+            return ""
+        collation = self._table_collation()
+        charset = self.table.definition.charset or charset_of_collation(collation)
+        text = f" DEFAULT CHARSET={charset}"
+        is_default = collation == default_collation(charset, self.flavor)
+        if self.is_mariadb or not is_default or charset == "utf8mb4":
+            text += f" COLLATE={collation}"
+        return text
+
+    def partition_clause(self) -> str:
+        """PARTITION BY with the line break before it; as it was written where it is beyond this."""
+        text = self.table.partitioning
+        try:
+            node = read_rule(cursor_over(text, Dialect(flavor=self.flavor.value)), "partitioning")
+        except (Stopped, SqlSyntaxError):
+            return f"\n {text}"
+        printed = self._partitioning(node)
+        if printed is None:
+            return f"\n {text}"
+        return f"\n {printed}" if self.is_mariadb else f"\n/*!50100 {printed} */"
+
+    def _partitioning(self, node: Partitioning) -> str | None:
+        """The clause, if columns alone decide the partitions."""
+        *linear, kind = node.kind.removesuffix(" COLUMNS").split(" ")
+        is_columns = node.kind.endswith(" COLUMNS")
+        columns = [each.parts[-1] for each in node.values if isinstance(each, Name)]
+        if kind not in {"HASH", "KEY", "RANGE", "LIST"} or node.sub is not None:
             return None
-        lines.append("(" + ",\n ".join(part for part in parts if part is not None) + ")")
-    return "\n".join(lines)
+        if len(columns) != len(node.values) or (
+            len(columns) > 1 and not is_columns and kind != "KEY"
+        ):
+            return None
+        is_bare = not self.is_mariadb and (kind == "KEY" or is_columns)
+        names = ",".join(name if is_bare else _marked(name) for name in columns)
+        word = " ".join([*linear, kind])
+        lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}({names})"]
+        if node.count is not None:
+            lines.append(f"PARTITIONS {node.count}")
+        if node.partitions:
+            parts = [self._partition(each) for each in node.partitions]
+            if None in parts:
+                return None
+            lines.append("(" + ",\n ".join(part for part in parts if part is not None) + ")")
+        return "\n".join(lines)
 
-
-def _partition(node: Partition, text: str, flavor: Flavor, engine: str) -> str | None:
-    if node.options or node.subpartitions or node.kind not in {"", "LESS THAN", "IN"}:
-        return None
-    printed = f"PARTITION {_marked(node.name) if flavor is Flavor.MARIADB else node.name}"
-    if node.kind == "LESS THAN":
-        values = text[node.values_at : node.values_end] if node.values else "MAXVALUE"
-        printed += f" VALUES LESS THAN {values}"
-    elif node.kind == "IN":
-        printed += f" VALUES IN ({','.join(text[each.at : each.end] for each in node.values)})"
-    return f"{printed} ENGINE = {engine}"
+    def _partition(self, node: Partition) -> str | None:
+        if node.options or node.subpartitions or node.kind not in {"", "LESS THAN", "IN"}:
+            return None
+        printed = f"PARTITION {_marked(node.name) if self.is_mariadb else node.name}"
+        if node.kind == "LESS THAN":
+            values = (
+                self.table.partitioning[node.values_at : node.values_end]
+                if node.values
+                else "MAXVALUE"
+            )
+            printed += f" VALUES LESS THAN {values}"
+        elif node.kind == "IN":
+            printed += f" VALUES IN ({','.join(self.table.partitioning[each.at : each.end] for each in node.values)})"
+        return f"{printed} ENGINE = {printed_engine(self.table.engine)}"

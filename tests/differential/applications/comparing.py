@@ -68,7 +68,7 @@ class Comparison:
     Attributes:
         statements: How many there are.
         understood: Of how many the check says what they do.
-        refused: How many it says the server refuses.
+        refused: How many it says the server refuses, whatever its data.
         unsafe: How many are unsafe to log as their text.
         check_s: What checking took.
         differences: From what a server did.
@@ -103,12 +103,13 @@ def compare(application: Application, server: LoggingServer, rules: Server) -> C
         theirs = "client" if statement.problem else _outcome(session, statement.sql)
         if theirs == "lost":
             session = server.connect(DATABASE)
-        ours = _told(one)
+        ours, others = _told(one)
         result.statements += 1
         result.understood += one.result.unanalysed is None
-        result.refused += one.result.error is not None
+        result.refused += one.result.error is not None and not one.result.error.on_some_ways
         result.unsafe += bool(one.result.notes)
-        if ours != theirs and not (statement.follows and one.result.error):
+        is_foreseen = theirs == ours or theirs in others
+        if not is_foreseen and not (statement.follows and one.result.error):
             name = statement.script
             result.differences.append(
                 Difference(
@@ -141,13 +142,19 @@ def _checked(
     return checked
 
 
-def _told(checked: CheckedStatement) -> str:
+def _told(checked: CheckedStatement) -> tuple[str, frozenset[str]]:
+    """What a check says, and what else it foresees where data decides which way is gone."""
     result = checked.result
+    taken = "unsafe" if result.notes else "done"
     if result.unanalysed is not None:
-        return f"unanalysed: {result.unanalysed.reason}"
-    if result.error is not None:
-        return str(result.error.errno)
-    return "unsafe" if result.notes else "done"
+        return f"unanalysed: {result.unanalysed.reason}", frozenset()
+    if result.error is None:
+        others = _TAKEN if any(note.on_some_ways for note in result.notes) else ()
+        return taken, frozenset(others)
+    errors = (result.error, *result.error.others)
+    if not any(error.on_some_ways for error in errors):
+        return str(result.error.errno), frozenset()
+    return f"{result.error.errno} on some ways", _TAKEN | {str(error.errno) for error in errors}
 
 
 def _outcome(session: Connection[Cursor], sql: str) -> str:

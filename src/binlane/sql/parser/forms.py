@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from binlane.sql.parser.cursor import Cursor, Stopped, words_of
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
-from binlane.sql.parser.expressions import UNITS, read_expression
+from binlane.sql.parser.expressions import read_expression, read_unit
 from binlane.sql.parser.literals import (
     number_kind,
     read_column,
@@ -30,35 +30,10 @@ from binlane.sql.parser.types import (
     read_type,
 )
 from binlane.sql.tokens import NAME_KINDS, TokenKind
-from binlane.sql.tree.definitions import (
-    AlterAction,
-    AlterTable,
-    Check,
-    Column,
-    CreateIndex,
-    CreateRoutine,
-    CreateTable,
-    CreateTrigger,
-    CreateView,
-    Database,
-    DropIndex,
-    DropTables,
-    Event,
-    KeyDefinition,
-    KeyPart,
-    ObjectStatement,
-    Partition,
-    Partitioning,
-    Period,
-    Reference,
-    RenameTables,
-    RoutineParameter,
-    Sequence,
-    TableOption,
-)
+from binlane.sql.tree import definitions, statements
+from binlane.sql.tree.definitions import AlterAction, Check, Column, CreateIndex, KeyDefinition
 from binlane.sql.tree.expressions import (
     Call,
-    DataType,
     Expression,
     Literal,
     LiteralKind,
@@ -71,11 +46,9 @@ from binlane.sql.tree.expressions import (
 )
 from binlane.sql.tree.statements import (
     Administration,
-    BinlogStatement,
     Diagnostics,
-    Lock,
-    Prepare,
     Transaction,
+    VariableDeclaration,
 )
 
 _Made = TypeVar("_Made", bound=Node)
@@ -280,6 +253,17 @@ def read_condition(cursor: Cursor) -> str:
         cursor.accept("VALUE")
         return f"SQLSTATE {cursor.string()}"
     return cursor.identifier()
+
+
+def read_handled(cursor: Cursor) -> str:
+    """Read what a handler is for: a condition, several of them, or an error's number."""
+    if cursor.accept("NOT", "FOUND"):
+        return "NOT FOUND"
+    if word := cursor.accept_any(("SQLEXCEPTION", "SQLWARNING", "OTHERS")):
+        return word
+    if cursor.kind is TokenKind.NUMBER:
+        return cursor.advance().text
+    return read_condition(cursor)
 
 
 def read_variable(cursor: Cursor) -> Name | UserVariable:
@@ -514,6 +498,11 @@ def _command(cursor: Cursor, at: int, found: Fields) -> Administration:
     return _of(Administration, cursor, at, {"verb": [" ".join(words)], **found})
 
 
+def _variables(cursor: Cursor, at: int, found: Fields) -> VariableDeclaration:
+    """Variables, of which the first name was read like that of a condition or cursor."""
+    return _of(VariableDeclaration, cursor, at, {"names": found.pop("name"), **found})
+
+
 def _locked(cursor: Cursor, at: int, found: Fields) -> Any:
     """A table with the words of its lock."""
     alias = found["alias"][0] if "alias" in found else None
@@ -554,6 +543,7 @@ _READERS: Final[Mapping[str, Reader]] = {
     "explainable": Reader(lambda c: c.grammar.statement(c), "a statement", _is_explained),
     "expression": Reader(read_expression, "an expression"),
     "format": Reader(_literal(is_number=True), "a number"),
+    "handled": Reader(read_handled, "a condition"),
     "immediate_next": Reader(_nothing, "IMMEDIATE", _is_immediate),
     "limit": Reader(read_limit, "LIMIT", lambda cursor: cursor.word == "LIMIT"),
     "name": Reader(Cursor.identifier, "a name", _is_name),
@@ -584,7 +574,7 @@ _READERS: Final[Mapping[str, Reader]] = {
     "ternary": Reader(_one_of("0", "1", "DEFAULT"), "0, 1 or DEFAULT"),
     "text": Reader(_text, "a string", _is_string),
     "type": Reader(read_type, "a type"),
-    "unit": Reader(lambda cursor: cursor.expect_any(UNITS), "a unit of time"),
+    "unit": Reader(read_unit, "a unit of time"),
     "user_variable": Reader(
         read_user_variable, "a user variable", lambda c: c.kind is TokenKind.USER_VARIABLE
     ),
@@ -593,14 +583,10 @@ _READERS: Final[Mapping[str, Reader]] = {
 }
 _MAKERS: Final[Mapping[str, Maker | type[Node]]] = {
     **{
-        kind.__name__: kind
-        for kind in (
-            *(AlterAction, AlterTable, CreateRoutine, CreateTable, CreateTrigger, CreateView),
-            *(DataType, Database, DropIndex, DropTables, Event, KeyPart, ObjectStatement),
-            *(Partition, Partitioning, Period, Reference, RenameTables, RoutineParameter),
-            *(Administration, BinlogStatement, Diagnostics, Lock, Prepare, Sequence, TableOption),
-            Transaction,
-        )
+        name: kind
+        for module in (definitions, statements)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, Node)
     },
     "begun": _begun,
     "command": _command,
@@ -615,6 +601,7 @@ _MAKERS: Final[Mapping[str, Maker | type[Node]]] = {
     "index": _index,
     "pair": _pair,
     "setting": _setting,
+    "variables": _variables,
 }
 GRAMMAR: Final = Notation(
     (OBJECTS, TABLES, TRANSACTIONS, PROGRAMS, ADMINISTRATION), _READERS, _MAKERS

@@ -14,32 +14,23 @@ from typing import Any, Final, TypeVar
 
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.expressions import read_expression
-from binlane.sql.parser.forms import read_condition, read_variable
+from binlane.sql.parser.forms import read_handled, read_rule
 from binlane.sql.parser.queries import read_query
-from binlane.sql.parser.types import read_type
-from binlane.sql.tokens import NAME_KINDS, TokenKind
-from binlane.sql.tree.expressions import Expression, Name, Node, UserVariable
+from binlane.sql.tokens import NAME_KINDS
+from binlane.sql.tree.expressions import Expression, Node
 from binlane.sql.tree.statements import (
     Block,
     Branch,
     CaseStatement,
-    Close,
-    ConditionDeclaration,
-    CursorDeclaration,
     Declaration,
-    Fetch,
     ForRange,
     ForRows,
     HandlerAction,
     HandlerDeclaration,
     If,
-    Iterate,
-    Leave,
     Loop,
     Open,
     Repeat,
-    Return,
-    VariableDeclaration,
     While,
 )
 
@@ -120,10 +111,9 @@ class _Bodies:
             cursor.advance()
             found: Node = yield block(self, start, label)
             return found
-        control = _CONTROLS.get(cursor.word)
-        if control is not None:
-            cursor.advance()
-            return control(self, start)
+        if cursor.word in _CONTROLS:
+            control: Node = read_rule(cursor, cursor.word.lower())
+            return control
         return self._plain(cursor)
 
     def _statements(
@@ -237,8 +227,8 @@ class _Bodies:
             source = read_query(cursor)
             cursor.expect_operator(")")
         else:
-            name = cursor.identifier()
-            arguments = self._arguments()
+            used: Open = read_rule(cursor, "opened")
+            name, arguments = used.cursor, used.arguments
         statements = yield self._loop_body(label)
         return ForRows(start, cursor.end, variable, name, source, arguments, statements, label)
 
@@ -287,38 +277,8 @@ class _Bodies:
         if cursor.word in ("CONTINUE", "EXIT", "UNDO") and cursor.word_ahead(1) == "HANDLER":
             handler: Declaration = yield self._handler(start)
             return handler
-        names = [cursor.identifier()]
-        if cursor.accept("CONDITION", "FOR"):
-            value = self._condition()
-            return ConditionDeclaration(start, cursor.end, names[0], value)
-        if cursor.word in ("CURSOR", "SENSITIVE", "INSENSITIVE"):
-            return self._cursor(start, names[0])
-        while cursor.accept_operator(","):
-            names.append(cursor.identifier())
-        type_ = read_type(cursor)
-        default: Expression | None = None
-        if cursor.accept("DEFAULT") or (
-            cursor.dialect.may_be_mariadb and cursor.accept_operator(":=")
-        ):
-            default = read_expression(cursor)
-        return VariableDeclaration(start, cursor.end, tuple(names), type_, default)
-
-    def _cursor(self, start: int, name: str) -> CursorDeclaration:
-        cursor = self.cursor
-        cursor.accept_any(("SENSITIVE", "INSENSITIVE"))
-        cursor.expect("CURSOR")
-        parameters: list[str] = []
-        if cursor.accept_operator("("):
-            while True:
-                cursor.accept("IN")
-                parameters.append(cursor.identifier())
-                read_type(cursor)
-                if not cursor.accept_operator(","):
-                    break
-            cursor.expect_operator(")")
-        cursor.expect("FOR")
-        query = read_query(cursor)
-        return CursorDeclaration(start, cursor.end, name, query, tuple(parameters))
+        declaration: Declaration = read_rule(cursor, "declaration")
+        return declaration
 
     def _handler(self, start: int) -> Steps[HandlerDeclaration]:
         cursor = self.cursor
@@ -326,83 +286,13 @@ class _Bodies:
         if not action:
             raise cursor.stop("CONTINUE or EXIT")
         cursor.expect("HANDLER", "FOR")
-        conditions = [self._condition()]
+        conditions = [read_handled(cursor)]
         while cursor.accept_operator(","):
-            conditions.append(self._condition())
+            conditions.append(read_handled(cursor))
         statement: Node = yield self.statement()
         return HandlerDeclaration(
             start, cursor.end, HandlerAction[action], tuple(conditions), statement
         )
-
-    def _condition(self) -> str:
-        """One condition that a handler is for."""
-        cursor = self.cursor
-        if cursor.accept("NOT", "FOUND"):
-            return "NOT FOUND"
-        if cursor.word in ("SQLEXCEPTION", "SQLWARNING", "OTHERS"):
-            return cursor.advance().word
-        if cursor.kind is TokenKind.NUMBER:
-            return cursor.advance().text
-        return read_condition(cursor)
-
-    # Controls ---------------------------------------------------------------------------------
-
-    def return_(self, start: int) -> Node:
-        """RETURN, of nothing in procedures of sql_mode ORACLE."""
-        cursor = self.cursor
-        if cursor.dialect.is_oracle and (cursor.is_at_end or cursor.word == ";"):
-            return Return(start, cursor.end)
-        value = read_expression(cursor)
-        return Return(start, cursor.end, value)
-
-    def leave(self, start: int) -> Node:
-        """LEAVE."""
-        label = self.cursor.identifier()
-        return Leave(start, self.cursor.end, label)
-
-    def iterate(self, start: int) -> Node:
-        """ITERATE."""
-        label = self.cursor.identifier()
-        return Iterate(start, self.cursor.end, label)
-
-    def open(self, start: int) -> Node:
-        """OPEN."""
-        name = self.cursor.identifier()
-        arguments = self._arguments()
-        return Open(start, self.cursor.end, name, arguments)
-
-    def _arguments(self) -> tuple[Expression, ...]:
-        """Expressions in parentheses, if any."""
-        cursor = self.cursor
-        found: list[Expression] = []
-        if cursor.accept_operator("("):
-            while cursor.word != ")":
-                found.append(read_expression(cursor))
-                if not cursor.accept_operator(","):
-                    break
-            cursor.expect_operator(")")
-        return tuple(found)
-
-    def fetch(self, start: int) -> Node:
-        """FETCH."""
-        cursor = self.cursor
-        if cursor.accept("GROUP", "NEXT", "ROW"):
-            return Fetch(start, cursor.end, "", ())
-        if cursor.accept("NEXT"):
-            cursor.expect("FROM")
-        else:
-            cursor.accept("FROM")
-        name = cursor.identifier()
-        cursor.expect("INTO")
-        variables: list[Name | UserVariable] = [read_variable(cursor)]
-        while cursor.accept_operator(","):
-            variables.append(read_variable(cursor))
-        return Fetch(start, cursor.end, name, tuple(variables))
-
-    def close(self, start: int) -> Node:
-        """CLOSE."""
-        name = self.cursor.identifier()
-        return Close(start, self.cursor.end, name)
 
 
 _BLOCKS: Final[Mapping[str, Callable[[_Bodies, int, str], Steps[Node]]]] = MappingProxyType(
@@ -419,13 +309,5 @@ _BLOCKS: Final[Mapping[str, Callable[[_Bodies, int, str], Steps[Node]]]] = Mappi
 BLOCKS: Final = frozenset(_BLOCKS)
 """First words of compound statements."""
 LABELLED: Final = BLOCKS - {"IF", "CASE"}
-_CONTROLS: Final[Mapping[str, Callable[[_Bodies, int], Node]]] = MappingProxyType(
-    {
-        "RETURN": _Bodies.return_,
-        "LEAVE": _Bodies.leave,
-        "ITERATE": _Bodies.iterate,
-        "OPEN": _Bodies.open,
-        "FETCH": _Bodies.fetch,
-        "CLOSE": _Bodies.close,
-    }
-)
+_CONTROLS: Final = frozenset({"RETURN", "LEAVE", "ITERATE", "OPEN", "FETCH", "CLOSE"})
+"""Statements of bodies alone, whose rules are called like them."""

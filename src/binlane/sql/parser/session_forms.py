@@ -77,6 +77,22 @@ GET = GET [CURRENT | STACKED @mysql] DIAGNOSTICS {
       | MYSQL_ERRNO | RETURNED_SQLSTATE | ROW_NUMBER @mariadb>=10.7 } }, ...
   | { targets:variable = names:{NUMBER | ROW_COUNT} }, ... } -> diagnostics
 BINLOG = BINLOG {string | user_variable , user_variable @mariadb} -> BinlogStatement
+
+# In bodies
+declaration = name:name {
+    CONDITION FOR value:handled -> ConditionDeclaration
+  | [SENSITIVE | INSENSITIVE] CURSOR [( {[IN] parameters:name type}, ... )] FOR query:query
+    -> CursorDeclaration
+  | [{, name:name} ...] type:type
+    [DEFAULT default:expression | := default:expression @mariadb] -> variables }
+return = RETURN {nothing_more @oracle | value:expression} -> Return
+leave = LEAVE label:name -> Leave
+iterate = ITERATE label:name -> Iterate
+open = OPEN opened -> Open
+opened = cursor:name [( ) | ( arguments:expression, ... )] -> Open
+fetch = FETCH {
+    GROUP+NEXT ROW cursor:"" | [NEXT FROM | FROM] cursor:name INTO variables:variable, ... } -> Fetch
+close = CLOSE cursor:name -> Close
 """
 
 ADMINISTRATION: Final = """

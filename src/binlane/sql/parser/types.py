@@ -7,101 +7,82 @@ Source: MySQL 9.7 and MariaDB 11.8, sql/sql_yacc.yy: type, field_type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.literals import read_charset, read_collation
+from binlane.sql.parser.notation import Fields, Notation, Reader, maker
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import DataType
 
-_LONG_NAMES: Final = (
-    ("VARCHAR", ("CHARACTER", "VARYING")),
-    ("VARCHAR", ("CHAR", "VARYING")),
-    ("NVARCHAR", ("NATIONAL", "CHARACTER", "VARYING")),
-    ("NVARCHAR", ("NATIONAL", "CHAR", "VARYING")),
-    ("NVARCHAR", ("NATIONAL", "VARCHAR")),
-    ("NVARCHAR", ("NATIONAL", "VARCHARACTER")),
-    ("NCHAR", ("NATIONAL", "CHARACTER")),
-    ("NCHAR", ("NATIONAL", "CHAR")),
-    ("NVARCHAR", ("NCHAR", "VARYING")),
-    ("NVARCHAR", ("NCHAR", "VARCHAR")),
-    ("NVARCHAR", ("NCHAR", "VARCHARACTER")),
-    ("DOUBLE", ("DOUBLE", "PRECISION")),
-    ("MEDIUMBLOB", ("LONG", "VARBINARY")),
-    ("MEDIUMTEXT", ("LONG", "CHARACTER", "VARYING")),
-    ("MEDIUMTEXT", ("LONG", "CHAR", "VARYING")),
-    ("MEDIUMTEXT", ("LONG", "VARCHARACTER")),
-    ("MEDIUMTEXT", ("LONG", "VARCHAR")),
-    ("MEDIUMTEXT", ("LONG",)),
-    ("VARCHAR", ("VARCHARACTER",)),
-    ("CHAR", ("CHARACTER",)),
-)
-"""Types by the words that stand for them, longer ones first."""
+_TYPES: Final = """
+type =
+    name:TYPE+OF name [{. name} ...] -> DataType @mariadb
+  | name:ROW+TYPE+OF name [{. name} ...] -> DataType @mariadb
+  | name:ROW &{(} ( {arguments:name field_type}, ... ) -> DataType @mariadb
+  | oracle_next name [{. name} ...] % {TYPE name:"TYPE OF" | ROWTYPE name:"ROW TYPE OF"}
+    -> DataType @oracle
+  | own_type
+own_type = [schema @mariadb] {
+    plain_type
+  | {text | national_text | member_text} [COLLATE collation:collation_name]
+  | plugin_type @any
+  | "a type" } -> numeric
+column_type = [schema @mariadb] {
+    plain_type | text | national_text | member_text | plugin_type @any | "a type" } -> numeric
+plugin_type = name:unknown [scale]   # of a server that nobody has named
 
-_INTEGERS: Final = frozenset(
+plain_type =
+    name:{ TINYINT | SMALLINT | MEDIUMINT | MIDDLEINT | INT | INTEGER | BIGINT | INT1 | INT2 | INT3
+      | INT4 | INT8 | YEAR } [size] [sign ...]
+  | name:{DECIMAL | DEC | NUMERIC | FIXED | FLOAT | FLOAT4} [scale] [sign ...]
+  | name:NUMBER [scale] [sign ...] @any|oracle
+  | { name:DOUBLE [PRECISION] | name:{REAL | FLOAT8} } [( arguments:whole , arguments:whole )]
+    [sign ...]
+  | name:{BINARY | BIT | TIME | TIMESTAMP | DATETIME} [size]
+  | name:{BOOL | BOOLEAN | DATE | SERIAL | JSON}
+  | name:VARBINARY needed_size [compressed]
+  | name:BLOB [size] [compressed]
+  | name:{TINYBLOB | MEDIUMBLOB | LONGBLOB} [compressed]
+  | LONG+VARBINARY name:"MEDIUMBLOB" [compressed]
+  | name:{ GEOMETRY | POINT | LINESTRING | POLYGON | MULTIPOINT | MULTILINESTRING | MULTIPOLYGON
+      | GEOMETRYCOLLECTION } [size @mariadb]
+  | name:GEOMCOLLECTION @mysql>=8.0.11
+  | name:VECTOR {size | @mysql} @mariadb>=11.7|mysql>=9
+  | name:INET6 @mariadb>=10.5 | name:UUID @mariadb>=10.7 | name:INET4 @mariadb>=10.10
+  | name:XMLTYPE @mariadb>=12.3
+  | name:RAW needed_size @any|oracle
+text =
+    { {VARCHAR | VARCHARACTER | CHARACTER+VARYING | CHAR+VARYING} name:"VARCHAR"
+    | name:VARCHAR2 @any|oracle } needed_size [charset] [compressed]
+  | {CHARACTER | CHAR} name:"CHAR" [size] [charset]
+  | name:TEXT [size] [charset] [compressed]
+  | name:CLOB [size] [charset] [compressed] @any|oracle
+  | name:{TINYTEXT | MEDIUMTEXT | LONGTEXT} [charset] [compressed]
+  | LONG+CHARACTER+VARYING name:"MEDIUMTEXT" [charset] [compressed]
+  | LONG+CHAR+VARYING name:"MEDIUMTEXT" [charset] [compressed]
+  | LONG [VARCHARACTER | VARCHAR] name:"MEDIUMTEXT" [charset] [compressed]
+member_text = name:{ENUM | SET} ( arguments:member, ... ) [charset]
+national_text =
+    { NATIONAL+CHARACTER+VARYING | NATIONAL+CHAR+VARYING | NATIONAL+VARCHAR | NATIONAL+VARCHARACTER
+    | NCHAR+VARYING | NCHAR+VARCHAR | NCHAR+VARCHARACTER | NVARCHAR } name:"NVARCHAR" needed_size
+    [words:BINARY ...] [compressed]
+  | {NATIONAL+CHARACTER | NATIONAL+CHAR | NCHAR} name:"NCHAR" [size] [words:BINARY ...]
+size = ( arguments:whole )
+needed_size = size | @oracle | "a length"
+scale = ( arguments:whole [, arguments:whole] )
+sign = words:{UNSIGNED | SIGNED | ZEROFILL}
+charset = charset_word ... [charset_named] | charset_named
+charset_named = {{CHARACTER | CHAR} SET | CHARSET} !DEFAULT charset:charset_name [charset_word ...]
+charset_word = words:{BINARY | ASCII | UNICODE | BYTE}
+compressed = words:COMPRESSED [= name] @mariadb
+"""
+_COMPRESSED: Final = frozenset(
     {
-        *("TINYINT", "SMALLINT", "MEDIUMINT", "MIDDLEINT", "INT", "INTEGER", "BIGINT"),
-        *("INT1", "INT2", "INT3", "INT4", "INT8", "YEAR"),
+        *("VARCHAR", "VARCHAR2", "NVARCHAR", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
+        *("VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"),
     }
 )
-_EXACT: Final = frozenset({"DECIMAL", "DEC", "NUMERIC", "FIXED", "FLOAT", "FLOAT4", "NUMBER"})
-_DOUBLES: Final = frozenset({"DOUBLE", "REAL", "FLOAT8"})
-_SIGNS: Final = ("UNSIGNED", "SIGNED", "ZEROFILL")
-_TEXTS: Final = frozenset(
-    {
-        *("CHAR", "VARCHAR", "VARCHAR2", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
-        *("ENUM", "SET", "NCHAR", "NVARCHAR"),
-    }
-)
-_BLOBS: Final = frozenset({"VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"})
-_COMPRESSED: Final = (_TEXTS | _BLOBS) - {"CHAR", "NCHAR", "ENUM", "SET"}
-_CHARSET_WORDS: Final = ("BINARY", "ASCII", "UNICODE", "BYTE")
-_NEED_LENGTH: Final = frozenset({"VARCHAR", "NVARCHAR", "VARBINARY", "VARCHAR2", "RAW"})
-_MAY_HAVE_LENGTH: Final = frozenset(
-    {
-        *("CHAR", "NCHAR", "BINARY", "BIT", "TIME", "TIMESTAMP", "DATETIME", "TEXT", "BLOB"),
-        *("VECTOR", "CLOB"),
-    }
-)
-_GEOMETRIES: Final = frozenset(
-    {
-        *("GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING"),
-        *("MULTIPOLYGON", "GEOMETRYCOLLECTION"),
-    }
-)
-_PLAIN: Final = frozenset(
-    {
-        *("BOOL", "BOOLEAN", "DATE", "SERIAL", "JSON", "TINYTEXT", "MEDIUMTEXT", "LONGTEXT"),
-        *("TINYBLOB", "MEDIUMBLOB", "LONGBLOB", *_GEOMETRIES),
-    }
-)
-_EVERYWHERE: Final = (
-    _INTEGERS
-    | (_EXACT - {"NUMBER"})
-    | _DOUBLES
-    | (_TEXTS - {"VARCHAR2", "CLOB"})
-    | (_NEED_LENGTH - {"VARCHAR2", "RAW"})
-    | (_MAY_HAVE_LENGTH - {"VECTOR", "CLOB"})
-    | _PLAIN
-)
-_ONLY_MARIADB: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
-    {
-        "INET6": (10, 5),
-        "UUID": (10, 7),
-        "INET4": (10, 10),
-        "VECTOR": (11, 7),
-        "XMLTYPE": (12, 3),
-    }
-)
-"""Types of MariaDB, and since when."""
-_ONLY_MYSQL: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
-    {"GEOMCOLLECTION": (8, 0, 11), "VECTOR": (9, 0)}
-)
-_ORACLE: Final = frozenset({"VARCHAR2", "NUMBER", "RAW", "CLOB"})
-"""Types of MariaDB's sql_mode ORACLE."""
-_ALL: Final = frozenset((*_EVERYWHERE, *_ONLY_MARIADB, *_ONLY_MYSQL, *_ORACLE))
 _QUALIFIERS: Final = frozenset({"mariadb_schema", "maxdb_schema", "oracle_schema"})
 """MariaDB says whose type it means where sql_mode could make it another."""
 
@@ -112,35 +93,8 @@ def read_column_type(cursor: Cursor) -> DataType:
     Raises:
         Stopped: If none comes next that the server knows.
     """
-    start = cursor.token
-    name = _name(cursor)
-    arguments = _arguments(cursor, name)
-    words: set[str] = set()
-    charset = ""
-    if name in _INTEGERS | _EXACT | _DOUBLES:
-        while word := cursor.accept_any(_SIGNS):
-            if word in words and cursor.dialect.flavor == "mariadb":
-                raise Stopped(cursor.ahead(-1), "each word once")
-            words.add(word)
-    elif name in _TEXTS:
-        charset = _charset(cursor, words, is_national=name in {"NCHAR", "NVARCHAR"})
-    if may_be_compressed(cursor, name) and cursor.accept("COMPRESSED"):
-        words.add("COMPRESSED")
-        if cursor.accept_operator("="):
-            cursor.identifier()
-    return DataType(
-        start.offset,
-        cursor.end,
-        name=name,
-        arguments=arguments,
-        words=frozenset(words),
-        charset=charset,
-    )
-
-
-def may_be_compressed(cursor: Cursor, name: str) -> bool:
-    """Whether MariaDB's COMPRESSED may stand behind a type."""
-    return cursor.dialect.may_be_mariadb and name in _COMPRESSED
+    found: DataType = _NOTATION.of(cursor.dialect).rule("column_type").node(cursor)
+    return found
 
 
 def read_type(cursor: Cursor, *, may_refer: bool = True) -> DataType:
@@ -153,22 +107,14 @@ def read_type(cursor: Cursor, *, may_refer: bool = True) -> DataType:
     Raises:
         Stopped: If none comes next that the server knows.
     """
-    start = cursor.token
-    if cursor.dialect.may_be_mariadb and may_refer:
-        if cursor.accept("TYPE", "OF"):
-            return _type_of(cursor, start.offset, "TYPE OF")
-        if cursor.accept("ROW", "TYPE", "OF"):
-            return _type_of(cursor, start.offset, "ROW TYPE OF")
-        if cursor.word == "ROW" and cursor.word_ahead(1) == "(":
-            cursor.advance()
-            return _row(cursor, start.offset)
-        if cursor.dialect.is_oracle and (found := _oracle_type(cursor)):
-            return found
-    found = read_column_type(cursor)
-    if found.name in _TEXTS and not found.collation and cursor.accept("COLLATE"):
-        found.collation = collation_name(cursor)
-        found.end = cursor.end
+    rule = "type" if may_refer else "own_type"
+    found: DataType = _NOTATION.of(cursor.dialect).rule(rule).node(cursor)
     return found
+
+
+def may_be_compressed(cursor: Cursor, name: str) -> bool:
+    """Whether MariaDB's COMPRESSED may stand behind a type."""
+    return cursor.dialect.may_be_mariadb and name in _COMPRESSED
 
 
 def charset_name(cursor: Cursor) -> str:
@@ -181,143 +127,65 @@ def collation_name(cursor: Cursor) -> str:
     return "default" if cursor.accept("DEFAULT") else read_collation(cursor).lower()
 
 
-def accept_charset(cursor: Cursor) -> bool:
-    """Read CHARACTER SET, CHAR SET or CHARSET if one comes next."""
-    return (
-        cursor.accept("CHARACTER", "SET")
-        or cursor.accept("CHAR", "SET")
-        or cursor.accept("CHARSET")
-    )
-
-
-def _name(cursor: Cursor) -> str:
-    for name, words in _LONG_NAMES:
-        if cursor.accept(*words):
-            return name
-    dialect = cursor.dialect
-    if dialect.may_be_mariadb and cursor.word_ahead(1) == ".":
-        if cursor.token.value.lower() not in _QUALIFIERS:
-            raise cursor.stop("a type")
-        cursor.advance()
-        cursor.advance()
-        return cursor.advance().value.upper()
-    word = cursor.word
-    is_known = word in _EVERYWHERE
-    if not is_known and word in _ONLY_MARIADB:
-        is_known = dialect.has_mariadb(*_ONLY_MARIADB[word])
-    if not is_known and word in _ONLY_MYSQL:
-        is_known = dialect.has_mysql(*_ONLY_MYSQL[word])
-    if not is_known and word in _ORACLE:
-        is_known = dialect.is_oracle or not dialect.flavor
-    if not is_known and not dialect.flavor and cursor.is_at_name:
-        is_known = True  # of a plugin of a server that nobody has named
-    if not is_known:
+def _schema(cursor: Cursor) -> None:
+    if cursor.token.value.lower() not in _QUALIFIERS:
         raise cursor.stop("a type")
-    return cursor.advance().value.upper()
+    cursor.index += 2
+    # Behind a dot no word is one of the grammar; this one is.
+    cursor.words[cursor.index] = cursor.texts[cursor.index].upper()
 
 
-def _arguments(cursor: Cursor, name: str) -> tuple[str, ...]:  # noqa: C901 - one branch a clause
-    if name in {"ENUM", "SET"}:
-        return _members(cursor)
-    if cursor.word != "(" or cursor.kind is not TokenKind.OPERATOR:
-        needs = name in _NEED_LENGTH or (name == "VECTOR" and not cursor.dialect.may_be_mysql)
-        if needs and not cursor.dialect.is_oracle:
-            raise cursor.stop("a length")
-        return ()
-    most, least = 0, 1
-    if name in _INTEGERS | _NEED_LENGTH | _MAY_HAVE_LENGTH:
-        most = 1
-    elif name in _EXACT or name not in _ALL:
-        most = 2
-    elif name in _DOUBLES:
-        most = least = 2
-    elif name in _GEOMETRIES and cursor.dialect.may_be_mariadb:
-        most = 1
-    if not most:
-        return ()  # what the parenthesis is, the caller says
-    cursor.advance()
-    found = [_number(cursor)]
-    while len(found) < most and cursor.accept_operator(","):
-        found.append(_number(cursor))
-    if len(found) < least:
-        raise cursor.stop(",")
-    cursor.expect_operator(")")
-    return tuple(found)
-
-
-def _number(cursor: Cursor) -> str:
-    token = cursor.token
-    whole = token.text.partition(".")[0]  # the servers leave away what stands behind a point
-    if token.kind is not TokenKind.NUMBER or not whole.isdecimal():
+def _whole(cursor: Cursor) -> str:
+    """A number; the servers leave away what stands behind a point."""
+    whole = cursor.texts[cursor.index].partition(".")[0]
+    if cursor.kind is not TokenKind.NUMBER or not whole.isdecimal():
         raise cursor.stop("a number")
-    cursor.advance()
+    cursor.index += 1
     return whole
 
 
-def _members(cursor: Cursor) -> tuple[str, ...]:
-    cursor.expect_operator("(")
-    found = []
-    while True:
-        is_bytes = cursor.token.text[:1] in {"x", "X", "b", "B"}
-        is_national = cursor.token.text[:1] in {"n", "N"}
-        if (cursor.kind is not TokenKind.STRING or is_national) and not (
-            cursor.kind is TokenKind.NUMBER and (is_bytes or cursor.token.text[:2] in {"0x", "0b"})
-        ):
-            raise cursor.stop("a string")
-        found.append(cursor.advance().value)
-        if not cursor.accept_operator(","):
-            break
-    cursor.expect_operator(")")
-    return tuple(found)
+def _member(cursor: Cursor) -> str:
+    token = cursor.token
+    is_bytes = token.text[:1] in {"x", "X", "b", "B"} or token.text[:2] in {"0x", "0b"}
+    is_national = token.text[:1] in {"n", "N"}
+    if (token.kind is not TokenKind.STRING or is_national) and not (
+        token.kind is TokenKind.NUMBER and is_bytes
+    ):
+        raise cursor.stop("a string")
+    return cursor.advance().value
 
 
-def _charset(cursor: Cursor, words: set[str], *, is_national: bool) -> str:
-    """What may stand behind a text type; the words ASCII, UNICODE, BYTE and BINARY into `words`."""
-    charset = ""
-    while True:
-        if not is_national and not charset and accept_charset(cursor):
-            if cursor.word == "DEFAULT":
-                raise cursor.stop("a character set")
-            charset = charset_name(cursor)
-        elif word := cursor.accept_any(("BINARY",) if is_national else _CHARSET_WORDS):
-            words.add(word)
-        else:
-            break
-    return charset
-
-
-def _type_of(cursor: Cursor, at: int, name: str) -> DataType:
-    parts = [cursor.identifier()]
-    while cursor.accept_operator("."):
-        parts.append(cursor.identifier())
-    return DataType(at, cursor.end, name=name, of=tuple(parts))
-
-
-def _row(cursor: Cursor, at: int) -> DataType:
-    cursor.expect_operator("(")
-    names = []
-    while True:
-        names.append(cursor.identifier())
-        read_type(cursor)
-        if not cursor.accept_operator(","):
-            break
-    cursor.expect_operator(")")
-    return DataType(at, cursor.end, name="ROW", arguments=tuple(names))
-
-
-def _oracle_type(cursor: Cursor) -> DataType | None:
-    """`t.a%TYPE` and `t%ROWTYPE` of sql_mode ORACLE."""
+def _is_oracle_type(cursor: Cursor) -> bool:
+    """Whether `t.a%TYPE` or `t%ROWTYPE` comes next."""
     count = 1
     while cursor.word_ahead(count) == ".":
         count += 2
-    kind = cursor.ahead(count + 1).word
-    if cursor.ahead(count).text != "%" or kind not in {"TYPE", "ROWTYPE"}:
-        return None
-    at = cursor.start
-    parts = [cursor.identifier()]
-    while cursor.accept_operator("."):
-        parts.append(cursor.identifier())
-    cursor.advance()
-    cursor.advance()
-    name = "TYPE OF" if kind == "TYPE" else "ROW TYPE OF"
-    return DataType(at, cursor.end, name=name, of=tuple(parts))
+    return cursor.word_ahead(count) == "%" and cursor.word_ahead(count + 1) in {"TYPE", "ROWTYPE"}
+
+
+def _numeric(cursor: Cursor, at: int, found: Fields) -> Any:
+    """A type; MariaDB takes each sign of a number once."""
+    words = [word for word in found.get("words", ()) if word in {"UNSIGNED", "SIGNED", "ZEROFILL"}]
+    if len(set(words)) < len(words) and cursor.dialect.flavor == "mariadb":
+        raise Stopped(cursor.ahead(-1), "each word once")
+    return _MAKE(cursor, at, found)
+
+
+_MAKE: Final = maker(DataType)
+_NOTATION: Final = Notation(
+    (_TYPES,),
+    {
+        "charset_name": Reader(charset_name, "a character set"),
+        "collation_name": Reader(collation_name, "a collation"),
+        "field_type": Reader(read_type, "a type"),
+        "member": Reader(_member, "a string"),
+        "name": Reader(Cursor.identifier, "a name", lambda cursor: cursor.is_at_name),
+        "oracle_next": Reader(lambda _: None, "a type", _is_oracle_type),
+        "schema": Reader(_schema, "a type", lambda cursor: cursor.word_ahead(1) == "."),
+        "unknown": Reader(
+            lambda cursor: cursor.identifier().upper(), "a type", lambda cursor: cursor.is_at_name
+        ),
+        "whole": Reader(_whole, "a number"),
+    },
+    {"DataType": DataType, "numeric": _numeric},
+)

@@ -43,7 +43,8 @@ def test_fields_take_the_form_that_they_have() -> None:
         'SET begins_at:^ is_there:[IF EXISTS] names:name, ... [words:{ON | OFF} ...] -> Found "SET"'
     )
     found = _read(rule, "SET IF EXISTS a, b ON OFF")
-    assert (found.is_there, found.names, found.words) == (True, ("a", "b"), {"ON", "OFF"})
+    assert found.is_there
+    assert (found.names, found.words) == (("a", "b"), frozenset(("ON", "OFF")))
     assert (found.at, found.end, found.begins_at, found.verb) == (0, 25, 4, "SET")
     assert not _read(rule, "SET a").is_there
 
