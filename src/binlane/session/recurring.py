@@ -16,23 +16,30 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.policy.resolution import Opening
 from binlane.policy.used_objects import body_use
-from binlane.programs.host import UserVariable
+from binlane.programs.host import LoggedVariable
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
 from binlane.session.decision import Plan, plan_of
 from binlane.session.log_events import Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
-from binlane.session.transaction import Binlog, Transaction
+from binlane.session.transaction import BinlogCaches, Transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import Key, key_of
+from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import LONG
-from binlane.sql.tree.expressions import Literal, Node, Operation, children
-from binlane.sql.tree.statements import Delete, Update
+from binlane.sql.tree.expressions import (
+    Default,
+    Literal,
+    LiteralKind,
+    Node,
+    Operation,
+    children,
+)
+from binlane.sql.tree.statements import Delete, Insert, Update
 
 KEPT_MAX: Final = 4_096
 """Statements that are kept, and states; then all begins anew."""
@@ -51,19 +58,13 @@ class Recurring:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self._at: _Place | None = None
-        self._binlogs: tuple[Binlog, ...] = ()
+        self._binlogs: tuple[BinlogCaches, ...] = ()
         self._is_ahead = False
 
     def plan(self, facts: StatementFacts) -> Plan:
         """The plan of a statement of the client."""
         state = self._state
-        opening = Opening(
-            assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.checks_foreign_keys,
-        )
-        return plan_of(
-            facts, state.objects, server=state.server, database=state.database, opening=opening
-        )
+        return plan_of(facts, state.opening(state.database))
 
     def again(self, text: str, *, is_stated: bool = False) -> StatementResult | Attempt | None:
         """Do again what is known of a statement.
@@ -161,7 +162,7 @@ class Recurring:
             _known.grow()
             place = _known.places[key] = _Place(
                 version=state.objects.version,
-                dialect=variables.dialect,
+                dialect=variables.settings.dialect,
                 has_savepoints=bool(transaction.savepoints),
             )
         self._at = place
@@ -207,11 +208,10 @@ class _Known:
     def grow(self) -> None:
         """There is one more; forget all others if these are too many."""
         if self._size >= KEPT_MAX:
+            places, self.places, self._size = self.places, {}, 0
             # A session may be in one of them.
-            for place in self.places.values():
+            for place in places.values():
                 place.kept.clear()
-            self.places.clear()
-            self._size = 0
         self._size += 1
 
 
@@ -303,7 +303,7 @@ _Maker = Callable[[str], Body]
 _Alike = TypeVar("_Alike")
 
 
-def _flags(binlog: Binlog) -> _Flags:
+def _flags(binlog: BinlogCaches) -> _Flags:
     return binlog.is_registered, binlog.has_unsafe_content, binlog.keeps_transaction
 
 
@@ -388,7 +388,7 @@ class _Makers:
 
 _NOTHING: Final = BinlogResult()
 _FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
-_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, UserVariable)
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, LoggedVariable)
 """Events that hold a text or values."""
 
 
@@ -444,7 +444,9 @@ class _Kept:
         self._transaction = transaction
         self._writes = writes
 
-    def again(self, state: SessionState, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+    def again(
+        self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str
+    ) -> StatementResult:
         """Do it again."""
         result = self._result or self._told(binlogs, text)
         for number in self._cleared:
@@ -468,7 +470,7 @@ class _Kept:
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
         return result
 
-    def _told(self, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+    def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self._names, _NOTHING)
         for (known, made), numbers in self._written:
             found, waited = known, None
@@ -527,7 +529,7 @@ def _has_variables_in_triggers(plan: Plan, objects: SchemaCatalog) -> bool:
 
 
 def _may_be_given_ids(plan: Plan) -> bool:
-    """Whether a literal can be the value of an AUTO_INCREMENT column, which the server then keeps."""
+    """Whether a literal can be the value of an AUTO_INCREMENT column, or let the server choose it."""
     facts = plan.facts
     for access in plan.resolved.accesses:
         column = access.table.auto_increment
@@ -535,16 +537,38 @@ def _may_be_given_ids(plan: Plan) -> bool:
             continue
         if access.is_prelocked:
             return True
-        is_insert = facts.effects.kind in _INSERTS
-        is_left_out = (
-            facts.columns is not None
-            and not facts.has_query
-            and not access.via
-            and column.lower() not in map(str.lower, facts.columns)
-        )
-        if is_insert and not is_left_out:
+        if facts.effects.kind in _INSERTS and (
+            access.via or not _are_given_alike(facts, access.table, column.lower())
+        ):
             return True
     return False
+
+
+def _are_given_alike(facts: StatementFacts, table: Table, column: str) -> bool:
+    """Whether all statements of an INSERT's shape give a column a value, or none does."""
+    statement = facts.tree
+    if not isinstance(statement, Insert) or facts.has_query:
+        return False
+    names = facts.columns
+    if names is None:
+        names = tuple(each.name for each in table.definition.columns)
+    places = [place for place, name in enumerate(names) if name.lower() == column]
+    if not places:
+        return facts.columns is not None
+    return all(
+        len(row.items) == len(names) and _is_alike(row.items[places[0]], facts)
+        for row in statement.rows or ()
+    )
+
+
+def _is_alike(value: Node, facts: StatementFacts) -> bool:
+    """Whether a value is NULL, 0, DEFAULT or another integer in all statements of a shape."""
+    if isinstance(value, Default):
+        return value.column is None
+    if not isinstance(value, Literal):
+        return False
+    is_integer = value.kind is LiteralKind.NUMBER and facts.text_of(value).isdecimal()
+    return is_integer or value.kind is LiteralKind.NULL
 
 
 def _may_be_proven_empty(facts: StatementFacts) -> bool:

@@ -366,7 +366,7 @@ class Generator:
             f"delete from {table} where a>=100",
             f"delete from {table} where a>100 limit 1",
             f"delete from {table} where a=100 and rand()<2",
-            f"delete from {table} where b={value}",
+            f"delete from {table} where b=concat({value},'d')",
             "update ts set g=g where g=1",
             f"update v_j set b='j{self._new_key()}' where a=1",
             "delete from parent where a=2",
@@ -845,7 +845,7 @@ class Generator:
             f"create {kind} {name}(a int primary key, b varchar(100)) engine={engine}",
             self._pick(f"update {name} set b='e' where b='x'", f"delete from {name} where b='x'"),
             self._pick(
-                f"update {name} set b=uuid() where a>0", f"delete from {name} where b>'x' limit 1"
+                f"update {name} set b=uuid() where b is not null", f"delete from {name} where b>'x' limit 1"
             ),
             f"insert into {name} values({key},'e')",
             f"update {name} set b='f' where b='e'",

@@ -17,11 +17,12 @@ from binlane.codec.types import Flavor
 from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
 from binlane.programs.host import ProgramState
+from binlane.session import recurring
 from binlane.session.recurring import Recurring
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import Binlog, Cache, EngineChanges, EngineUse, Transaction
+from binlane.session.transaction import BinlogCaches, Cache, EngineChanges, EngineUse, Transaction
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from tests.unit.session.test_recorded_sessions import VECTORS, session_of
@@ -77,7 +78,9 @@ _OFTEN: Final = (
     *("INSERT INTO n VALUES (7, 7)", "INSERT INTO fired VALUES (7, 7)", "UPDATE v SET a = 7"),
     *("INSERT INTO named VALUES (7, 7)", "INSERT INTO ids (a) VALUES (7)", "SELECT a FROM t LIMIT 7"),
     *("INSERT INTO ids VALUES (7, 7)", "INSERT INTO t SELECT id, 7 FROM ids LIMIT 7", "SET @x = 7"),
-    *("DELETE FROM t WHERE 7 = 7", "INSERT INTO ids VALUES ('7', 7)", "UPDATE n SET a = 7 WHERE '7'"),
+    *("DELETE FROM t WHERE 7 = 7", "INSERT INTO ids VALUES ('7', 7)", "INSERT INTO ids VALUES (0.7, 7)",
+    "INSERT INTO ids VALUES (NULL, 7), (7, 7)", "REPLACE ids (a, id) VALUES (7, 7), (7, DEFAULT)",
+    "INSERT ids SET id = 7", "UPDATE n SET a = 7 WHERE '7'"),
     *("INSERT INTO t VALUES (7, 7) /*!50000 , (77, 7) */", "INSERT INTO t VALUES (7, UUID())"),
     *("DELETE FROM ids WHERE id IS NULL", "INSERT INTO e.t VALUES (7, 7)", "INSERT INTO t VALUES (7, @x)"),
 )  # fmt: skip
@@ -137,7 +140,7 @@ _STATE: Final = {
         " changed_temporary_tables"
     ),
     EngineUse: "has_two_phases is_changed",
-    Binlog: (
+    BinlogCaches: (
         "name server written statement_cache transaction_cache is_registered has_unsafe_content"
         " keeps_transaction positions held_temporary status_vars"
     ),
@@ -182,6 +185,48 @@ def test_random_sessions_are_those_that_keep_nothing(flavor: str, binlogs: str |
                 assert keeps.disconnect() == anew.disconnect(), done
 
 
+_VALUES: Final = (
+    "5",
+    "0",
+    "6",
+    "'5'",
+    "'0'",
+    "5.5",
+    "0.4",
+    "1e1",
+    "1e-9",
+    "-5",
+    "NULL",
+    "0x0",
+    "0x5",
+)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO ids VALUES ({}, 1)",
+        "INSERT INTO ids (a, id) VALUES (1, {}), (1, 2)",
+        "REPLACE ids SET id = {}",
+        "INSERT INTO ids (a) VALUES ({})",
+        "DELETE FROM t WHERE {}",
+        "UPDATE t SET a = 1 WHERE id = 1 AND {} = 5",
+    ],
+)
+def test_literals_say_what_they_say_where_nothing_is_kept(flavor: str, statement: str) -> None:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load(_SCHEMA)
+    keeps, anew = (
+        Session(server=Server.parse(flavor), objects=objects.copy(), database="d") for _ in "12"
+    )
+    leave = anew._recurring.leave
+    anew._recurring.again = lambda *_, **__: leave()  # type: ignore[method-assign]  # only here
+    texts = [statement.format(value) for value in (*_VALUES, *reversed(_VALUES))]
+    for text in ("SET binlog_format = STATEMENT", *texts):
+        assert keeps.execute(text) == anew.execute(text), text
+
+
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
 def test_a_trigger_reads_the_variable_of_now(flavor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = SchemaCatalog(Flavor(flavor))
@@ -205,6 +250,21 @@ def test_a_trigger_reads_the_variable_of_now(flavor: str, monkeypatch: pytest.Mo
         session.execute(text)
         assert carried_out[-3:] == [text, "SET binlog_format = ROW", text]
         session.execute("SET binlog_format = STATEMENT")
+
+
+def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurring, "KEPT_MAX", 10)
+    monkeypatch.setattr(recurring, "_known", known := recurring._Known())
+    objects = SchemaCatalog(Flavor.MARIADB)
+    objects.load(_SCHEMA)
+    session = Session(server=Server.parse("mariadb"), objects=objects, database="d")
+    texts = [f"UPDATE t SET a = 1, a{'= a, a' * n} = 2" for n in range(7)]
+    for text in ("BEGIN", *texts, "COMMIT", *texts * 2):
+        (told,) = session.execute(text).binlogs.values()
+        events = [event.info for event in told.events if event.type == "Annotate_rows"]
+        assert events in ([], [text], texts)
+        kept = [len(place.kept) for place in known.places.values()]
+        assert sum(kept) + len(kept) <= 10
 
 
 def test_objects_that_others_change_are_those_of_now() -> None:
