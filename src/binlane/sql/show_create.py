@@ -27,7 +27,7 @@ from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Partition, Partitioning
 from binlane.sql.tree.expressions import Name
 
-_INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
+INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
     {
         **dict.fromkeys(("TINYINT", "INT1"), ("tinyint", 4, 3)),
         **dict.fromkeys(("SMALLINT", "INT2"), ("smallint", 6, 5)),
@@ -37,7 +37,7 @@ _INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
     }
 )
 """By name: as printed, with the width of signed and unsigned ones."""
-_BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
+BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
 _NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "DEC": "decimal",
@@ -125,9 +125,9 @@ def column_type(column: TableColumn, flavor: Flavor) -> str:
     name = column.type_name
     if column.charset == "binary" and name in _BINARY_TYPES:
         name = _BINARY_TYPES[name]
-    if name in _BOOLEANS:
+    if name in BOOLEANS:
         return "tinyint(1)"
-    if name in _INTEGERS:
+    if name in INTEGERS:
         return _integer(column, flavor)
     lower = _NAMES.get(name, name.lower())
     if lower in _TEXTS | _BLOBS:
@@ -156,7 +156,7 @@ def _with_arguments(name: str, arguments: tuple[str, ...]) -> str:
 
 
 def _integer(column: TableColumn, flavor: Flavor) -> str:
-    name, signed, unsigned = _INTEGERS[column.type_name]
+    name, signed, unsigned = INTEGERS[column.type_name]
     width = (
         column.arguments[0] if column.arguments else str(unsigned if column.is_unsigned else signed)
     )
@@ -339,7 +339,7 @@ class _Writer:
         quoted = value if value[:1] in {"'", '"'} else f"'{value}'"
         content = quoted[1:-1]
         if self.is_mariadb and (
-            column.type_name in _INTEGERS or column.type_name in _BOOLEANS or _is_exact(column)
+            column.type_name in INTEGERS or column.type_name in BOOLEANS or _is_exact(column)
         ):
             return content
         if column.default_form == "number" or quoted.startswith('"'):
