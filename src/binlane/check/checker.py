@@ -21,6 +21,7 @@ from binlane.scope.definition import Definition
 from binlane.session.report import StatementResult, Unanalysed
 from binlane.session.safety import refuse_views
 from binlane.session.session import Session
+from binlane.sql.accounts import OWN, ROOT, AccountName, Accounts
 from binlane.sql.catalog import CatalogProblem, SchemaCatalog
 from binlane.sql.reading import read
 from binlane.sql.script import Script, ScriptReader
@@ -43,12 +44,15 @@ class Checker:
         assume_engine: Engine that tables have which the schema does not know; None: they are
             unknown tables.
         definitions_name: What messages call `definitions`.
+        user: Account of the schema that runs the scripts, as `NAME` or `NAME@HOST`; None: one that
+            may do everything.
 
     Attributes:
         problems: What of the schema was not understood, behind the name of its source.
 
     Raises:
-        ConfigError: If the definitions are not what they should be, or there is no such engine.
+        ConfigError: If the definitions are not what they should be, or there is no such engine or
+            account.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Checker:
         *,
         assume_engine: str | None = None,
         definitions_name: str = "--binlogs",
+        user: str | None = None,
     ) -> None:
         self._server = server
         if assume_engine is not None:
@@ -72,6 +77,7 @@ class Checker:
             for source in schema
             for problem in source.load(self._objects, server)
         ]
+        self._account = ROOT if user is None else _account(user, self._objects.accounts)
         self._definitions = (
             None
             if definitions is None
@@ -146,7 +152,25 @@ class Checker:
             definitions=definitions,
             database=self._objects.default_database,
             assume_engine=self._assume_engine,
+            account=self._account,
         )
+
+
+def _account(text: str, accounts: Accounts) -> AccountName:
+    """The account that a user names; without a host that of any, else the only one of its name."""
+    user, at, host = text.rpartition("@") if "@" in text else (text, "", "%")
+    found = AccountName(user, host)
+    named = [one for one in accounts if one.user == user and not one.is_role]
+    if found in accounts or found in OWN:
+        return found
+    if not at and len(named) == 1:
+        return named[0]
+    known = ", ".join(f"{one.user}@{one.host}" for one in named or accounts if not one.is_role)
+    raise ConfigError(
+        f"the schema has no account {text}",
+        key="--user",
+        hint=f"it has {known}" if known else "give a schema with CREATE USER and GRANT",
+    )
 
 
 def _check_engine(name: str, server: Server) -> None:

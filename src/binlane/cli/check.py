@@ -92,6 +92,12 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     "says, else 0.",
 )
 @click.option(
+    "--user",
+    metavar="NAME[@HOST]",
+    help="The account that runs the scripts, one of the schema: what it may not do is refused. "
+    "Default: one that may do everything.",
+)
+@click.option(
     "--binlogs",
     "definitions_file",
     metavar="DEFS.sql",
@@ -130,6 +136,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     schemas: Sequence[str],
     password_file: Path | None,
     lower_case_table_names: int | None,
+    user: str | None,
     definitions_file: Path | None,
     assume_engine: str | None,
     deny: Sequence[str],
@@ -160,6 +167,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         None if definitions_file is None else _read(str(definitions_file)),
         assume_engine=assume_engine,
         definitions_name=str(definitions_file),
+        user=user,
     )
     run = Run(checker, judgement, _report(form, explain=explain, quiet=quiet), is_quiet=quiet)
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper

@@ -40,6 +40,10 @@ _TRIGGERS: Final = (
 )
 _EVENTS: Final = "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS"
 _ACCOUNTS: Final = "SELECT QUOTE(User), QUOTE(Host) FROM mysql.user"
+_DEFAULT_ROLES: Final = (
+    "SELECT QUOTE(USER), QUOTE(HOST), QUOTE(DEFAULT_ROLE_USER), QUOTE(DEFAULT_ROLE_HOST)"
+    " FROM mysql.default_roles"
+)
 _OTHERS: Final = (
     # What is listed, what SHOW CREATE calls it, which of its columns is the text.
     (_VIEWS, "VIEW", 1),
@@ -55,7 +59,7 @@ _CONFIGURED: Final = (
 )
 # Dropped since it was listed, broken, or not to be seen by this account.
 _UNKNOWN_TABLE: Final = 1146
-_UNTOLD: Final = frozenset((_UNKNOWN_TABLE, 1044, 1142, 1143, 1227, 1305, 1356, 1360, 1539))
+_UNTOLD: Final = frozenset((_UNKNOWN_TABLE, 1044, 1141, 1142, 1143, 1227, 1305, 1356, 1360, 1539))
 
 Definitions = list[tuple[str, str]]
 
@@ -117,9 +121,26 @@ def _objects(account: Account) -> Dialogue[ServerObjects]:
     variables = {row[0]: row[1] for row in rows}
     for others, kind, column in ((_SEQUENCES, "SEQUENCE", 1), *_OTHERS):
         definitions += yield from _shown(others, kind, column, peer)
-    for user, host in (yield from _allowed(_ACCOUNTS, peer)):
-        definitions.append(("", f"CREATE USER IF NOT EXISTS {user}@{host}"))
+    definitions += yield from _accounts(peer)
     return ServerObjects(version=version, variables=variables, definitions=definitions)
+
+
+def _accounts(peer: str) -> Dialogue[Definitions]:
+    """Users and roles, and what they were granted; none if the account may not see them."""
+    names = yield from _allowed(_ACCOUNTS, peer)
+    # MariaDB's roles have no host.
+    accounts = [f"{user}@{host}" if host != "''" else user for user, host in names]
+    found = [
+        ("", f"CREATE {'USER' if '@' in account else 'ROLE'} IF NOT EXISTS {account}")
+        for account in accounts
+    ]
+    for account in accounts:
+        found += [
+            ("", text) for [text] in (yield from _allowed(f"SHOW GRANTS FOR {account}", peer))
+        ]
+    for user, host, role, of in (yield from _allowed(_DEFAULT_ROLES, peer)):
+        found.append(("", f"SET DEFAULT ROLE {role}@{of} TO {user}@{host}"))
+    return found
 
 
 def _shown(listing: str, kind: str, column: int, peer: str) -> Dialogue[Definitions]:

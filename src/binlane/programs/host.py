@@ -6,6 +6,7 @@ Also the errors and other conditions of a program, and which handlers are for th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
@@ -20,6 +21,7 @@ from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
+from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect
 
 
@@ -316,6 +318,12 @@ class Host(Protocol):
 
         One that is unsafe has MySQL log all that follows in the program as rows under MIXED.
         """
+
+    def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
+        """Why the account whose privileges hold may not run a statement; None if it may."""
+
+    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
+        """A program runs with the privileges of whom it says; the error where nobody is that."""
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""

@@ -134,7 +134,8 @@ class _Runner:
     ) -> Refusal | None:
         name = routine_name(facts.functions[0], environment)
         routine = self._host.objects.procedure(name)
-        error = call_error(routine, name, facts)
+        denied = self._host.denied(facts, environment.database)
+        error = call_error(routine, name, facts) if denied is None else denied
         if routine is None or error is not None:
             return error
         depth = environment.system_variable("max_sp_recursion_depth")
@@ -156,7 +157,8 @@ class _Runner:
             program=f"procedure {routine.name.plain}",
         )
         self._running.append(routine.name)
-        result = run_routine(routine, given, inside, self)
+        with self._host.acting_for(routine) as denied:
+            result = run_routine(routine, given, inside, self) if denied is None else denied
         self._running.pop()
         if isinstance(result, Refusal):
             return result
@@ -209,8 +211,12 @@ class _Runner:
         if text is None:
             programs.prepared[name] = Prepared(())
             return None
+        inner = self._read(trimmed(text), environment)
+        denied = self._host.denied(inner, environment.database)
+        if denied is not None:
+            return denied
         programs.prepared[name] = Prepared((trimmed(text),))
-        if self._read(trimmed(text), environment).effects.stopped_at is not None:
+        if inner.effects.stopped_at is not None:
             programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
 

@@ -299,7 +299,9 @@ class Tracer:
             environment.rows = True
             environment.text = body
             environment.set_row(given)
-            self._stops(Interpreter(self).run_body(body.tree, environment))
+            with self._host.acting_for(trigger) as denied:
+                run = Interpreter(self).run_body
+                self._stops(run(body.tree, environment) if denied is None else denied)
 
     @contextmanager
     def _inside(self, kind: str, name: TableName) -> Iterator[RoutineEnvironment]:
@@ -344,7 +346,12 @@ class Tracer:
         if routine.name in self._running:
             return recursion(routine, is_mariadb=self._host.server.is_mariadb)
         kind = "function" if routine.is_function else "procedure"
-        with self._inside(kind, routine.name) as environment:
+        with (
+            self._inside(kind, routine.name) as environment,
+            self._host.acting_for(routine) as denied,
+        ):
+            if denied is not None:
+                return denied
             return run_routine(routine, arguments, environment, self)
 
     def _call_procedure(
@@ -428,6 +435,9 @@ class Tracer:
         forbidden = self._host.refusal_in_body(facts)
         if forbidden is not None:
             return forbidden
+        denied = self._host.denied(facts, environment.database)
+        if denied is not None:
+            return denied
         if not facts.tables and not facts.functions:
             return None
         resolved = self._host.resolved(facts, environment.database)

@@ -8,106 +8,23 @@ Source: MariaDB 10.11 sql/sql_acl.cc, MySQL 9.7 sql/sql_rewrite.cc.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from binlane.names import quote
 from binlane.session.state import SessionState, SessionStatement
-from binlane.sql.parser import Stopped, cursor_over
-from binlane.sql.parser.cursor import Cursor
-from binlane.sql.tokens import Token, TokenKind, split
-from binlane.sql.tree.definitions import AccountStatement
-
-
-def account_text(state: SessionState, statement: SessionStatement) -> str:
-    """The text of an account statement in the log."""
-    cursor = cursor_over(statement.text, state.variables.settings.dialect)
-    rewrite = _mariadb if state.server.is_mariadb else mysql_text
-    try:
-        return rewrite(cursor, statement.database) or statement.text
-    except Stopped:
-        # The analysis found it good; what this smaller grammar does not know is left as it is.
-        return statement.text
-
-
-def _mariadb(cursor: Cursor, _: str) -> str | None:
-    cursor.expect("SET")
-    if cursor.accept("PASSWORD"):
-        user = account(cursor) if cursor.accept("FOR") else own_account()
-        cursor.expect_operator("=")
-        if cursor.accept("PASSWORD"):
-            cursor.expect_operator("(")
-            value = _hash(cursor.advance().value)
-        else:
-            value = cursor.advance().value
-        return f"SET PASSWORD FOR {user}='{value}'"
-    if cursor.accept("DEFAULT", "ROLE"):
-        token = cursor.advance()
-        role = "NONE" if token.word == "NONE" else token.value
-        user = account(cursor) if cursor.accept("FOR") else own_account()
-        return f"SET DEFAULT ROLE '{role}' FOR {user}"
-    return None
-
-
-def _hash(password: str) -> str:
-    """What MariaDB's PASSWORD() makes of a text."""
-    if not password:
-        return ""
-    first = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
-    return "*" + hashlib.sha1(first, usedforsecurity=False).hexdigest().upper()
-
-
-def alters_no_account(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether it is ALTER USER IF EXISTS and none of the accounts exists."""
-    tree = statement.facts.tree
-    if not isinstance(tree, AccountStatement) or tree.verb != "ALTER USER":
-        return False
-    return "IF EXISTS" in tree.options and not any(
-        account.is_current
-        or state.objects.has_account(
-            f"{account.user}@{'%' if account.host is None else account.host}"
-        )
-        for account in tree.accounts
-    )
-
-
-# Names of accounts --------------------------------------------------------------------------------
-
-
-_SELF: Final = ("root", "localhost")
-
-
-def account(cursor: Cursor) -> str:
-    """Read an account, and give it with quotes."""
-    return named(*account_parts(cursor))
-
-
-def account_parts(cursor: Cursor) -> tuple[str, str]:
-    """Read an account: its user and host."""
-    token = cursor.advance()
-    if token.word in ("CURRENT_USER", "USER"):
-        if cursor.accept_operator("("):
-            cursor.expect_operator(")")
-        return _SELF
-    if cursor.token.kind is TokenKind.USER_VARIABLE:
-        return token.value, cursor.advance().text[1:].strip("`'\"")
-    if cursor.accept_operator("@"):
-        return token.value, cursor.advance().value
-    return token.value, "%"
-
-
-def own_account() -> str:
-    """The session's own."""
-    return named(*_SELF)
-
-
-def named(user: str, host: str) -> str:
-    """An account with quotes."""
-    return f"'{user}'@'{host}'"
-
-
-# MySQL --------------------------------------------------------------------------------------------
-
+from binlane.sql.table_definitions import string_of
+from binlane.sql.tree.definitions import (
+    Account,
+    AccountClause,
+    AccountStatement,
+    Credential,
+    Privilege,
+)
+from binlane.sql.tree.expressions import Literal
+from binlane.sql.tree.statements import innermost
 
 _PLUGIN: Final = "'caching_sha2_password'"
 _PRIVILEGES: Final = (
@@ -118,196 +35,204 @@ _PRIVILEGES: Final = (
     *("CREATE USER", "EVENT", "TRIGGER", "CREATE TABLESPACE", "CREATE ROLE", "DROP ROLE"),
 )
 """In the order in which the server writes them; others follow."""
-_OPTIONS: Final = (
-    *("DEFAULT ROLE", "REQUIRE", "WITH", "PASSWORD EXPIRE", "ACCOUNT", "PASSWORD HISTORY"),
-    *("PASSWORD REUSE", "PASSWORD REQUIRE", "FAILED_LOGIN_ATTEMPTS", "PASSWORD_LOCK_TIME"),
-    *("COMMENT", "ATTRIBUTE"),
-)
-"""Options of accounts in the order in which the server writes them."""
-_LIMITS: Final = (
-    *("MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR", "MAX_CONNECTIONS_PER_HOUR"),
-    "MAX_USER_CONNECTIONS",
-)
-_CERTIFICATE: Final = ("SUBJECT", "ISSUER", "CIPHER")
-_PASSWORD_OPTIONS: Final = ("EXPIRE", "HISTORY", "REUSE", "REQUIRE")
-_STARTS: Final = (
-    *("DEFAULT", "REQUIRE", "WITH", "PASSWORD", "ACCOUNT", "FAILED_LOGIN_ATTEMPTS"),
+_CLAUSES: Final = (
+    *("REQUIRE", "WITH", "PASSWORD EXPIRE", "ACCOUNT", "PASSWORD HISTORY"),
+    *("PASSWORD REUSE INTERVAL", "PASSWORD REQUIRE CURRENT", "FAILED_LOGIN_ATTEMPTS"),
     *("PASSWORD_LOCK_TIME", "COMMENT", "ATTRIBUTE"),
 )
+"""Clauses in the order in which the server writes them."""
+_ORDERED: Final = (
+    *("SUBJECT", "ISSUER", "CIPHER", "MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR"),
+    *("MAX_CONNECTIONS_PER_HOUR", "MAX_USER_CONNECTIONS"),
+)
+"""What stands in a clause by pairs, in that order likewise."""
 _ESCAPES: Final = str.maketrans({"'": "\\'", '"': '\\"', "\\": "\\\\"})
 
 
-def mysql_text(cursor: Cursor, database: str) -> str | None:
-    """The text of an account statement; None where it is logged as it stands.
-
-    Raises:
-        Stopped: If it is not understood.
-    """
-    verb = cursor.advance().word
-    if verb == "GRANT":
-        return _grant(cursor, database)
-    if verb == "SET" and cursor.accept("PASSWORD"):
-        user = account(cursor) if cursor.accept("FOR") else own_account()
-        is_empty = cursor.accept_operator("=") and not cursor.token.value
-        value = "" if is_empty else "#"
-        cursor.advance()
-        return f"ALTER USER {user} IDENTIFIED WITH {_PLUGIN} AS '{value}'{_retained(cursor)}"
-    if verb in ("CREATE", "ALTER") and cursor.accept("USER"):
-        return _user_statement(cursor, verb)
-    return None
+def account_text(state: SessionState, statement: SessionStatement) -> str:
+    """The text of an account statement in the log."""
+    tree = innermost(statement.facts.tree)
+    assert isinstance(tree, AccountStatement)
+    writers = _MARIADB if state.server.is_mariadb else _MYSQL
+    write = writers.get(tree.verb)
+    text = None if write is None else write(_Writer(state, statement, tree))
+    return statement.text if text is None else text
 
 
-# CREATE USER and ALTER USER ----------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """A statement that is written anew."""
+
+    state: SessionState
+    statement: SessionStatement
+    tree: AccountStatement
+
+    def account(self, account: Account) -> str:
+        """An account with quotes."""
+        user, host = account.user, account.host or "%"
+        if account.is_current:
+            user, host = self.state.identity.account
+        if self.state.server.is_mariadb:
+            return f"'{user}'@'{host}'"
+        return f"{_string(user)}@{_string(host)}"
+
+    def accounts(self, accounts: Iterable[Account]) -> str:
+        """Several of them."""
+        return ",".join(map(self.account, accounts))
+
+    @property
+    def subject(self) -> str:
+        """The one account that a SET is about: the session's own where none is named."""
+        own = Account(0, 0, "CURRENT_USER", is_current=True)
+        return self.account(self.tree.accounts[0] if self.tree.accounts else own)
+
+    def value(self, part: str | Literal) -> str:
+        """A word, number or string of a clause."""
+        return _string(string_of(part, self.statement.facts)) if isinstance(part, Literal) else part
+
+    def secret(self, credential: Credential) -> str:
+        """A password; empty where it is or has none."""
+        secret = credential.secret
+        return "" if secret is None else string_of(secret, self.statement.facts)
 
 
-def _user_statement(cursor: Cursor, verb: str) -> str | None:
-    condition = ""
-    if cursor.accept("IF", "NOT", "EXISTS"):
-        condition = "IF NOT EXISTS "
-    elif cursor.accept("IF", "EXISTS"):
-        condition = "IF EXISTS "
-    users = [_user(cursor, verb)]
-    while cursor.accept_operator(","):
-        users.append(_user(cursor, verb))
-    if cursor.word == "DEFAULT" and verb == "ALTER":
+def _string(value: str) -> str:
+    return f"'{value.translate(_ESCAPES)}'"
+
+
+# MariaDB ------------------------------------------------------------------------------------------
+
+
+def _mariadb_password(writer: _Writer) -> str:
+    (credential,) = writer.tree.credentials
+    assert credential is not None, "SET PASSWORD has one"
+    value = writer.secret(credential)
+    shown = value if credential.is_hash else _hash(value)
+    return f"SET PASSWORD FOR {writer.subject}='{shown}'"
+
+
+def _mariadb_role(writer: _Writer) -> str:
+    role = writer.tree.roles[0].user if writer.tree.roles else "NONE"
+    return f"SET DEFAULT ROLE '{role}' FOR {writer.subject}"
+
+
+def _hash(password: str) -> str:
+    """What MariaDB's PASSWORD() makes of a text."""
+    if not password:
+        return ""
+    first = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
+    return "*" + hashlib.sha1(first, usedforsecurity=False).hexdigest().upper()
+
+
+# MySQL --------------------------------------------------------------------------------------------
+
+
+def _password(writer: _Writer) -> str:
+    (credential,) = writer.tree.credentials
+    assert credential is not None, "SET PASSWORD has one"
+    value = "#" if credential.is_random or writer.secret(credential) else ""
+    return (
+        f"ALTER USER {writer.subject} IDENTIFIED WITH {_PLUGIN} AS '{value}'"
+        f"{_old_password(credential)}"
+    )
+
+
+def _user_statement(writer: _Writer) -> str | None:
+    tree = writer.tree
+    if "DEFAULT ROLE" in tree.options:
         return None
-    options = dict(_options(cursor))
-    written = "".join(f" {options[name]}" for name in _OPTIONS if name in options)
-    return f"{verb} USER {condition}{','.join(users)}{written}"
+    users = ",".join(
+        writer.account(account) + _identified(writer, credential)
+        for account, credential in zip(tree.accounts, tree.credentials, strict=True)
+    )
+    condition = "".join(f"{one} " for one in tree.options if one.startswith("IF"))
+    roles = [writer.state.account(role) for role in tree.roles]
+    default = ",".join(f"{quote(user)}@{quote(host)}" for user, host in roles)
+    clauses = sorted(tree.clauses, key=lambda clause: _CLAUSES.index(clause.name))
+    return (
+        f"{tree.verb} {condition}{users}{' DEFAULT ROLE ' if default else ''}{default}"
+        f"{''.join(_clause(writer, clause) for clause in clauses)}"
+    )
 
 
-def _user(cursor: Cursor, verb: str) -> str:
-    shown = account(cursor)
-    if not cursor.accept("IDENTIFIED"):
-        is_new = verb == "CREATE"
-        return f"{shown} IDENTIFIED WITH {_PLUGIN}" if is_new else shown + _retained(cursor)
-    plugin = _PLUGIN
-    if cursor.accept("WITH"):
-        plugin = f"'{cursor.advance().value}'"
-    shown += f" IDENTIFIED WITH {plugin}"
-    if cursor.accept("BY"):
-        value = "#"
-        if cursor.accept("RANDOM"):
-            cursor.expect("PASSWORD")
-        elif not cursor.advance().value:
-            value = ""
-        shown += f" AS '{value}'"
-    elif cursor.accept("AS"):
-        shown += f" AS {_plain(cursor.advance())}"
-    return shown + _retained(cursor)
+def _identified(writer: _Writer, credential: Credential | None) -> str:
+    if credential is None or not credential.is_identified:
+        is_new = writer.tree.verb == "CREATE USER"
+        return f" IDENTIFIED WITH {_PLUGIN}" if is_new else _old_password(credential)
+    plugin = f"'{credential.plugin}'" if credential.plugin else _PLUGIN
+    text = f" IDENTIFIED WITH {plugin}"
+    if credential.is_hash:
+        text += f" AS {_string(writer.secret(credential))}"
+    elif credential.is_random or credential.secret is not None:
+        is_empty = not (credential.is_random or writer.secret(credential))
+        text += f" AS '{'' if is_empty else '#'}'"
+    return text + _old_password(credential)
 
 
-def _retained(cursor: Cursor) -> str:
+def _old_password(credential: Credential | None) -> str:
     """What happens to the old password; the old one itself is not written."""
-    if cursor.accept("REPLACE"):
-        cursor.advance()
-    if cursor.accept("RETAIN", "CURRENT", "PASSWORD"):
-        return " RETAIN CURRENT PASSWORD"
-    return " DISCARD OLD PASSWORD" if cursor.accept("DISCARD", "OLD", "PASSWORD") else ""
+    return f" {credential.then}" if credential and credential.then else ""
 
 
-def _options(cursor: Cursor) -> Iterable[tuple[str, str]]:
-    """The options by name, each with its text."""
-    while not cursor.is_at_end:
-        if cursor.accept("DEFAULT", "ROLE"):
-            yield "DEFAULT ROLE", f"DEFAULT ROLE {','.join(_roles(cursor))}"
-        elif cursor.accept("REQUIRE"):
-            yield "REQUIRE", _certificate(cursor)
-        elif cursor.accept("WITH"):
-            yield "WITH", _limits(cursor)
-        elif cursor.accept("PASSWORD"):
-            kind = cursor.accept_any(_PASSWORD_OPTIONS)
-            yield f"PASSWORD {kind}", f"PASSWORD {kind}{_until_next(cursor)}"
-        else:
-            name = cursor.accept_any(_STARTS)
-            if not name:
-                raise cursor.stop("an option of an account")
-            yield name, name + _until_next(cursor)
+def _clause(writer: _Writer, clause: AccountClause) -> str:
+    parts = [writer.value(part) for part in clause.parts]
+    if parts and parts[0] in _ORDERED:
+        given = dict(zip(parts[::2], parts[1::2], strict=True))
+        parts = [f"{name} {given[name]}" for name in _ORDERED if name in given]
+    return " ".join(("", clause.name, *parts))
 
 
-def _until_next(cursor: Cursor) -> str:
-    return "".join(f" {_plain(token)}" for token in cursor.until(_STARTS[1:]))
-
-
-def _roles(cursor: Cursor) -> list[str]:
-    roles = [account_parts(cursor)]
-    while cursor.accept_operator(","):
-        roles.append(account_parts(cursor))
-    return [f"{quote(user)}@{quote(host)}" for user, host in roles]
-
-
-def _certificate(cursor: Cursor) -> str:
-    """What REQUIRE says."""
-    given: dict[str, str] = {}
-    while kind := cursor.accept_any(_CERTIFICATE):
-        given[kind] = _plain(cursor.advance())
-        cursor.accept("AND")
-    if not given:
-        return f"REQUIRE {cursor.advance().word}"
-    return "REQUIRE " + " ".join(f"{kind} {given[kind]}" for kind in _CERTIFICATE if kind in given)
-
-
-def _limits(cursor: Cursor) -> str:
-    given: dict[str, str] = {}
-    while kind := cursor.accept_any(_LIMITS):
-        given[kind] = cursor.advance().text
-    return "WITH " + " ".join(f"{kind} {given[kind]}" for kind in _LIMITS if kind in given)
-
-
-# GRANT -------------------------------------------------------------------------------------------
-
-
-def _grant(cursor: Cursor, database: str) -> str | None:
-    privileges = [_privilege(part) for part in split(cursor.until(("ON", "TO")))]
-    if not cursor.accept("ON"):
+def _grant(writer: _Writer) -> str | None:
+    tree = writer.tree
+    if not tree.privileges:
         return None
-    target = account(cursor) if ("PROXY", "") in privileges else _target(cursor, database)
-    cursor.expect("TO")
-    users = [account(cursor)]
-    while cursor.accept_operator(","):
-        users.append(account(cursor))
-    gives_on = cursor.accept("WITH", "GRANT", "OPTION") or ("GRANT OPTION", "") in privileges
+    names = {one.name for one in tree.privileges}
+    target = writer.account(tree.roles[0]) if "PROXY" in names else _target(writer)
+    gives_on = "WITH GRANT OPTION" in tree.options or "GRANT OPTION" in names
     end = " WITH GRANT OPTION" if gives_on else ""
-    if cursor.accept("AS"):
-        end += f" AS {account(cursor)} WITH ROLE {_active_roles(cursor)}"
-    listed = ", ".join(name + columns for name, columns in sorted(privileges, key=_place))
-    return f"GRANT {listed} ON {target} TO {','.join(users)}{end}"
+    if tree.grantor is not None:
+        word, roles = tree.grantor_roles
+        listed = f"{' EXCEPT ' if word else ''}{writer.accounts(roles)}" if roles else ""
+        end += f" AS {writer.account(tree.grantor)} WITH ROLE {word}{listed}"
+        end += "" if word or roles else "NONE"
+    privileges = ", ".join(
+        _privilege(writer.state, one) for one in sorted(tree.privileges, key=_place)
+    )
+    return f"GRANT {privileges} ON {target} TO {writer.accounts(tree.accounts)}{end}"
 
 
-def _active_roles(cursor: Cursor) -> str:
-    cursor.accept("WITH", "ROLE")
-    return "".join(token.text for token in cursor.until(())) or "NONE"
-
-
-def _place(privilege: tuple[str, str]) -> int:
-    name = privilege[0]
+def _place(privilege: Privilege) -> int:
+    name = privilege.name
     return _PRIVILEGES.index(name) if name in _PRIVILEGES else len(_PRIVILEGES)
 
 
-def _privilege(tokens: list[Token]) -> tuple[str, str]:
-    """A privilege in capitals, and its columns."""
-    opening = next((i for i, token in enumerate(tokens) if token.text == "("), len(tokens))
-    text = " ".join(token.value.upper() for token in tokens[:opening])
-    if text in ("ALL", "ALL PRIVILEGES"):
-        return "ALL PRIVILEGES", ""
-    columns = [quote(part[0].value) for part in split(tokens[opening + 1 : -1]) if part]
-    return text, f" ({', '.join(columns)})" if columns else ""
+def _privilege(state: SessionState, privilege: Privilege) -> str:
+    if privilege.name == "ALL":
+        return "ALL PRIVILEGES"
+    columns = ", ".join(map(state.quote, privilege.columns))
+    return f"{privilege.name} ({columns})" if columns else privilege.name
 
 
-def _target(cursor: Cursor, database: str) -> str:
-    kind = cursor.accept_any(("TABLE", "PROCEDURE", "FUNCTION"))
-    prefix = f"{kind} " if kind in ("PROCEDURE", "FUNCTION") else ""
-    if cursor.accept_operator("*"):
-        return "*.*" if cursor.accept_operator(".") and cursor.advance() else f"{quote(database)}.*"
-    first = cursor.any_name()
-    if not cursor.accept_operator("."):
-        return f"{prefix}{quote(database)}.{quote(first)}"
-    if cursor.accept_operator("*"):
-        return f"{prefix}{quote(first)}.*"
-    return f"{prefix}{quote(first)}.{quote(cursor.advance().value)}"
+def _target(writer: _Writer) -> str:
+    tree, state = writer.tree, writer.state
+    on = tree.on
+    assert on is not None, "privileges are granted on something"
+    if (on.database, on.name) == ("*", "*"):
+        return "*.*"
+    kind = "" if tree.object_kind == "TABLE" else f"{tree.object_kind} "
+    name = "*" if on.name == "*" else state.quote(on.name)
+    return f"{kind}{state.quote(on.database or writer.statement.database)}.{name}"
 
 
-def _plain(token: Token) -> str:
-    if token.kind is TokenKind.STRING:
-        return f"'{token.value.translate(_ESCAPES)}'"
-    return token.text.upper() if token.kind is TokenKind.NAME else token.text
+_Rewrite = Callable[[_Writer], str | None]
+_MARIADB: Final[Mapping[str, _Rewrite]] = MappingProxyType(
+    {"SET PASSWORD": _mariadb_password, "SET DEFAULT ROLE": _mariadb_role}
+)
+_MYSQL: Final[Mapping[str, _Rewrite]] = MappingProxyType(
+    {
+        "CREATE USER": _user_statement,
+        "ALTER USER": _user_statement,
+        "SET PASSWORD": _password,
+        "GRANT": _grant,
+    }
+)

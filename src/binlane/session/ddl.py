@@ -14,13 +14,14 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.programs.environment import SessionEnvironment
-from binlane.session.account_texts import account_text, alters_no_account
+from binlane.session.account_texts import account_text
 from binlane.session.context_events import random_seeds
 from binlane.session.decision import recorders_of
 from binlane.session.log_events import Body
 from binlane.session.logged_texts import definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
+from binlane.sql.accounts import Changed, change
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
@@ -30,6 +31,7 @@ from binlane.sql.tree.definitions import (
     AlterTable,
     ObjectStatement,
 )
+from binlane.sql.tree.statements import innermost
 
 _DATABASE_KINDS: Final = frozenset(
     (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
@@ -147,7 +149,10 @@ def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
     """Whether it is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
     effects = statement.facts.effects
     if effects.kind is StatementKind.ACCOUNT and state.server.is_mariadb:
-        return alters_no_account(state, statement)
+        tree = innermost(statement.facts.tree)
+        assert isinstance(tree, AccountStatement)
+        is_loose = tree.verb == "ALTER USER" and "IF EXISTS" in tree.options
+        return is_loose and not _changed_accounts(state, statement).is_done
     return (
         effects.kind is StatementKind.ALTER_TABLE
         and (effects.if_exists or state.variables.is_on("sql_if_exists", default=False))
@@ -360,6 +365,8 @@ def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatem
         temporary_engine=variables.text("default_tmp_storage_engine") or None,
         connection=variables.connection,
         environment=SessionEnvironment(state.host),
+        account=state.identity.account,
+        knows_accounts=state.knows_accounts,
     )
 
 
@@ -368,9 +375,8 @@ def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatem
 
 _UNKNOWN_VIEW: Final = 4092
 _IS_REFERRED_TO: Final = 1451
-_NOT_ALL_REVOKED: Final = 1269
-_SOME_ACCOUNTS: Final = frozenset((1396, _NOT_ALL_REVOKED))
-_KEEPS_ACCOUNTS: Final = ("ALTER", "REVOKE")
+_LOGGED_IN_PART: Final = frozenset((1269, 1396))
+"""Errors of accounts that are not as they should be: REVOKE ALL, and CREATE, DROP and the like."""
 
 
 def log_what_was_done(
@@ -386,26 +392,26 @@ def log_what_was_done(
         event = _drop_views(state, statement)
     elif effects.kind is StatementKind.DROP_DATABASE and error == _IS_REFERRED_TO:
         event = _drop_tables_of(state, effects.databases[0])
-    elif effects.kind is StatementKind.ACCOUNT and error in _SOME_ACCOUNTS:
+    elif effects.kind is StatementKind.ACCOUNT:
         event = _change_accounts(state, statement)
     if event is not None:
         write_directly(state, [event], recorders)
 
 
+def _changed_accounts(state: SessionState, statement: SessionStatement) -> Changed:
+    """What an account statement does to the accounts that are known."""
+    tree = innermost(statement.facts.tree)
+    assert isinstance(tree, AccountStatement)
+    situation = state.account_situation(statement.database, is_complete=True)
+    return change(state.objects.accounts, tree, situation)
+
+
 def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
-    """The accounts that are as they should be are changed; the whole text is logged."""
-    before = state.objects.accounts
-    dialect = state.variables.settings.dialect
-    state.objects.apply(statement.sql, database=statement.database, dialect=dialect)
-    is_changed = state.objects.accounts != before
-    if statement.outcome.error == _NOT_ALL_REVOKED:
-        is_changed = True
-    elif statement.facts.verb.startswith(_KEEPS_ACCOUNTS):
-        users = {account.partition("@")[0] for account in before}
-        tree = statement.facts.tree
-        named = tree.accounts if isinstance(tree, AccountStatement) else ()
-        is_changed = any(account.user in users for account in named)
-    return state.query(statement.text, statement.database) if is_changed else None
+    """The accounts that are as they should be are changed; of some errors the text is logged."""
+    is_done = _changed_accounts(state, statement).is_done
+    _apply(state.objects, state, statement)
+    is_logged = is_done and statement.outcome.error in _LOGGED_IN_PART
+    return state.query(statement.text, statement.database) if is_logged else None
 
 
 def _drop_views(state: SessionState, statement: SessionStatement) -> Body | None:

@@ -19,6 +19,7 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
+from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why, refusal
@@ -199,8 +200,9 @@ def decide(
     if refusal is not None:
         state.fail(refusal)
         return None
-    if resolved.errors:
-        state.fail(resolved.errors[0])
+    failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
+    if failure is not None:
+        state.fail(failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
@@ -243,6 +245,12 @@ def _still_remembered(
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
     """How often the tables of a statement were changed."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
+
+
+def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """What the account may not do with columns, views and functions of the tables that are open."""
+    asked = state.asked(statement.facts, statement.database)
+    return None if asked is None else denied_inside(asked)
 
 
 def _remember(state: SessionState, statement: SessionStatement, decided: Decided) -> None:

@@ -23,7 +23,6 @@ from binlane.sql.tree.definitions import Account, CreateRoutine, CreateTrigger, 
 from binlane.sql.tree.expressions import Name, Node, ObjectName, UserVariable
 from binlane.sql.tree.statements import Assignment, LoadData
 
-_SELF: Final = Account(0, 0, "root", "localhost")
 _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
         "NO SQL": (0, "    NO SQL\n"),
@@ -57,10 +56,9 @@ class _Writer:
         self.database = statement.database
 
     def definer(self, account: Account | None) -> str:
-        if account is None or account.is_current:
-            account = _SELF
+        name = self.state.identity.account if account is None else self.state.account(account)
         quote = self.state.quote
-        return f"{quote(account.user)}@{quote('%' if account.host is None else account.host)}"
+        return quote(name.user) if name.is_role else f"{quote(name.user)}@{quote(name.host)}"
 
     def name(self, name: ObjectName, *, is_default_shown: bool = True) -> str:
         quote = self.state.quote

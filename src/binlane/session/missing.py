@@ -5,7 +5,7 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -14,6 +14,7 @@ from binlane.policy.disallowed import disallowed, named_in_columns
 from binlane.policy.misdeclared import misdeclared
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
+from binlane.policy.privileges import denied
 from binlane.policy.refusals import (
     NO_DATABASE,
     Refusal,
@@ -24,10 +25,17 @@ from binlane.policy.refusals import (
 )
 from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
+from binlane.sql.accounts import (
+    DATABASE_PRIVILEGES,
+    ROUTINE_PRIVILEGES,
+    TABLE_PRIVILEGES,
+    change,
+    is_dynamic,
+)
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.table_changes import engine_name
-from binlane.sql.tree.definitions import Account, AccountStatement, CreateTable
+from binlane.sql.tree.definitions import AccountStatement, CreateTable
 from binlane.sql.tree.expressions import (
     DerivedTable,
     ObjectName,
@@ -43,13 +51,20 @@ _TOLERANT: Final = TABLE_DROPPING_KINDS | {
     *(StatementKind.DROP_DATABASE, StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE),
 }
 """What MariaDB's sql_if_exists makes tolerate what is missing."""
+OPEN_OR_RUN: Final = frozenset(
+    (
+        *(StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE),
+        *(StatementKind.LOAD_DATA, StatementKind.SELECT, StatementKind.DO, StatementKind.SET),
+        *(StatementKind.CALL, StatementKind.CREATE_TABLE_SELECT),
+    )
+)
+"""What comes to nothing where it is denied; others commit first what is open."""
 _PROGRAMS: Final = frozenset(
     (
         *(StatementKind.CREATE_ROUTINE, StatementKind.CREATE_TRIGGER),
         *(StatementKind.CREATE_EVENT, StatementKind.COMPOUND),
     )
 )
-_MAKES_ANEW: Final = frozenset(("IF NOT EXISTS", "OR REPLACE"))
 _BY_VIEW_OR_TABLE: Final = frozenset((StatementKind.LOCK, StatementKind.CREATE_VIEW))
 
 
@@ -61,6 +76,9 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
         statement: A statement of which the script states no error.
     """
     kind = statement.facts.effects.kind
+    asked = None if kind in OPEN_OR_RUN else state.asked(statement.facts, statement.database)
+    if asked is not None and (refusal := denied(asked)) is not None:
+        return refusal
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
@@ -408,53 +426,100 @@ def _made_database(state: SessionState, statement: SessionStatement) -> Refusal 
 
 
 def _accounts(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Accounts that are there already; what is not there is known where the schema has accounts."""
+    """Account statements: what they are about, then the accounts, as far as they are known."""
     tree = statement.facts.tree
     if not isinstance(tree, AccountStatement):
         return None
-    named = [_account(account) for account in tree.accounts if not account.is_current]
-    is_there = [state.objects.has_account(name) for name in named]
-    operation = f"Operation {tree.verb} failed"
-    failed = Refusal(1396, "HY000", "ER_CANNOT_USER", operation)
-    if tree.verb in ("CREATE USER", "CREATE ROLE"):
-        return failed if any(is_there) and not tree.options & _MAKES_ANEW else None
-    if tree.verb == "RENAME USER" and any(is_there[1::2]):
-        return failed
-    if not state.knows_accounts or "IF EXISTS" in tree.options or all(is_there):
+    about = _granted_on(state, tree, statement.database)
+    situation = state.account_situation(statement.database)
+    error = change(state.objects.accounts, tree, situation).error
+    is_absent = error is not None and error.errno in _NOBODY
+    if about is not None and not (is_absent and about.errno == _WRONG_LEVEL):
+        return about
+    if error is None:
         return None
-    if tree.verb == "RENAME USER":
-        return None if all(is_there[::2]) else failed
-    if tree.verb in ("DROP USER", "DROP ROLE", "ALTER USER"):
-        return failed
-    if tree.verb == "SET PASSWORD" or (tree.verb == "GRANT" and state.server.is_mariadb):
-        message = "Can't find any matching row in the user table"
-        return Refusal(1133, "28000", "ER_PASSWORD_NO_MATCH", message)
-    if tree.verb == "GRANT" and not tree.roles:
-        message = "You are not allowed to create a user with GRANT"
-        return Refusal(1410, "42000", "ER_CANT_CREATE_USER_WITH_GRANT", message)
-    if tree.verb == "REVOKE" and tree.on is not None and not any(is_there):
-        return _no_grant(state, tree)
-    return None
+    sqlstate, symbol = _ACCOUNT_ERRORS[error.errno]
+    return Refusal(error.errno, sqlstate, symbol, error.message)
 
 
-def _no_grant(state: SessionState, tree: AccountStatement) -> Refusal | None:
-    """1141, or 1147 and 1403 as MySQL has them: a REVOKE from an account that is not there."""
-    if "IGNORE UNKNOWN USER" in tree.options or tree.on is None:
+_NOBODY: Final = frozenset((1133, 1410))
+"""That who is to get privileges is not there."""
+_WRONG_LEVEL: Final = 1221
+"""What is looked for behind that."""
+
+
+def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> Refusal | None:
+    """What is wrong with the object of GRANT or REVOKE: of another level, or not there."""
+    on, named = tree.on, {one.name for one in tree.privileges}
+    names = named - {"ALL", "USAGE", "GRANT OPTION"}
+    if on is None:
         return None
-    account = tree.accounts[0]
-    host = "%" if account.host is None else account.host
-    message = f"There is no such grant defined for user '{account.user}' on host '{host}'"
-    if state.server.is_mariadb or tree.on.name == "*":
-        return Refusal(1141, "42000", "ER_NONEXISTING_GRANT", message)
-    if tree.object_kind in ("PROCEDURE", "FUNCTION"):
-        message += f" on routine '{tree.on.name}'"
-        return Refusal(1403, "42000", "ER_NONEXISTING_PROC_GRANT", message)
-    message += f" on table '{tree.on.name}'"
-    return Refusal(1147, "42000", "ER_NONEXISTING_TABLE_GRANT", message)
+    dynamic = "" if state.server.is_mariadb else next(filter(is_dynamic, sorted(names)), "")
+    if dynamic and on.database != "*":
+        message = f"Illegal privilege level specified for {dynamic}"
+        return Refusal(3619, "HY000", "ER_ILLEGAL_PRIVILEGE_LEVEL", message)
+    columns = [column for one in tree.privileges for column in one.columns]
+    is_table, is_wide = tree.object_kind == "TABLE", on.name == "*"
+    allowed = TABLE_PRIVILEGES if is_table else ROUTINE_PRIVILEGES
+    if columns if is_wide else not names <= allowed:
+        message = (
+            "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can "
+            "be used"
+        )
+        return Refusal(1144, "42000", "ER_ILLEGAL_GRANT_FOR_TABLE", message)
+    if is_wide:
+        if on.database == "*" or names <= DATABASE_PRIVILEGES:
+            return None
+        message = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES"
+        return Refusal(_WRONG_LEVEL, "HY000", "ER_WRONG_USAGE", message)
+    if tree.verb == "REVOKE":
+        return None
+    name = TableName(on.database or database, on.name)
+    if is_table:
+        return _granted_table(state, name, columns, is_made=not named.isdisjoint(("ALL", "CREATE")))
+    objects = state.objects
+    find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
+    if tree.object_kind not in ("FUNCTION", "PROCEDURE") or find(name) is not None:
+        return None
+    is_old = state.server.is_mariadb and state.server.version < (11,)
+    kind = "FUNCTION or PROCEDURE" if is_old else tree.object_kind
+    message = f"{kind} {name.table} does not exist"
+    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
 
 
-def _account(account: Account) -> str:
-    return f"{account.user}@{'%' if account.host is None else account.host}"
+def _granted_table(
+    state: SessionState, name: TableName, columns: Sequence[str], *, is_made: bool
+) -> Refusal | None:
+    table = state.objects.table(name)
+    known = table.definition.columns if table is not None and table.is_complete else ()
+    for column in columns if known else ():
+        if not any(one.name.lower() == column.lower() for one in known):
+            message = f"Unknown column '{column}' in '{name.table}'"
+            return Refusal(1054, "42S22", "ER_BAD_FIELD_ERROR", message)
+    is_there = is_made or _has_table(state, name) or _has_view(state, name)
+    return None if is_there else no_such_table(name)
+
+
+_ACCOUNT_ERRORS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
+    {
+        1133: ("28000", "ER_PASSWORD_NO_MATCH"),
+        1141: ("42000", "ER_NONEXISTING_GRANT"),
+        1147: ("42000", "ER_NONEXISTING_TABLE_GRANT"),
+        1269: ("HY000", "ER_REVOKE_GRANTS"),
+        1396: ("HY000", "ER_CANNOT_USER"),
+        1403: ("42000", "ER_NONEXISTING_PROC_GRANT"),
+        1410: ("42000", "ER_CANT_CREATE_USER_WITH_GRANT"),
+        1959: ("OP000", "ER_INVALID_ROLE"),
+        1960: ("0L000", "ER_INVALID_CURRENT_USER"),
+        1961: ("HY000", "ER_CANNOT_GRANT_ROLE"),
+        1962: ("HY000", "ER_CANNOT_REVOKE_ROLE"),
+        3523: ("HY000", "ER_UNKNOWN_AUTHID"),
+        3530: ("HY000", "ER_ROLE_NOT_GRANTED"),
+        3532: ("HY000", "ER_RENAME_ROLE"),
+        4027: ("HY000", "ER_ROLE_GRANTED_TO_ITSELF"),
+    }
+)
+"""SQLSTATE and symbol of the errors of account statements."""
 
 
 def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | None:

@@ -28,10 +28,18 @@ from binlane.session.transaction import BinlogCaches, Transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import Key, key_of
+from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import LONG
-from binlane.sql.tree.expressions import Literal, Node, Operation, children
-from binlane.sql.tree.statements import Delete, Update
+from binlane.sql.tree.expressions import (
+    Default,
+    Literal,
+    LiteralKind,
+    Node,
+    Operation,
+    children,
+)
+from binlane.sql.tree.statements import Delete, Insert, Update
 
 KEPT_MAX: Final = 4_096
 """Statements that are kept, and states; then all begins anew."""
@@ -130,6 +138,7 @@ class Recurring:
             *(state.database, state.objects.version, variables.is_format_set, variables.connection),
             *(frozenset(variables.values.items()), frozenset(variables.global_values.items())),
             None if safety is None else safety.definitions,
+            state.identity,
             *(transaction.is_begun, transaction.is_active, bool(transaction.savepoints)),
             *(transaction.isolation, transaction.next_isolation),
             *[(name, use.has_two_phases, use.is_changed) for name, use in changes.engines.items()],
@@ -521,7 +530,7 @@ def _has_variables_in_triggers(plan: Plan, objects: SchemaCatalog) -> bool:
 
 
 def _may_be_given_ids(plan: Plan) -> bool:
-    """Whether a literal can be the value of an AUTO_INCREMENT column, which the server then keeps."""
+    """Whether a literal can be the value of an AUTO_INCREMENT column, or let the server choose it."""
     facts = plan.facts
     for access in plan.resolved.accesses:
         column = access.table.auto_increment
@@ -529,16 +538,38 @@ def _may_be_given_ids(plan: Plan) -> bool:
             continue
         if access.is_prelocked:
             return True
-        is_insert = facts.effects.kind in _INSERTS
-        is_left_out = (
-            facts.columns is not None
-            and not facts.has_query
-            and not access.via
-            and column.lower() not in map(str.lower, facts.columns)
-        )
-        if is_insert and not is_left_out:
+        if facts.effects.kind in _INSERTS and (
+            access.via or not _are_given_alike(facts, access.table, column.lower())
+        ):
             return True
     return False
+
+
+def _are_given_alike(facts: StatementFacts, table: Table, column: str) -> bool:
+    """Whether all statements of an INSERT's shape give a column a value, or none does."""
+    statement = facts.tree
+    if not isinstance(statement, Insert) or facts.has_query:
+        return False
+    names = facts.columns
+    if names is None:
+        names = tuple(each.name for each in table.definition.columns)
+    places = [place for place, name in enumerate(names) if name.lower() == column]
+    if not places:
+        return facts.columns is not None
+    return all(
+        len(row.items) == len(names) and _is_alike(row.items[places[0]], facts)
+        for row in statement.rows or ()
+    )
+
+
+def _is_alike(value: Node, facts: StatementFacts) -> bool:
+    """Whether a value is NULL, 0, DEFAULT or another integer in all statements of a shape."""
+    if isinstance(value, Default):
+        return value.column is None
+    if not isinstance(value, Literal):
+        return False
+    is_integer = value.kind is LiteralKind.NUMBER and facts.text_of(value).isdecimal()
+    return is_integer or value.kind is LiteralKind.NULL
 
 
 def _may_be_proven_empty(facts: StatementFacts) -> bool:

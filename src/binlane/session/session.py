@@ -7,6 +7,7 @@ does is told by its text, the objects and, where that is not enough, its stated 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from typing import Final
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.misnamed import misnamed
+from binlane.policy.privileges import Identity, denied, denied_inside
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
@@ -29,7 +31,7 @@ from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_beyond_locks
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
-from binlane.session.missing import missing, no_database, unparsed
+from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -39,6 +41,7 @@ from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
 from binlane.session.transactions import execute_lock, is_forbidden
 from binlane.session.variables import Variables
 from binlane.session.ways import follow
+from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import Value
@@ -51,6 +54,7 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.reading import read
+from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, Fact, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
 from binlane.sql.tree.definitions import AlterTable
@@ -120,6 +124,7 @@ class Session:
         definitions: Sequence[Definition] | None = None,
         database: str = "",
         assume_engine: str | None = None,
+        account: AccountName = ROOT,
     ) -> None:
         """Begin a session.
 
@@ -130,6 +135,7 @@ class Session:
                 binlog_format rules.
             database: The default database.
             assume_engine: Engine of tables that nothing is known of; None refuses them.
+            account: Whose session it is; one that the objects do not know may do everything.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         variables = Variables(server, global_values=_global_values(objects))
@@ -144,6 +150,8 @@ class Session:
             safety=None if definitions is None else ScopeSafety(definitions),
             assume_engine=assume_engine,
             knows_accounts=bool(objects.accounts),
+            identity=Identity(account, default_roles(objects.accounts, account)),
+            account_name=account,
             transaction=Transaction(isolation=variables.settings.isolation),
         )
         self._recurring = Recurring(self._state)
@@ -292,6 +300,15 @@ class Session:
             binlogs={name: BinlogResult() for name in result.binlogs},
             unanalysed=Unanalysed(reason=unfollowed, offset=0, length=0),
         )
+
+    def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
+        """Why the account whose privileges hold may not run a statement; None if it may."""
+        asked = self._state.asked(facts, database)
+        return None if asked is None else denied(asked) or denied_inside(asked)
+
+    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
+        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        return self._state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
@@ -444,6 +461,7 @@ class Session:
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
         failure = unparsed(state, statement) or no_database(statement)
+        failure = failure or _denied_at_once(state, statement)
         if failure is not None:
             state.fail(failure)
             return
@@ -508,6 +526,13 @@ class Session:
             },
             unanalysed=unanalysed,
         )
+
+
+def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Why a statement comes to nothing that commits nothing before it is denied."""
+    is_asked = statement.succeeds and statement.facts.effects.kind in OPEN_OR_RUN
+    asked = state.asked(statement.facts, statement.database) if is_asked else None
+    return None if asked is None else denied(asked)
 
 
 def _global_values(objects: SchemaCatalog) -> dict[str, str]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
+from binlane.policy.privileges import Identity, not_granted
 from binlane.policy.refusals import Refusal
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import Host
@@ -24,11 +25,14 @@ from binlane.session.variables import (
     misspelt,
     plain,
 )
+from binlane.sql.accounts import AccountName, Grantee, default_roles, roles_of
 from binlane.sql.evaluation.evaluator import Environment, evaluate
 from binlane.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
 from binlane.sql.facts import Assignment, StatementFacts, VariableScope
 from binlane.sql.servers import Fact, LoggingMode
+from binlane.sql.tree.definitions import AccountStatement
 from binlane.sql.tree.expressions import Literal, Name
+from binlane.sql.tree.statements import innermost
 
 _COLLATION: Final = "utf8mb3_general_ci"
 _GLOBAL_PREFIXES: Final = ("global.", "persist.")
@@ -319,6 +323,10 @@ def connection_after(state: SessionState, assignment: Assignment) -> tuple[str, 
 def execute_set(state: SessionState, statement: SessionStatement) -> None:
     """SET: of system variables here, of user variables as a statement that may read tables."""
     facts = statement.facts
+    tree = innermost(facts.tree)
+    if isinstance(tree, AccountStatement):
+        _set_role(state, statement, tree)
+        return
     assignments: tuple[Assignment, ...] | None = ()
     if statement.succeeds:
         assignments = checked(state, statement, facts.assignments)
@@ -334,6 +342,29 @@ def execute_set(state: SessionState, statement: SessionStatement) -> None:
         state.fail_as_stated(statement)
     if keeps_old and state.execution.error is None:
         carry_out(state, assignments)
+
+
+def _set_role(state: SessionState, statement: SessionStatement, tree: AccountStatement) -> None:
+    """SET ROLE: the roles that are active from now on."""
+    own, accounts = state.account_name, state.objects.accounts
+    given = accounts.get(own, Grantee()).roles
+    roles = frozenset(
+        AccountName(each.user, "" if state.server.is_mariadb else each.host or "%")
+        for each in tree.roles
+    )
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+        return
+    if "ALL" in tree.options:
+        roles = frozenset(given) - roles
+    elif "DEFAULT" in tree.options:
+        roles = default_roles(accounts, own)
+    granted = roles_of(accounts, given) if state.server.is_mariadb else given
+    if state.knows_accounts or own in accounts:
+        for role in sorted(roles.difference(granted)):
+            state.fail(not_granted(role, own, is_mariadb=state.server.is_mariadb))
+            return
+    state.identity = Identity(state.identity.account, roles)
 
 
 def _sets_user_variable(facts: StatementFacts) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
+from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.refusals import Outcome, Refusal, refusal
 from binlane.policy.resolution import Opening
 from binlane.policy.server import Isolation, Server
@@ -28,11 +29,13 @@ from binlane.session.transaction import (
     WriteContext,
 )
 from binlane.session.variables import Variables
+from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementFacts, StatementKind
-from binlane.sql.schema import Table
+from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementEffects, StatementFacts, StatementKind
+from binlane.sql.schema import Routine, Table, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode
+from binlane.sql.tree.definitions import Account
 
 
 @dataclass(slots=True)
@@ -240,6 +243,8 @@ class SessionState:
         unknown_programs: Routines and other programs that a statement may have made, altered or
             dropped which was not analysed.
         knows_accounts: The schema has accounts: there are no others.
+        identity: Whose privileges hold: the session's, or those of a program's definer.
+        account_name: Whose session it is.
     """
 
     server: Server
@@ -261,6 +266,8 @@ class SessionState:
     null_is_insert_id: bool = False
     unknown_programs: frozenset[TableName] = frozenset()
     knows_accounts: bool = False
+    identity: Identity = field(default_factory=lambda: Identity(ROOT))
+    account_name: AccountName = ROOT
 
     def snapshot(self) -> SessionState:
         """As it is now; what happens later changes nothing of it."""
@@ -311,6 +318,47 @@ class SessionState:
             self.unknown_programs |= {*effects.objects}.difference(views)
         if self.is_in_transaction and effects.kind not in _WITHOUT_CHANGES:
             self.transaction.unknown = reason
+
+    def account_situation(self, database: str = "", *, is_complete: bool = False) -> Situation:
+        """Where a statement on accounts runs; `is_complete`: no others are there, in any case."""
+        return Situation(
+            is_mariadb=self.server.is_mariadb,
+            database=database,
+            current=self.identity.account,
+            is_complete=self.knows_accounts or is_complete,
+        )
+
+    def account(self, account: Account) -> AccountName:
+        """The account that a statement names."""
+        return named(account, self.objects.accounts, self.account_situation())
+
+    def asked(self, facts: StatementFacts, database: str) -> Asked | None:
+        """A statement as one of whose account it is to be asked if it may; None: it may all."""
+        accounts = self.objects.accounts
+        grantee = accounts.get(self.identity.account)
+        if grantee is None or grantee.may_all:
+            return None
+        rights = Rights.of(self.identity, accounts)
+        return Asked(facts, rights, self.objects, self.server, database)
+
+    @contextmanager
+    def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
+        """Run a program with the privileges of whom it says; the error where nobody is that."""
+        before, definer = self.identity, program.definer
+        is_invoker = isinstance(program, Routine) and program.is_invoker
+        grantee = self.objects.accounts.get(definer)
+        error = None
+        if not is_invoker and definer != before.account:
+            if grantee is None and self.knows_accounts and definer not in OWN:
+                error = no_definer(definer)
+            roles = frozenset() if grantee is None else grantee.default_roles
+            self.identity = Identity(definer, frozenset() if self.server.is_mariadb else roles)
+            asked = self.asked(_NO_FACTS, "")
+            error = error or (None if asked is None else denied_to_definer(program, asked))
+        try:
+            yield error
+        finally:
+            self.identity = before
 
     @property
     def is_in_transaction(self) -> bool:
@@ -508,6 +556,7 @@ class SessionState:
         return self.binlogs if self.is_logging else {}
 
 
+_NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EMPTY))
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )

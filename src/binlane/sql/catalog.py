@@ -21,6 +21,7 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, folded
+from binlane.sql.accounts import ROOT, AccountName
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_columns import fitted
@@ -35,7 +36,7 @@ from binlane.sql.table_definitions import TableDefinition
 from binlane.sql.tokens import SqlSyntaxError, line_of, server_text
 from binlane.sql.tree.statements import Administration
 
-_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET"})
+_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"})
 """What statements begin with that change objects."""
 _KNOWN: Final = frozenset(
     {
@@ -80,6 +81,8 @@ class SessionOptions(TypedDict, total=False):
         dialect: How it reads statements; None for that of `sql_mode`.
         generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
         environment: Of whom variables in a query are.
+        account: Who runs it.
+        knows_accounts: There are no accounts beside those that are known.
     """
 
     sql_mode: int
@@ -90,6 +93,8 @@ class SessionOptions(TypedDict, total=False):
     temporary_engine: str | None
     connection: tuple[str, str] | None
     environment: Environment | None
+    account: AccountName
+    knows_accounts: bool
 
 
 @dataclass(slots=True)
@@ -303,6 +308,8 @@ class SchemaCatalog(Objects):
             connection=options.get("connection"),
             generates_primary_key=generates and self.flavor is Flavor.MYSQL,
             environment=options.get("environment"),
+            account=options.get("account", ROOT),
+            knows_accounts=options.get("knows_accounts", False),
         )
 
     def _used(self, statement: str) -> str:

@@ -180,9 +180,6 @@ CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE
 VIEW_KINDS = frozenset(
     (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
 )
-ROUTINE_KINDS = frozenset(
-    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
-)
 OPEN_ENDED_KINDS = frozenset(
     {
         *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),

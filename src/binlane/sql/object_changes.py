@@ -12,6 +12,16 @@ from typing import Final, TypeVar
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.sql.accounts import (
+    ROOT,
+    AccountName,
+    Level,
+    Situation,
+    change,
+    give_routine,
+    named,
+    take_routine,
+)
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.operator_types import Scope, Untyped
 from binlane.sql.evaluation.query_types import query_columns
@@ -93,6 +103,8 @@ class ObjectChange:
         connection: Character set and collation of literals; None if it is not known.
         generates_primary_key: MySQL's sql_generate_invisible_primary_key.
         environment: Of whom variables in a query are; None where nobody knows them.
+        account: Who runs it.
+        knows_accounts: There are no accounts beside those that are known.
     """
 
     objects: Objects
@@ -104,6 +116,8 @@ class ObjectChange:
     connection: tuple[str, str] | None = None
     generates_primary_key: bool = False
     environment: Environment | None = None
+    account: AccountName = ROOT
+    knows_accounts: bool = False
 
     @property
     def store(self) -> ObjectStore:
@@ -322,6 +336,8 @@ class ObjectChange:
             facts=read(query, database=self.database, dialect=self.facts.dialect),
             columns=node.columns,
             database=self.database,
+            definer=self._definer(node.definer),
+            is_invoker=node.security == "INVOKER",
         )
         self.store.databases.setdefault(name.database, None)
 
@@ -344,6 +360,7 @@ class ObjectChange:
             time=TriggerTime.BEFORE if node.time == "BEFORE" else TriggerTime.AFTER,
             events=frozenset(node.events),
             body=self._body(node.body_at),
+            definer=self._definer(node.definer),
         )
         if self.effects.if_exists and self.objects.trigger(trigger.name) is not None:
             return
@@ -382,14 +399,29 @@ class ObjectChange:
             body=self._body(node.body_at),
             returns="" if node.returns is None else text_of(node.returns),
             charset=self.store.databases.get(name.database) or self.server_charset,
+            definer=self._definer(node.definer),
+            is_invoker="SQL SECURITY INVOKER" in node.characteristics,
         )
         self.store.databases.setdefault(name.database, None)
+        give_routine(self.store.accounts, self.account, _level(name, is_function=key[0]))
+
+    def alter_routine(self) -> None:
+        """ALTER PROCEDURE and ALTER FUNCTION: whose privileges hold."""
+        words = self.node(definitions.ObjectStatement).words
+        is_function = self.facts.verb.endswith("FUNCTION")
+        for name in self.effects.objects:
+            routine = self.store.routines.get((is_function, small(name)))
+            for security in ("INVOKER", "DEFINER"):
+                if routine is not None and f"SQL SECURITY {security}" in words:
+                    changed = replace(routine, is_invoker=security == "INVOKER")
+                    self.store.routines[is_function, small(name)] = changed
 
     def drop_routines(self) -> None:
         """DROP PROCEDURE and DROP FUNCTION, also of a loadable one."""
         is_function = self.facts.verb.endswith("FUNCTION")
         for name in self.effects.objects:
             found = self.store.routines.pop((is_function, small(name)), None)
+            take_routine(self.store.accounts, _level(name, is_function=is_function))
             if is_function and found is None:
                 self.store.loadable.discard(name.table.lower())
 
@@ -411,21 +443,24 @@ class ObjectChange:
     # Accounts and settings --------------------------------------------------------------------
 
     def change_accounts(self) -> None:
-        """CREATE, DROP and RENAME of users and roles; what they may do is not asked."""
+        """Users and roles, and what they are granted."""
         node = innermost(self.facts.tree)
-        if not isinstance(node, definitions.AccountStatement):
-            return
-        accounts = self.store.accounts
-        names = [f"{each.user}@{'%' if each.host is None else each.host}" for each in node.accounts]
-        if node.verb in {"CREATE USER", "CREATE ROLE"}:
-            accounts.update(names)
-        elif node.verb in {"DROP USER", "DROP ROLE"}:
-            accounts.difference_update(names)
-        elif node.verb == "RENAME USER":
-            for old, new in zip(names[::2], names[1::2], strict=True):
-                if old in accounts and new not in accounts:
-                    accounts.discard(old)
-                    accounts.add(new)
+        if isinstance(node, definitions.AccountStatement):
+            self.store.accounts = change(self.store.accounts, node, self._situation()).accounts
+
+    def _situation(self) -> Situation:
+        return Situation(
+            is_mariadb=self.objects.flavor is Flavor.MARIADB,
+            database=self.database,
+            current=self.account,
+            is_complete=self.knows_accounts,
+        )
+
+    def _definer(self, account: definitions.Account | None) -> AccountName:
+        """Whose privileges hold in a view or program."""
+        if account is None:
+            return self.account
+        return named(account, self.store.accounts, self._situation())
 
     def set_globals(self) -> None:
         """SET GLOBAL; values of one session are no objects."""
@@ -443,6 +478,12 @@ class ObjectChange:
         if isinstance(node, Name):
             return ".".join(node.parts)
         return self.facts.text_of(node)
+
+
+def _level(routine: TableName, *, is_function: bool) -> Level:
+    """Where the privileges of a routine are."""
+    kind = "FUNCTION" if is_function else "PROCEDURE"
+    return kind, routine.database, routine.table.lower()
 
 
 def _resolved(name: ObjectName, database: str) -> TableName:
@@ -490,6 +531,7 @@ SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] =
         StatementKind.CREATE_TRIGGER: ObjectChange.create_trigger,
         StatementKind.DROP_TRIGGER: ObjectChange.drop_triggers,
         StatementKind.CREATE_ROUTINE: ObjectChange.create_routine,
+        StatementKind.ALTER_ROUTINE: ObjectChange.alter_routine,
         StatementKind.DROP_ROUTINE: ObjectChange.drop_routines,
         StatementKind.CREATE_EVENT: ObjectChange.create_event,
         StatementKind.ALTER_EVENT: ObjectChange.alter_event,

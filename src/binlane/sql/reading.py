@@ -171,17 +171,17 @@ _KEPT: Final = 3
 @cache
 def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:  # noqa: FBT001
     # It begins with a set of characters, so that Python looks for one of these first. LIMIT 0 is
-    # told from others, so a 0 alone matches nothing; hexadecimal literals and bits are told from
-    # numbers by the first group, strings from each other by the second.
+    # told from others, so a 0 alone matches nothing; integers are told from other numbers, from
+    # hexadecimal literals and bits by the first group, strings from each other by the second.
     single = _content("'", backslash_escapes=not no_backslash_escapes)
     double = _content('"', backslash_escapes=not (ansi_quotes or no_backslash_escapes))
     word = WORD.strip("[]")
     return re.compile(
         rf"""
         ['"`\#/0-9-]
-        (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) ([xb]?+)
-            (?: (?<=0x)[0-9A-Fa-f]++(?!{WORD}) | (?<=0b)[01]++(?!{WORD})
-              | (?<![xb]) (?:(?<!0)|(?=\.[0-9])) [0-9]*+
+        (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
+            (?: (?<=0) (?: x[0-9A-Fa-f]++ | b[01]++ ) (?!{WORD})
+              | (?:(?<!0)|(?=\.[0-9])) [0-9]*+
                 (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++)?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
           | (?<=(['"`\#/-]))
             (?: (?<=') (?: (?<![xXbBnN@]'){single}

@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.sql.accounts import ROOT, AccountName, Accounts
 from binlane.sql.facts import StatementFacts
 from binlane.sql.servers import ANY, ASSUMED, Dialect, Version, default
 from binlane.sql.table_definitions import TableColumn, TableDefinition
@@ -133,12 +134,16 @@ class View:
         facts: Of its query, names resolved in the database of its creation.
         columns: Their names, if CREATE VIEW gives them.
         database: The default database of its creation.
+        definer: Whose privileges hold in it.
+        is_invoker: SQL SECURITY INVOKER: those of who uses it.
     """
 
     name: TableName
     facts: StatementFacts
     columns: tuple[str, ...] = ()
     database: str = ""
+    definer: AccountName = ROOT
+    is_invoker: bool = False
 
 
 class TriggerTime(Enum):
@@ -161,6 +166,7 @@ class Trigger:
     events: frozenset[str]
     body: str
     dialect: Dialect = ANY
+    definer: AccountName = ROOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +190,8 @@ class Routine:
         returns: The type's text of a function.
         charset: Of text that names none: its database's when it was made; None if not known.
         dialect: Of the session that made it, as which its body is read.
+        definer: Whose privileges hold in it.
+        is_invoker: SQL SECURITY INVOKER: those of who calls it.
     """
 
     name: TableName
@@ -193,6 +201,8 @@ class Routine:
     returns: str = ""
     charset: str | None = None
     dialect: Dialect = ANY
+    definer: AccountName = ROOT
+    is_invoker: bool = False
 
 
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -302,7 +312,7 @@ class ObjectStore:
         loadable: Names of loadable functions, in small letters.
         events: Names in small letters.
         packages: Names in small letters.
-        accounts: Users and roles as `user@host`.
+        accounts: Users and roles.
         settings: What SET GLOBAL said.
     """
 
@@ -316,7 +326,7 @@ class ObjectStore:
     loadable: set[str] = field(default_factory=set)
     events: set[TableName] = field(default_factory=set)
     packages: set[TableName] = field(default_factory=set)
-    accounts: set[str] = field(default_factory=set)
+    accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Self:
@@ -542,18 +552,14 @@ class Objects:
         return small(name) in self.store.events
 
     @property
-    def accounts(self) -> frozenset[str]:
-        """All users and roles, as `user@host`."""
-        return frozenset(self.store.accounts)
+    def accounts(self) -> Accounts:
+        """All users and roles; not to be changed."""
+        return self.store.accounts
 
     def names_in(self, database: str) -> tuple[TableName, ...]:
         """The tables and views of a database, in the order of their names."""
         found = (name for name in (*self.store.tables, *self.store.views))
         return tuple(sorted(name for name in found if name.database == database))
-
-    def has_account(self, account: str) -> bool:
-        """Whether there is a user or role, as `user@host`."""
-        return account in self.store.accounts
 
     def charset_of_database(self, database: str) -> str | None:
         """The character set of new tables in a database; None where nothing tells it."""

@@ -110,6 +110,36 @@ def test_an_engine_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert "(--assume-engine)" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("folder")
+def test_scripts_run_as_an_account_of_the_schema(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accounts = "CREATE USER app@localhost; GRANT SELECT ON d.t TO app@localhost;"
+    (folder / "schema.sql").write_text(SCHEMA + accounts)
+    (folder / "s.sql").write_text("USE d; SELECT a FROM t; DELETE FROM t;")
+    assert check("s.sql") == 0
+    capsys.readouterr()
+    for name in ("app@localhost", "app"):
+        assert check("s.sql", "--user", name, "--json") == 1
+        *others, refused = objects(capsys.readouterr().out)
+        assert [one["error"] for one in others] == [None, None]
+        assert refused["error"]["errno"] == 1142
+    assert check("s.sql", "--user", "root@localhost") == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_account_that_the_schema_has_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check("safe.sql", "--user", "app") == 2
+    assert "give a schema with CREATE USER" in capsys.readouterr().err
+    (folder / "schema.sql").write_text(SCHEMA + "CREATE USER app@a, app@b;")
+    assert check("safe.sql", "--user", "app") == 2
+    error = capsys.readouterr().err
+    assert "(--user)" in error
+    assert "app@a, app@b" in error
+
+
 @pytest.mark.parametrize("sql", ["CALL nothing()", "DELETE FROM nothing"])
 @pytest.mark.usefixtures("folder")
 def test_what_the_schema_lacks_is_not_known(folder: Path, sql: str) -> None:

@@ -55,3 +55,47 @@ def test_mysql_renames_the_table_that_a_temporary_one_hides(
     session.execute(f"CREATE TEMPORARY TABLE t (a INT) ENGINE={hiding}")
     text = "RENAME TABLE t TO u"
     assert _logged(session, text) == f"use `d`; {text}{end}"
+
+
+@pytest.mark.parametrize(
+    ("statement", "logged"),
+    [
+        (
+            "GRANT SELECT (a), INSERT ON t TO u",
+            'GRANT SELECT ("a"), INSERT ON "d"."t" TO \'u\'@\'%\'',
+        ),
+        ("GRANT SELECT ON d.* TO u", "GRANT SELECT ON \"d\".* TO 'u'@'%'"),
+        (
+            "CREATE USER x DEFAULT ROLE r",
+            "CREATE USER 'x'@'%' IDENTIFIED WITH 'caching_sha2_password' DEFAULT ROLE `r`@`%`",
+        ),
+        (
+            "GRANT SELECT ON *.* TO u AS root@localhost WITH ROLE ALL EXCEPT r, u",
+            (
+                "GRANT SELECT ON *.* TO 'u'@'%' AS 'root'@'localhost' WITH ROLE ALL EXCEPT"
+                " 'r'@'%','u'@'%'"
+            ),
+        ),
+        (
+            (
+                "CREATE USER x REQUIRE ISSUER 'b' SUBJECT 'a' PASSWORD HISTORY 5 ACCOUNT LOCK"
+                " PASSWORD EXPIRE INTERVAL 3 DAY COMMENT 'it''s'"
+            ),
+            (
+                "CREATE USER 'x'@'%' IDENTIFIED WITH 'caching_sha2_password'"
+                " REQUIRE SUBJECT 'a' ISSUER 'b' PASSWORD EXPIRE INTERVAL 3 DAY ACCOUNT LOCK"
+                " PASSWORD HISTORY 5 COMMENT 'it\\'s'"
+            ),
+        ),
+        ("ALTER USER `o'x` ACCOUNT LOCK", "ALTER USER 'o\\'x'@'%' ACCOUNT LOCK"),
+    ],
+)
+def test_mysql_writes_account_statements_anew(statement: str, logged: str) -> None:
+    session = _session("mysql", "CREATE TABLE t (a INT); CREATE USER u, `o'x`; CREATE ROLE r;")
+    session.execute("SET sql_mode = 'ANSI_QUOTES'")
+    assert _logged(session, statement) == f"use `d`; {logged} /* xid=# */"
+
+
+def test_mariadb_means_the_user_where_a_role_has_his_name() -> None:
+    session = _session("mariadb", "CREATE USER u; CREATE ROLE u;")
+    assert _logged(session, "SET PASSWORD FOR u = ''") == "use `d`; SET PASSWORD FOR 'u'@'%'=''"

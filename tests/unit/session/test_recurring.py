@@ -77,7 +77,9 @@ _OFTEN: Final = (
     *("INSERT INTO n VALUES (7, 7)", "INSERT INTO fired VALUES (7, 7)", "UPDATE v SET a = 7"),
     *("INSERT INTO named VALUES (7, 7)", "INSERT INTO ids (a) VALUES (7)", "SELECT a FROM t LIMIT 7"),
     *("INSERT INTO ids VALUES (7, 7)", "INSERT INTO t SELECT id, 7 FROM ids LIMIT 7", "SET @x = 7"),
-    *("DELETE FROM t WHERE 7 = 7", "INSERT INTO ids VALUES ('7', 7)", "UPDATE n SET a = 7 WHERE '7'"),
+    *("DELETE FROM t WHERE 7 = 7", "INSERT INTO ids VALUES ('7', 7)", "INSERT INTO ids VALUES (0.7, 7)",
+    "INSERT INTO ids VALUES (NULL, 7), (7, 7)", "REPLACE ids (a, id) VALUES (7, 7), (7, DEFAULT)",
+    "INSERT ids SET id = 7", "UPDATE n SET a = 7 WHERE '7'"),
     *("INSERT INTO t VALUES (7, 7) /*!50000 , (77, 7) */", "INSERT INTO t VALUES (7, UUID())"),
     *("DELETE FROM ids WHERE id IS NULL", "INSERT INTO e.t VALUES (7, 7)", "INSERT INTO t VALUES (7, @x)"),
 )  # fmt: skip
@@ -124,9 +126,9 @@ def test_all_that_a_session_has_was_thought_of() -> None:
 _STATE: Final = {
     SessionState: (
         "server database variables binlogs safety assume_engine transaction temporary locked_tables"
-        " empty_tables unknown_programs knows_accounts objects"
+        " empty_tables unknown_programs knows_accounts objects identity"
         # What no statement that is kept looks at.
-        " host prepared_xa sequence_values programs execution null_is_insert_id"
+        " host prepared_xa sequence_values programs execution null_is_insert_id account_name"
     ),
     Variables: "server values global_values is_format_set connection _settings",
     Transaction: (
@@ -180,6 +182,48 @@ def test_random_sessions_are_those_that_keep_nothing(flavor: str, binlogs: str |
                 assert _left(keeps) == _left(anew), done
             if choice.random() < 0.01:
                 assert keeps.disconnect() == anew.disconnect(), done
+
+
+_VALUES: Final = (
+    "5",
+    "0",
+    "6",
+    "'5'",
+    "'0'",
+    "5.5",
+    "0.4",
+    "1e1",
+    "1e-9",
+    "-5",
+    "NULL",
+    "0x0",
+    "0x5",
+)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO ids VALUES ({}, 1)",
+        "INSERT INTO ids (a, id) VALUES (1, {}), (1, 2)",
+        "REPLACE ids SET id = {}",
+        "INSERT INTO ids (a) VALUES ({})",
+        "DELETE FROM t WHERE {}",
+        "UPDATE t SET a = 1 WHERE id = 1 AND {} = 5",
+    ],
+)
+def test_literals_say_what_they_say_where_nothing_is_kept(flavor: str, statement: str) -> None:
+    objects = SchemaCatalog(Flavor(flavor))
+    objects.load(_SCHEMA)
+    keeps, anew = (
+        Session(server=Server.parse(flavor), objects=objects.copy(), database="d") for _ in "12"
+    )
+    leave = anew._recurring.leave
+    anew._recurring.again = lambda *_, **__: leave()  # type: ignore[method-assign]  # only here
+    texts = [statement.format(value) for value in (*_VALUES, *reversed(_VALUES))]
+    for text in ("SET binlog_format = STATEMENT", *texts):
+        assert keeps.execute(text) == anew.execute(text), text
 
 
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])

@@ -189,7 +189,14 @@ def test_what_is_no_literal_is_part_of_the_key(statement: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        *(("1", "25"), ("1", "0.5"), ("1", "2."), ("1", "1e5"), ("1", "1.5E-3"), ("0x1F", "0xab")),
+        *(
+            ("1", "25"),
+            ("1.0", "0.5"),
+            ("1.5", "2."),
+            ("1e2", "1e5"),
+            ("1.", "1.5E-3"),
+            ("0x1F", "0xab"),
+        ),
         *(("0b1", "0b01"), ("x'41'", "x''"), ("N'a'", "N'b'"), ("b'1'", "b''"), ("''", "'it''s'")),
         *(("'a'", r"'\'--'"), ('"a"', '"it""s"'), ("_latin1'a'", "_latin1'b'"), ("-5", "-6")),
     ],
@@ -203,7 +210,22 @@ def test_literals_of_one_kind_are_one(one: str, other: str) -> None:
 
 
 def test_literals_of_different_kinds_differ() -> None:
-    literals = ("1", "0", "0x1", "0b1", "'1'", '"1"', "x'11'", "b'1'", "n'1'", "`1`", "@1", "t1")
+    literals = (
+        "1",
+        "0",
+        "1.5",
+        "1e5",
+        "0x1",
+        "0b1",
+        "'1'",
+        '"1"',
+        "x'11'",
+        "b'1'",
+        "n'1'",
+        "`1`",
+        "@1",
+        "t1",
+    )
     assert len({key_of(f"SELECT {literal}", Dialect()) for literal in literals}) == len(literals)
 
 

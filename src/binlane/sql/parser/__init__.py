@@ -124,12 +124,11 @@ def _read_create(cursor: Cursor) -> Node:
     words = cursor.words[cursor.index : cursor.index + 4]
     is_or_replace = words[1:3] == ["OR", "REPLACE"] and cursor.dialect.may_be_mariadb
     what = words[3 if is_or_replace else 1]
-    reader = {"USER": accounts.create_user, "ROLE": accounts.create_role}.get(what)
-    if reader is None or (what == "ROLE" and not _has_roles(cursor)):
+    if what != "USER" and (what != "ROLE" or not _has_roles(cursor)):
         return forms.read_statement(cursor)
     start = cursor.start
     cursor.index += 4 if is_or_replace else 2
-    return reader(cursor, start, is_or_replace=is_or_replace)
+    return accounts.create_accounts(cursor, start, f"CREATE {what}", is_or_replace=is_or_replace)
 
 
 def _has_roles(cursor: Cursor) -> bool:

@@ -5,15 +5,21 @@ Source: MySQL 9.7, sql/sql_yacc.yy: create_user_stmt, grant_stmt; MariaDB 11.8: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.parser.forms import number, string
 from binlane.sql.parser.literals import read_names, read_object_name
 from binlane.sql.tokens import TokenKind
-from binlane.sql.tree.definitions import Account, AccountStatement
+from binlane.sql.tree.definitions import (
+    Account,
+    AccountClause,
+    AccountStatement,
+    Credential,
+    Privilege,
+)
 from binlane.sql.tree.expressions import Literal, ObjectName
 
 _REQUIREMENTS: Final = ("SUBJECT", "ISSUER", "CIPHER")
@@ -21,6 +27,19 @@ _LIMITS: Final = (
     *("MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR", "MAX_CONNECTIONS_PER_HOUR"),
     *("MAX_USER_CONNECTIONS", "MAX_STATEMENT_TIME"),
 )
+_CLAUSES: Final[Mapping[str, tuple[tuple[str, ...], bool, bool]]] = MappingProxyType(
+    {
+        "ACCOUNT": (("LOCK", "UNLOCK"), False, False),
+        "PASSWORD EXPIRE": (("NEVER", "DEFAULT", "INTERVAL"), False, True),
+        "PASSWORD HISTORY": (("DEFAULT",), True, False),
+        "PASSWORD REUSE INTERVAL": (("DEFAULT",), True, True),
+        "PASSWORD REQUIRE CURRENT": (("DEFAULT", "OPTIONAL"), False, False),
+        "FAILED_LOGIN_ATTEMPTS": ((), True, False),
+        "PASSWORD_LOCK_TIME": (("UNBOUNDED",), True, False),
+    }
+)
+"""What may follow: these words, a number if none of them does, DAY behind that."""
+_MARIADB_CLAUSES: Final = ("ACCOUNT", "PASSWORD EXPIRE")
 _OBJECT_KINDS: Final = ("TABLE", "FUNCTION", "PROCEDURE", "PACKAGE", "LIBRARY")
 _PRIVILEGES: Final = (
     *("ALTER ROUTINE", "CREATE ROUTINE", "CREATE TABLESPACE", "CREATE TEMPORARY TABLES"),
@@ -52,35 +71,6 @@ _KNOWN: Final = {
 }
 
 
-@dataclass(slots=True)
-class _Found:
-    """Parts of a statement while they are read; see `AccountStatement`."""
-
-    at: int
-    accounts: list[Account] = field(default_factory=list)
-    privileges: list[str] = field(default_factory=list)
-    object_kind: str = ""
-    on: ObjectName | None = None
-    passwords: list[Literal] = field(default_factory=list)
-    options: set[str] = field(default_factory=set)
-    roles: list[Account] = field(default_factory=list)
-
-    def statement(self, verb: str, cursor: Cursor) -> AccountStatement:
-        """As a node that ends where the cursor stands."""
-        return AccountStatement(
-            self.at,
-            cursor.end,
-            verb,
-            accounts=tuple(self.accounts),
-            privileges=tuple(self.privileges),
-            object_kind=self.object_kind,
-            on=self.on,
-            passwords=tuple(self.passwords),
-            options=frozenset(self.options),
-            roles=tuple(self.roles),
-        )
-
-
 def read_account(cursor: Cursor) -> Account:
     """Read `user@host`, with or without quotes and host, CURRENT_USER, or a role."""
     start = cursor.start
@@ -98,7 +88,7 @@ def read_account(cursor: Cursor) -> Account:
 
 
 def _part(cursor: Cursor) -> str:
-    if cursor.kind is TokenKind.STRING:
+    if cursor.kind is TokenKind.STRING or cursor.texts[cursor.index] == "``":
         return cursor.advance().value
     return cursor.identifier()
 
@@ -109,201 +99,245 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _accounts(cursor: Cursor) -> list[Account]:
+def _roles(cursor: Cursor) -> tuple[Account, ...]:
+    """Roles; MariaDB's have no host."""
+    found = [_role(cursor)]
+    while cursor.accept_operator(","):
+        found.append(_role(cursor))
+    return tuple(found)
+
+
+def _role(cursor: Cursor) -> Account:
+    start = cursor.start
+    if cursor.dialect.flavor != "mariadb" or cursor.word == "CURRENT_ROLE":
+        return read_account(cursor)
+    user = _part(cursor)
+    return Account(start, cursor.end, user)
+
+
+def _accounts(cursor: Cursor) -> tuple[Account, ...]:
     found = [read_account(cursor)]
     while cursor.accept_operator(","):
         found.append(read_account(cursor))
-    return found
+    return tuple(found)
 
 
 # CREATE, ALTER, DROP, RENAME ------------------------------------------------------------------
 
 
-def create_user(cursor: Cursor, at: int, *, is_or_replace: bool = False) -> AccountStatement:
-    """Read what stands behind CREATE USER."""
-    found = _Found(at)
+def _begun(cursor: Cursor, at: int, verb: str, condition: str) -> AccountStatement:
+    """A statement of which what stands before its accounts is read."""
+    node = AccountStatement(at, at, verb)
+    if cursor.accept(*condition.split()):
+        node.options = frozenset((condition,))
+    return node
+
+
+def _ended(cursor: Cursor, node: AccountStatement) -> AccountStatement:
+    node.end = cursor.end
+    return node
+
+
+def create_accounts(
+    cursor: Cursor, at: int, verb: str, *, is_or_replace: bool = False
+) -> AccountStatement:
+    """Read what stands behind CREATE USER and CREATE ROLE."""
+    node = _begun(cursor, at, verb, "IF NOT EXISTS")
     if is_or_replace:
-        found.options.add("OR REPLACE")
-    if cursor.accept("IF", "NOT", "EXISTS"):
-        found.options.add("IF NOT EXISTS")
-    _users(cursor, found)
-    if cursor.dialect.has_mysql(8) and cursor.accept("DEFAULT", "ROLE"):
-        found.roles += _accounts(cursor)
-    _account_options(cursor, found)
-    return found.statement("CREATE USER", cursor)
+        node.options |= {"OR REPLACE"}
+    if verb == "CREATE USER":
+        _users(cursor, node)
+        if cursor.dialect.has_mysql(8) and cursor.accept("DEFAULT", "ROLE"):
+            node.roles = _accounts(cursor)
+        _account_clauses(cursor, node)
+    else:
+        node.accounts = _roles(cursor)
+        if cursor.dialect.may_be_mariadb and cursor.accept("WITH", "ADMIN"):
+            node.roles = (read_account(cursor),)
+    return _ended(cursor, node)
 
 
 def alter_user(cursor: Cursor, at: int) -> AccountStatement:
     """Read what stands behind ALTER USER."""
-    found = _Found(at)
-    if cursor.accept("IF", "EXISTS"):
-        found.options.add("IF EXISTS")
+    node = _begun(cursor, at, "ALTER USER", "IF EXISTS")
     if cursor.word == "USER" and cursor.word_ahead(1) == "(" and cursor.dialect.may_be_mysql:
         start = cursor.advance().offset
         cursor.expect_operator("(")
         cursor.expect_operator(")")
-        found.accounts.append(Account(start, cursor.end, "CURRENT_USER", is_current=True))
-        _authentication(cursor, found)
-        return found.statement("ALTER USER", cursor)
-    _users(cursor, found)
+        node.accounts = (Account(start, cursor.end, "CURRENT_USER", is_current=True),)
+        node.credentials = (_credential(cursor),)
+        return _ended(cursor, node)
+    _users(cursor, node)
     if cursor.dialect.has_mysql(8) and cursor.accept("DEFAULT", "ROLE"):
-        if word := cursor.accept_any(("NONE", "ALL")):
-            found.options.add(f"DEFAULT ROLE {word}")
-        else:
-            found.roles += _accounts(cursor)
-    _account_options(cursor, found)
-    return found.statement("ALTER USER", cursor)
+        node.options |= {"DEFAULT ROLE"}
+        _some_roles(cursor, node, ("NONE", "ALL"))
+    _account_clauses(cursor, node)
+    return _ended(cursor, node)
 
 
-def _users(cursor: Cursor, found: _Found) -> None:
+def _users(cursor: Cursor, node: AccountStatement) -> None:
+    """Accounts, each with how it logs in."""
     while True:
-        found.accounts.append(read_account(cursor))
-        _authentication(cursor, found)
+        node.accounts += (read_account(cursor),)
+        node.credentials += (_credential(cursor),)
         if not cursor.accept_operator(","):
             return
 
 
-def _authentication(cursor: Cursor, found: _Found) -> None:
+def _credential(cursor: Cursor) -> Credential | None:
     """IDENTIFIED … of one account, if it comes next."""
-    mysql = cursor.dialect.may_be_mysql
+    mysql, start = cursor.dialect.may_be_mysql, cursor.start
     if mysql and cursor.accept("DISCARD", "OLD", "PASSWORD"):
-        return
+        return Credential(start, cursor.end, then="DISCARD OLD PASSWORD", is_identified=False)
+    found: list[Credential] = []
     while mysql and cursor.word in {"ADD", "MODIFY", "DROP"} and cursor.word_ahead(2) == "FACTOR":
         word = cursor.advance().word
         number(cursor)
         cursor.expect("FACTOR")
         if word != "DROP":
-            _identified(cursor, found)
-    if cursor.word != "IDENTIFIED":
-        return
-    _identified(cursor, found)
-    while cursor.accept("AND"):
-        _identified(cursor, found)
+            found.append(_identified(cursor))
+    if cursor.word == "IDENTIFIED":
+        found.append(_identified(cursor))
+        while cursor.accept("AND"):
+            _identified(cursor)
+    return found[0] if found else None
 
 
-def _identified(cursor: Cursor, found: _Found) -> None:  # noqa: C901 - one branch a clause
+def _identified(cursor: Cursor) -> Credential:
+    found = Credential(cursor.start, cursor.start)
     cursor.expect("IDENTIFIED")
     mysql, mariadb = cursor.dialect.may_be_mysql, cursor.dialect.may_be_mariadb
     if cursor.accept("BY"):
         _secret(cursor, found)
     elif (mariadb and cursor.accept("VIA")) or cursor.accept("WITH"):
-        while True:
-            _part(cursor)
-            if mysql and cursor.accept("BY"):
-                _secret(cursor, found)
-            elif cursor.accept_any(("AS", "USING") if mariadb else ("AS",)):
-                if mariadb and cursor.accept("PASSWORD"):
-                    cursor.expect_operator("(")
-                    found.passwords.append(string(cursor))
-                    cursor.expect_operator(")")
-                else:
-                    _secret(cursor, found)
-            elif mysql and cursor.accept("INITIAL", "AUTHENTICATION", "IDENTIFIED", "BY"):
-                _secret(cursor, found)
-            if not (mariadb and cursor.accept("OR")):
-                break
+        _plugin(cursor, found)
+        while mariadb and cursor.accept("OR"):
+            _plugin(cursor, Credential(cursor.start, cursor.start))
     else:
         raise cursor.stop("BY or WITH")
     if mysql and cursor.accept("REPLACE"):
-        found.passwords.append(string(cursor))
-    if mysql:
-        cursor.accept("RETAIN", "CURRENT", "PASSWORD")
+        string(cursor)
+    if mysql and cursor.accept("RETAIN", "CURRENT", "PASSWORD"):
+        found.then = "RETAIN CURRENT PASSWORD"
+    found.end = cursor.end
+    return found
 
 
-def _secret(cursor: Cursor, found: _Found) -> None:
+def _plugin(cursor: Cursor, found: Credential) -> None:
+    """A plugin, and its password or hash."""
+    mysql, mariadb = cursor.dialect.may_be_mysql, cursor.dialect.may_be_mariadb
+    found.plugin = _part(cursor)
+    if mysql and cursor.accept("BY"):
+        _secret(cursor, found)
+    elif cursor.accept_any(("AS", "USING") if mariadb else ("AS",)):
+        if mariadb and cursor.accept("PASSWORD"):
+            cursor.expect_operator("(")
+            found.secret = string(cursor)
+            cursor.expect_operator(")")
+        else:
+            _secret(cursor, found)
+            found.is_hash = True
+    elif mysql and cursor.accept("INITIAL", "AUTHENTICATION", "IDENTIFIED", "BY"):
+        _secret(cursor, found)
+
+
+def _secret(cursor: Cursor, found: Credential) -> None:
     if cursor.dialect.may_be_mysql and cursor.accept("RANDOM", "PASSWORD"):
+        found.is_random = True
         return
     if cursor.dialect.flavor != "mysql" or cursor.dialect.version < (8,):
-        cursor.accept("PASSWORD")
+        found.is_hash = cursor.accept("PASSWORD")
     if cursor.kind is TokenKind.NUMBER and cursor.token.text[:2].lower() in {"0x", "x'"}:
         cursor.advance()
-        return
-    found.passwords.append(string(cursor))
+    else:
+        found.secret = string(cursor)
 
 
-def _account_options(cursor: Cursor, found: _Found) -> None:
+def _account_clauses(cursor: Cursor, node: AccountStatement) -> None:
     """REQUIRE, limits, and options of passwords and accounts."""
-    if cursor.accept("REQUIRE") and not cursor.accept_any(("NONE", "SSL", "X509")):
-        if cursor.word not in _REQUIREMENTS:
-            raise cursor.stop("what is required")
-        while cursor.accept_any(_REQUIREMENTS):
-            string(cursor)
+    _requirements(cursor, node)
+    if cursor.word == "WITH":
+        _limits(cursor, node)
+    while clause := _account_clause(cursor):
+        node.clauses += (clause,)
+    if cursor.dialect.may_be_mysql:
+        start = cursor.start
+        if word := cursor.accept_any(("COMMENT", "ATTRIBUTE")):
+            node.clauses += (AccountClause(start, cursor.end, word, (string(cursor),)),)
+
+
+def _requirements(cursor: Cursor, node: AccountStatement) -> None:
+    start = cursor.start
+    if not cursor.accept("REQUIRE"):
+        return
+    parts: list[str | Literal] = []
+    if word := cursor.accept_any(("NONE", "SSL", "X509")):
+        parts.append(word)
+    elif cursor.word not in _REQUIREMENTS:
+        raise cursor.stop("what is required")
+    else:
+        while word := cursor.accept_any(_REQUIREMENTS):
+            parts += (word, string(cursor))
             cursor.accept("AND")
-    if cursor.accept("WITH"):
-        if cursor.word not in _LIMITS:
-            raise cursor.stop("a limit")
-        while cursor.accept_any(_LIMITS):
+    node.clauses += (AccountClause(start, cursor.end, "REQUIRE", tuple(parts)),)
+
+
+def _limits(cursor: Cursor, node: AccountStatement, *, of_grant: bool = False) -> None:
+    """WITH and limits; in GRANT also GRANT OPTION."""
+    start = cursor.start
+    cursor.expect("WITH")
+    if cursor.word not in (*_LIMITS, *(("GRANT",) if of_grant else ())):
+        raise cursor.stop("a limit")
+    parts: list[str | Literal] = []
+    while True:
+        if of_grant and cursor.accept("GRANT", "OPTION"):
+            node.options |= {"WITH GRANT OPTION"}
+        elif word := cursor.accept_any(_LIMITS):
             if cursor.kind is not TokenKind.NUMBER:
                 raise cursor.stop("a number")
-            cursor.advance()
-    while _account_option(cursor, found):
-        pass
-    if cursor.dialect.may_be_mysql and cursor.accept_any(("COMMENT", "ATTRIBUTE")):
-        string(cursor)
-
-
-def _account_option(cursor: Cursor, found: _Found) -> bool:  # noqa: C901 - one branch a clause
-    mysql = cursor.dialect.may_be_mysql
-    if cursor.accept("ACCOUNT"):
-        word = cursor.accept_any(("LOCK", "UNLOCK"))
-        if not word:
-            raise cursor.stop("LOCK or UNLOCK")
-        found.options.add(f"ACCOUNT {word}")
-    elif cursor.accept("PASSWORD", "EXPIRE"):
-        found.options.add("PASSWORD EXPIRE")
-        if cursor.accept("INTERVAL"):
-            number(cursor)
-            cursor.expect("DAY")
+            parts += (word, cursor.advance().text)
         else:
-            cursor.accept_any(("NEVER", "DEFAULT"))
-    elif mysql and cursor.accept("PASSWORD", "HISTORY"):
-        cursor.accept("DEFAULT") or number(cursor)
-    elif mysql and cursor.accept("PASSWORD", "REUSE", "INTERVAL"):
-        if not cursor.accept("DEFAULT"):
-            number(cursor)
+            break
+    if parts:
+        node.clauses += (AccountClause(start, cursor.end, "WITH", tuple(parts)),)
+
+
+def _account_clause(cursor: Cursor) -> AccountClause | None:
+    """One option of passwords or accounts, if it comes next."""
+    start = cursor.start
+    names = _CLAUSES if cursor.dialect.may_be_mysql else _MARIADB_CLAUSES
+    name = next((each for each in names if cursor.accept(*each.split())), None)
+    if name is None:
+        return None
+    words, takes_number, takes_day = _CLAUSES[name]
+    word = cursor.accept_any(words)
+    parts = [word] if word else []
+    if word == "INTERVAL" or (takes_number and not word):
+        parts.append(str(number(cursor)))
+        if takes_day:
             cursor.expect("DAY")
-    elif mysql and cursor.accept("PASSWORD", "REQUIRE", "CURRENT"):
-        cursor.accept_any(("DEFAULT", "OPTIONAL"))
-    elif mysql and cursor.accept("FAILED_LOGIN_ATTEMPTS"):
-        number(cursor)
-    elif mysql and cursor.accept("PASSWORD_LOCK_TIME"):
-        cursor.accept("UNBOUNDED") or number(cursor)
-    else:
-        return False
-    return True
-
-
-def create_role(cursor: Cursor, at: int, *, is_or_replace: bool = False) -> AccountStatement:
-    """Read what stands behind CREATE ROLE."""
-    found = _Found(at)
-    if is_or_replace:
-        found.options.add("OR REPLACE")
-    if cursor.accept("IF", "NOT", "EXISTS"):
-        found.options.add("IF NOT EXISTS")
-    found.accounts += _accounts(cursor)
-    if cursor.dialect.may_be_mariadb and cursor.accept("WITH", "ADMIN"):
-        found.roles.append(read_account(cursor))
-    return found.statement("CREATE ROLE", cursor)
+            parts.append("DAY")
+    elif name == "ACCOUNT" and not word:
+        raise cursor.stop("LOCK or UNLOCK")
+    return AccountClause(start, cursor.end, name, tuple(parts))
 
 
 def drop_accounts(cursor: Cursor, at: int, verb: str) -> AccountStatement:
     """Read what stands behind DROP USER and DROP ROLE."""
-    found = _Found(at)
-    if cursor.accept("IF", "EXISTS"):
-        found.options.add("IF EXISTS")
-    found.accounts += _accounts(cursor)
-    return found.statement(verb, cursor)
+    node = _begun(cursor, at, verb, "IF EXISTS")
+    node.accounts = (_roles if verb == "DROP ROLE" else _accounts)(cursor)
+    return _ended(cursor, node)
 
 
 def rename_users(cursor: Cursor, at: int) -> AccountStatement:
     """Read what stands behind RENAME USER."""
-    found = _Found(at)
+    node = AccountStatement(at, at, "RENAME USER")
     while True:
-        found.accounts.append(read_account(cursor))
+        old = read_account(cursor)
         cursor.expect("TO")
-        found.accounts.append(read_account(cursor))
+        node.accounts += (old, read_account(cursor))
         if not cursor.accept_operator(","):
-            return found.statement("RENAME USER", cursor)
+            return _ended(cursor, node)
 
 
 # GRANT and REVOKE -----------------------------------------------------------------------------
@@ -311,93 +345,98 @@ def rename_users(cursor: Cursor, at: int) -> AccountStatement:
 
 def read_grant(cursor: Cursor) -> AccountStatement:
     """Read GRANT of privileges, roles or PROXY."""
-    found = _Found(cursor.start)
+    node = AccountStatement(cursor.start, cursor.start, "GRANT")
     cursor.expect("GRANT")
-    if _privileges_and_object(cursor, found):
+    if _privileges_and_object(cursor, node):
         cursor.expect("TO")
         if cursor.dialect.flavor == "mysql" and cursor.dialect.version >= (8,):
-            found.accounts += _accounts(cursor)
+            node.accounts = _accounts(cursor)
         else:
-            _users(cursor, found)
-        _grant_options(cursor, found)
+            _users(cursor, node)
+        _grant_options(cursor, node)
     else:
         cursor.expect("TO")
-        found.accounts += _accounts(cursor)
+        node.accounts = _accounts(cursor)
         if cursor.accept("WITH", "ADMIN", "OPTION"):
-            found.options.add("WITH ADMIN OPTION")
-    return found.statement("GRANT", cursor)
+            node.options |= {"WITH ADMIN OPTION"}
+    return _ended(cursor, node)
 
 
 def read_revoke(cursor: Cursor) -> AccountStatement:
     """Read REVOKE."""
-    found = _Found(cursor.start)
+    start, dialect = cursor.start, cursor.dialect
     cursor.expect("REVOKE")
-    dialect = cursor.dialect
+    node = AccountStatement(start, start, "REVOKE")
     if dialect.has_mysql(8, 0, 30) and cursor.accept("IF", "EXISTS"):
-        found.options.add("IF EXISTS")
+        node.options |= {"IF EXISTS"}
     if dialect.may_be_mariadb and cursor.accept("ADMIN", "OPTION", "FOR"):
-        found.options.add("ADMIN OPTION FOR")
-    _privileges_and_object(cursor, found)
+        node.options |= {"ADMIN OPTION FOR"}
+    _privileges_and_object(cursor, node)
     cursor.expect("FROM")
-    found.accounts += _accounts(cursor)
+    node.accounts = _accounts(cursor)
     if dialect.has_mysql(8, 0, 30) and cursor.accept("IGNORE", "UNKNOWN", "USER"):
-        found.options.add("IGNORE UNKNOWN USER")
-    return found.statement("REVOKE", cursor)
+        node.options |= {"IGNORE UNKNOWN USER"}
+    return _ended(cursor, node)
 
 
-def _privileges_and_object(cursor: Cursor, found: _Found) -> bool:
+def _privileges_and_object(cursor: Cursor, node: AccountStatement) -> bool:
     """Read up to TO or FROM; say whether an object stands there, and no roles."""
+    start = cursor.start
     if cursor.accept("PROXY"):
-        found.privileges.append("PROXY")
+        node.privileges = (Privilege(start, cursor.end, "PROXY"),)
         cursor.expect("ON")
-        found.roles.append(read_account(cursor))
-        found.options.add("PROXY")
+        node.roles = (read_account(cursor),)
         return True
-    if cursor.word == "ALL" and cursor.word_ahead(1) in {"PRIVILEGES", "ON", ","}:
+    is_all = cursor.word == "ALL" and cursor.word_ahead(1) in {"PRIVILEGES", "ON", ","}
+    if is_all:
         cursor.advance()
         cursor.accept("PRIVILEGES")
-        found.privileges.append("ALL")
+        node.privileges = (Privilege(start, cursor.end, "ALL"),)
         if cursor.accept_operator(","):  # REVOKE ALL PRIVILEGES, GRANT OPTION FROM …
+            start = cursor.start
             cursor.expect("GRANT", "OPTION")
-            found.privileges.append("GRANT OPTION")
+            node.privileges += (Privilege(start, cursor.end, "GRANT OPTION"),)
+            is_all = cursor.word == "ON"
     else:
-        _privilege_list(cursor, found)
-    if cursor.dialect.flavor == "mariadb" and found.roles:
+        _privilege_list(cursor, node)
+    if cursor.dialect.flavor == "mariadb" and node.roles:
         return False
-    if (found.privileges and found.privileges != ["ALL", "GRANT OPTION"]) or cursor.word == "ON":
-        cursor.expect("ON")
-        found.privileges += [each.user.upper() for each in found.roles]  # MySQL's dynamic ones
-        found.roles.clear()
-        _object(cursor, found)
-        return True
-    return False
+    is_list = node.privileges and node.privileges[0].name != "ALL"
+    if not (is_all or is_list or cursor.word == "ON"):
+        return False
+    cursor.expect("ON")
+    # MySQL's dynamic ones
+    node.privileges += tuple(Privilege(one.at, one.end, one.user.upper()) for one in node.roles)
+    node.roles = ()
+    _object(cursor, node)
+    return True
 
 
-def _privilege_list(cursor: Cursor, found: _Found) -> None:
+def _privilege_list(cursor: Cursor, node: AccountStatement) -> None:
     """Privileges, or roles: MariaDB takes one role, MySQL several, and names of privileges."""
     is_mariadb = cursor.dialect.flavor == "mariadb"
     while True:
-        start = cursor.index
+        start = cursor.start
         words = next((each for each in _KNOWN[cursor.dialect.flavor] if cursor.accept(*each)), None)
         if words is not None:
-            found.privileges.append(" ".join(words))
-        elif is_mariadb and found.privileges:
+            columns = read_names(cursor) if cursor.word == "(" else ()
+            node.privileges += (Privilege(start, cursor.end, " ".join(words), columns),)
+        elif is_mariadb and node.privileges:
             raise cursor.stop("a privilege")
         else:
             each = read_account(cursor)
             if is_mariadb and each.host is not None:
                 raise cursor.stop("TO")
-            found.roles.append(each)
+            node.roles += (each,)
             if is_mariadb:
                 return
-        if cursor.word == "(":
-            read_names(cursor)
-        assert cursor.index > start
+            if cursor.word == "(":
+                read_names(cursor)
         if not cursor.accept_operator(","):
             return
 
 
-def _object(cursor: Cursor, found: _Found) -> None:
+def _object(cursor: Cursor, node: AccountStatement) -> None:
     """What stands behind ON."""
     word = cursor.word
     dialect = cursor.dialect
@@ -406,103 +445,92 @@ def _object(cursor: Cursor, found: _Found) -> None:
         is_kind = dialect.is_oracle or dialect.has_mariadb(11, 4)
     elif word == "LIBRARY":
         is_kind = dialect.has_mysql(9, 2)
+    node.object_kind = "TABLE"
     if is_kind and cursor.word_ahead(1) != ".":
+        if word != "TABLE" and any(one.columns for one in node.privileges):
+            raise cursor.stop("a table, which has columns")
         cursor.advance()
-        found.object_kind = word
+        node.object_kind = word
         if word == "PACKAGE" and cursor.accept("BODY"):
-            found.object_kind = "PACKAGE BODY"
-    else:
-        found.object_kind = "TABLE"
+            node.object_kind = "PACKAGE BODY"
     start = cursor.start
     if cursor.accept_operator("*"):
         database: str | None = None
         if cursor.accept_operator("."):
             cursor.expect_operator("*")
             database = "*"
-        found.on = ObjectName(start, cursor.end, database, "*")
+        node.on = ObjectName(start, cursor.end, database, "*")
     elif cursor.word_ahead(1) == "." and cursor.word_ahead(2) == "*":
         name = cursor.object_identifier()
         cursor.advance()
         cursor.advance()
-        found.on = ObjectName(start, cursor.end, name, "*")
+        node.on = ObjectName(start, cursor.end, name, "*")
     else:
-        found.on = read_object_name(cursor)
+        node.on = read_object_name(cursor)
 
 
-def _grant_options(cursor: Cursor, found: _Found) -> None:
+def _grant_options(cursor: Cursor, node: AccountStatement) -> None:
     dialect = cursor.dialect
     if dialect.flavor != "mysql" or dialect.version < (8,):
-        _account_options_of_grant(cursor, found)
+        _requirements(cursor, node)
+        if cursor.word == "WITH":
+            _limits(cursor, node, of_grant=True)
     elif cursor.accept("WITH", "GRANT", "OPTION"):
-        found.options.add("WITH GRANT OPTION")
+        node.options |= {"WITH GRANT OPTION"}
     if dialect.has_mysql(8, 0, 16) and cursor.accept("AS"):
-        read_account(cursor)
+        node.grantor = read_account(cursor)
         if cursor.accept("WITH", "ROLE"):
-            if cursor.accept("ALL"):
-                if cursor.accept("EXCEPT"):
-                    _accounts(cursor)
-            elif not cursor.accept_any(("NONE", "DEFAULT")):
-                _accounts(cursor)
-
-
-def _account_options_of_grant(cursor: Cursor, found: _Found) -> None:
-    if cursor.accept("REQUIRE") and not cursor.accept_any(("NONE", "SSL", "X509")):
-        if cursor.word not in _REQUIREMENTS:
-            raise cursor.stop("what is required")
-        while cursor.accept_any(_REQUIREMENTS):
-            string(cursor)
-            cursor.accept("AND")
-    if not cursor.accept("WITH"):
-        return
-    while True:
-        if cursor.accept("GRANT", "OPTION"):
-            found.options.add("WITH GRANT OPTION")
-        elif cursor.accept_any(_LIMITS):
-            if cursor.kind is not TokenKind.NUMBER:
-                raise cursor.stop("a number")
-            cursor.advance()
-        else:
-            return
+            word = cursor.accept_any(("NONE", "DEFAULT", "ALL"))
+            has_list = not word or (word == "ALL" and cursor.accept("EXCEPT"))
+            node.grantor_roles = word, _accounts(cursor) if has_list else ()
 
 
 def read_password(cursor: Cursor, at: int) -> AccountStatement:
     """Read what stands behind SET PASSWORD."""
-    found = _Found(at)
+    node = AccountStatement(at, at, "SET PASSWORD")
     if cursor.accept("FOR"):
-        found.accounts.append(read_account(cursor))
+        node.accounts = (read_account(cursor),)
+    found = Credential(cursor.start, cursor.start)
     if cursor.dialect.has_mysql(8) and cursor.accept("TO", "RANDOM"):
-        pass
+        found.is_random = True
     else:
         cursor.expect_operator("=")
         # MySQL 8.0 has no such function any more.
         is_gone = cursor.dialect.flavor == "mysql" and cursor.dialect.has_mysql(8)
-        if not is_gone and cursor.accept_any(("PASSWORD", "OLD_PASSWORD")):
+        found.is_hash = is_gone or not cursor.accept_any(("PASSWORD", "OLD_PASSWORD"))
+        if not found.is_hash:
             cursor.expect_operator("(")
-            found.passwords.append(string(cursor))
+        found.secret = string(cursor)
+        if not found.is_hash:
             cursor.expect_operator(")")
-        else:
-            found.passwords.append(string(cursor))
     if cursor.dialect.may_be_mysql:
         if cursor.accept("REPLACE"):
-            found.passwords.append(string(cursor))
-        cursor.accept("RETAIN", "CURRENT", "PASSWORD")
-    return found.statement("SET PASSWORD", cursor)
+            string(cursor)
+        if cursor.accept("RETAIN", "CURRENT", "PASSWORD"):
+            found.then = "RETAIN CURRENT PASSWORD"
+    found.end = cursor.end
+    node.credentials = (found,)
+    return _ended(cursor, node)
 
 
 def read_roles(cursor: Cursor, at: int, verb: str) -> AccountStatement:
     """Read what stands behind SET ROLE and SET DEFAULT ROLE."""
-    found = _Found(at)
-    if word := cursor.accept_any(("NONE", "ALL", "DEFAULT")):
-        found.options.add(word)
-        if word == "ALL" and cursor.accept("EXCEPT"):
-            found.roles += _accounts(cursor)
-    else:
-        found.roles += _accounts(cursor)
+    node = AccountStatement(at, at, verb)
+    _some_roles(cursor, node, ("NONE", "ALL", "DEFAULT"))
     if verb == "SET DEFAULT ROLE":
         may_be_mariadb = cursor.dialect.may_be_mariadb
         if may_be_mariadb and cursor.accept("FOR"):
-            found.accounts += _accounts(cursor)
+            node.accounts = _accounts(cursor)
         elif not may_be_mariadb or (cursor.dialect.may_be_mysql and cursor.word == "TO"):
             cursor.expect("TO")
-            found.accounts += _accounts(cursor)
-    return found.statement(verb, cursor)
+            node.accounts = _accounts(cursor)
+    return _ended(cursor, node)
+
+
+def _some_roles(cursor: Cursor, node: AccountStatement, words: Collection[str]) -> None:
+    """One of the words, or roles; ALL EXCEPT roles."""
+    word = cursor.accept_any(words)
+    if word:
+        node.options |= {word}
+    if not word or (word == "ALL" and cursor.accept("EXCEPT")):
+        node.roles = _accounts(cursor)

@@ -67,7 +67,7 @@ replaced =
   | "a kind of object"
 new_view = if_not_exists:[IF NOT EXISTS @mariadb|mysql>=9.1] view -> CreateView "CREATE VIEW"
 view = name:object [( columns:name, ... )] AS query_at:^ query:query
-  [WITH { check_option:{CASCADED | LOCAL} | check_option:"CASCADED" } CHECK OPTION]
+  [WITH [CASCADED | LOCAL] CHECK OPTION]
 algorithm = ALGORITHM = algorithm:{MERGE | TEMPTABLE | UNDEFINED}
 other_view = MATERIALIZED kind:"MATERIALIZED" | JSON [RELATIONAL] DUALITY kind:"JSON DUALITY"
 definer = DEFINER = definer:account
@@ -89,12 +89,12 @@ changed_option = database_option
 charset_value = value:charset_name @mariadb | !DEFAULT value:charset_name
 charset = {CHARACTER | CHAR} SET | CHARSET
 
-trigger_event = events:{INSERT | DELETE} | events:UPDATE [OF columns:name, ... @mariadb>=11.8]
+trigger_event = events:{INSERT | DELETE} | events:UPDATE [OF name, ... @mariadb>=11.8]
 
 schedule = AT schedule:expression
   | EVERY schedule:expression unit [STARTS schedule:expression] [ENDS schedule:expression]
-completion = words:{ON COMPLETION [NOT] PRESERVE}
-ability = words:ENABLE | words:DISABLE [ON {SLAVE | REPLICA} words:"DISABLE ON SLAVE"]
+completion = ON COMPLETION [NOT] PRESERVE
+ability = ENABLE | DISABLE [ON {SLAVE | REPLICA}]
 
 parameters = parameters_at:^ ( [parameters:parameter, ...] ) parameters_end:$
 function_parameters =
@@ -163,7 +163,7 @@ ALTER = ALTER {
   | [definer] {
       [security] VIEW view -> CreateView "ALTER VIEW"
     | EVENT name:object &{ON RENAME ENABLE DISABLE COMMENT DO}
-      [words:ON+SCHEDULE schedule] [completion] [RENAME TO new_name:object] [ability]
+      [ON+SCHEDULE schedule] [completion] [RENAME TO new_name:object] [ability]
       [COMMENT comment:string] [DO body_at:^ body:body] -> Event "ALTER EVENT" }
   | "a kind of object" }
 changed_routine = name:object [{
@@ -238,9 +238,9 @@ added_element =   # by ALTER TABLE: the same, but for IF NOT EXISTS
   | other_kind if_added other_key
 if_added = if_not_exists:[IF NOT EXISTS @mariadb]
 constraint_name = !{PRIMARY UNIQUE FOREIGN CHECK} constraint:name
-period = PERIOD+FOR name:name ( first:name , last:name ) -> Period
+period = PERIOD+FOR name ( name , name ) -> Period
 check = CHECK ( condition_at:^ condition:expression condition_end:$ )
-  [ENFORCED @mysql>=8 | NOT+ENFORCED is_enforced:no @mysql>=8] -> check
+  [ENFORCED @mysql>=8 | NOT+ENFORCED @mysql>=8] -> check
 
 # Keys
 plain_kind = kind:PRIMARY KEY | kind:UNIQUE [KEY | INDEX]
@@ -266,7 +266,7 @@ other_key_option = COMMENT comment:string | KEY_BLOCK_SIZE [=] number | VISIBLE
   | engine_word = engine_value @mariadb
 foreign_key = [name:name] ( parts:key_part, ... ) references:reference -> KeyDefinition
 reference = REFERENCES table:object [( {columns:name [( number )] [ASC | DESC]}, ... )]
-  [MATCH match:{FULL | PARTIAL | SIMPLE}]
+  [MATCH {FULL | PARTIAL | SIMPLE}]
   [ ON+DELETE on_delete:deed [ON+UPDATE on_update:deed]
   | ON+UPDATE on_update:deed [ON+DELETE on_delete:deed] ] -> Reference
 deed = SET NULL | SET DEFAULT | NO ACTION | CASCADE | RESTRICT
@@ -371,9 +371,9 @@ partition_option =
 
 # Sequences
 new_sequence = if_exists:[IF NOT EXISTS] name:object [wait] [AS column_type @mariadb>=11.5]
-  [{settings:setting | words:{CYCLE | NOCYCLE}} ...] [table_options] -> Sequence "CREATE SEQUENCE"
+  [{settings:setting | CYCLE | NOCYCLE} ...] [table_options] -> Sequence "CREATE SEQUENCE"
 changed_sequence = if_exists:[IF EXISTS] name:object {
-    settings:setting | settings:restart | words:{CYCLE | NOCYCLE}} ... -> Sequence "ALTER SEQUENCE"
+    settings:setting | settings:restart | CYCLE | NOCYCLE} ... -> Sequence "ALTER SEQUENCE"
 setting =
     {NOMINVALUE | NO+MINVALUE} name:"MINVALUE" -> setting
   | {NOMAXVALUE | NO+MAXVALUE} name:"MAXVALUE" -> setting
@@ -458,7 +458,7 @@ added =
     item:added_element -> added
   | [COLUMN] no_period if_exists:[IF NOT EXISTS @mariadb] {
       ( elements:element, ... ) | elements:column place } -> added_columns
-named_period = FOR name:name ( first:name , last:name ) -> Period
+named_period = FOR name ( name , name ) -> Period
 dropped_part = if_exists:[if_there] name:name
 place = [position:FIRST | position:AFTER after:name]
 visibility = {VISIBLE | INVISIBLE} @mysql>=8 | [NOT] IGNORED @mariadb>=10.6

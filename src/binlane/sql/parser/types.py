@@ -17,10 +17,10 @@ from binlane.sql.tree.expressions import DataType
 
 _TYPES: Final = """
 type =
-    name:TYPE+OF of:name [{. of:name} ...] -> DataType @mariadb
-  | name:ROW+TYPE+OF of:name [{. of:name} ...] -> DataType @mariadb
+    name:TYPE+OF name [{. name} ...] -> DataType @mariadb
+  | name:ROW+TYPE+OF name [{. name} ...] -> DataType @mariadb
   | name:ROW &{(} ( {arguments:name field_type}, ... ) -> DataType @mariadb
-  | oracle_next of:name [{. of:name} ...] % {TYPE name:"TYPE OF" | ROWTYPE name:"ROW TYPE OF"}
+  | oracle_next name [{. name} ...] % {TYPE name:"TYPE OF" | ROWTYPE name:"ROW TYPE OF"}
     -> DataType @oracle
   | own_type
 own_type = [schema @mariadb] {

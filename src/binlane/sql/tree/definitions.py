@@ -18,14 +18,12 @@ class Reference(Node):
         columns: Empty if none are named.
         on_delete: `CASCADE`, `SET NULL`, `SET DEFAULT`, `RESTRICT`, `NO ACTION` or empty.
         on_update: Likewise.
-        match: `FULL`, `PARTIAL`, `SIMPLE` or empty.
     """
 
     table: ObjectName
     columns: tuple[str, ...]
     on_delete: str = ""
     on_update: str = ""
-    match: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +32,6 @@ class Check(Node):
 
     condition: Expression
     name: str = ""
-    is_enforced: bool = True
     condition_at: int = -1
     """Behind its opening parenthesis; `condition_end` is where the closing one stands."""
     condition_end: int = -1
@@ -134,10 +131,6 @@ class KeyDefinition(Node):
 @dataclass(slots=True, eq=False)
 class Period(Node):
     """PERIOD FOR name (from, to)."""
-
-    name: str
-    first: str
-    last: str
 
 
 @dataclass(slots=True, eq=False)
@@ -365,7 +358,6 @@ class Sequence(Node):
         verb: As told.
         settings: `START`, `INCREMENT`, `MINVALUE`, `MAXVALUE`, `CACHE`, `RESTART`: the number, None
             for NOMINVALUE, NOCACHE (0 for this) and a bare RESTART.
-        words: `CYCLE`, `NOCYCLE`.
         options: As of a table.
     """
 
@@ -375,7 +367,6 @@ class Sequence(Node):
     is_or_replace: bool = False
     if_exists: bool = False
     settings: dict[str, int | None] = field(default_factory=dict)
-    words: frozenset[str] = frozenset()
     options: tuple[TableOption, ...] = ()
 
 
@@ -416,7 +407,6 @@ class CreateView(Node):
         security: `DEFINER`, `INVOKER` or empty.
         columns: Empty if none are named.
         query: Its body.
-        check_option: `CASCADED`, `LOCAL` or empty.
         query_at: Where its body begins, a parenthesis around it too.
         kind: Of other kinds (`MATERIALIZED`, `JSON DUALITY`); else empty.
     """
@@ -430,7 +420,6 @@ class CreateView(Node):
     definer: Account | None = None
     security: str = ""
     columns: tuple[str, ...] = ()
-    check_option: str = ""
     kind: str = ""
     query_at: int = -1
 
@@ -487,7 +476,6 @@ class CreateTrigger(Node):
     Attributes:
         time: `BEFORE` or `AFTER`.
         events: `INSERT`, `UPDATE`, `DELETE`; MariaDB takes several since 12.
-        columns: Of UPDATE OF.
         order: `FOLLOWS` or `PRECEDES` and the other trigger; None without.
         order_at: Where that stands; -1 without.
     """
@@ -501,7 +489,6 @@ class CreateTrigger(Node):
     is_or_replace: bool = False
     if_not_exists: bool = False
     definer: Account | None = None
-    columns: tuple[str, ...] = ()
     order: tuple[str, str] | None = None
     order_at: int = -1
     verb: str = "CREATE TRIGGER"
@@ -513,7 +500,6 @@ class Event(Node):
 
     Attributes:
         schedule: Expressions of AT, EVERY, STARTS and ENDS.
-        words: `ENABLE`, `DISABLE`, `DISABLE ON SLAVE`, `ON COMPLETION PRESERVE` …
         new_name: Of ALTER EVENT … RENAME TO.
         body: Of DO; None without.
     """
@@ -524,7 +510,6 @@ class Event(Node):
     if_exists: bool = False
     definer: Account | None = None
     schedule: tuple[Expression, ...] = ()
-    words: frozenset[str] = frozenset()
     new_name: ObjectName | None = None
     comment: Literal | None = None
     body: Node | None = None
@@ -552,23 +537,73 @@ class ObjectStatement(Node):
 
 
 @dataclass(slots=True, eq=False)
+class Credential(Node):
+    """How an account logs in: IDENTIFIED …, of several factors the first, and its old password.
+
+    Attributes:
+        plugin: Of WITH or VIA; empty without.
+        secret: None without, and where it is random or a number in hex.
+        is_hash: `secret` is what the server keeps, not a password.
+        is_random: RANDOM PASSWORD.
+        then: `RETAIN CURRENT PASSWORD`, `DISCARD OLD PASSWORD` or empty.
+        is_identified: It says IDENTIFIED, and not of the old password alone.
+    """
+
+    plugin: str = ""
+    secret: Literal | None = None
+    is_hash: bool = False
+    is_random: bool = False
+    then: str = ""
+    is_identified: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class AccountClause(Node):
+    """What holds for all accounts of a statement: `REQUIRE`, `WITH`, `PASSWORD EXPIRE` and others.
+
+    Attributes:
+        name: As told.
+        parts: What follows: words in capitals and numbers, strings.
+    """
+
+    name: str
+    parts: tuple[str | Literal, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Privilege(Node):
+    """A privilege in capitals (`ALL` for all), and the columns that it is for."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
 class AccountStatement(Node):
     """CREATE, ALTER, DROP, RENAME USER or ROLE, GRANT, REVOKE, SET PASSWORD, SET ROLE.
 
     Attributes:
         accounts: Those it is about, in the order of the text; pairs of RENAME side by side.
-        privileges: Of GRANT and REVOKE, in capitals, columns left out.
+        credentials: Of each of them; empty for statements without.
+        privileges: Of GRANT and REVOKE.
         object_kind: `TABLE`, `PROCEDURE`, `FUNCTION`, … of ON; empty without ON.
         on: What ON names: a table, `db.*` (name `*`), `*.*`; None without.
-        passwords: Where secrets stand.
-        options: `WITH GRANT OPTION`, `IF EXISTS`, `IF NOT EXISTS`, `OR REPLACE`, `PASSWORD EXPIRE` …
+        options: `WITH GRANT OPTION`, `IF EXISTS`, `IF NOT EXISTS`, `OR REPLACE`, …; of roles
+            `NONE`, `ALL`, `DEFAULT`.
+        clauses: In the order of the text.
+        roles: That are granted, set, or made default; the account of PROXY; of WITH ADMIN.
+        grantor: Of GRANT … AS; None without.
+        grantor_roles: `NONE`, `ALL`, `DEFAULT` or empty, and accounts: of its WITH ROLE.
     """
 
     verb: str
     accounts: tuple[Account, ...] = ()
-    privileges: tuple[str, ...] = ()
+    credentials: tuple[Credential | None, ...] = ()
+    privileges: tuple[Privilege, ...] = ()
     object_kind: str = ""
     on: ObjectName | None = None
-    passwords: tuple[Literal, ...] = ()
     options: frozenset[str] = frozenset()
+    clauses: tuple[AccountClause, ...] = ()
     roles: tuple[Account, ...] = ()
+    grantor: Account | None = None
+    grantor_roles: tuple[str, tuple[Account, ...]] = ("", ())

@@ -274,7 +274,6 @@ class DataType(Node):
         words: UNSIGNED, ZEROFILL, BINARY, ASCII, UNICODE, COMPRESSED.
         charset: Of CHARACTER SET; empty without.
         collation: Of COLLATE; empty without.
-        of: `TYPE OF t.a`, `ROW TYPE OF t` and `%TYPE`: what is meant; empty otherwise.
     """
 
     name: str
@@ -282,7 +281,6 @@ class DataType(Node):
     words: frozenset[str] = frozenset()
     charset: str = ""
     collation: str = ""
-    of: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
