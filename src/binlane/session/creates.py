@@ -225,8 +225,8 @@ class _Creation:
         engine_changes = EngineChanges(changed_temporary_tables=True)
         if created is not None and not exists:
             state.temporary.made(created.name)
-        # MySQL looks at the engine of a table that it makes; of one that is there it knows none.
-        has_engine = state.server.is_mariadb or not exists
+        # The servers look at the engine of a table that they make; of one that is there they know none.
+        has_engine = not exists
         has_rollback = created is not None and traits(created, state.server).has_rollback
         counts = dict.fromkeys(self.recorders, has_engine and has_rollback)
         logged = self.log_temporary(counts, engine_changes)

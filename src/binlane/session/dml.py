@@ -270,10 +270,16 @@ class _StatementLog:
     def _stay_in_rows(self) -> None:
         """Stay in row format as long as the server does, also where nothing is logged."""
         state = self._state
+        if self._statement.facts.effects.kind is StatementKind.LOAD_DATA and not state.is_logging:
+            # MariaDB turns to rows as soon as it begins, whether they are logged or not.
+            mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+            if state.server.is_mariadb and state.objects.temporary_tables():
+                state.temporary.row_binlogs.update(mixed)
         for name, logging_format in self._decided.formats.items():
             if logging_format is not LoggingFormat.ROW:
                 continue
-            if state.objects.temporary_tables() and self._decided.resolved.accesses:
+            resolved = self._decided.resolved
+            if state.objects.temporary_tables() and (resolved.accesses or resolved.functions):
                 state.temporary.row_binlogs.add(name)
             if self._statement.is_inner:
                 state.execution.row_binlogs.add(name)

@@ -208,11 +208,10 @@ class _Known:
     def grow(self) -> None:
         """There is one more; forget all others if these are too many."""
         if self._size >= KEPT_MAX:
+            places, self.places, self._size = self.places, {}, 0
             # A session may be in one of them.
-            for place in self.places.values():
+            for place in places.values():
                 place.kept.clear()
-            self.places.clear()
-            self._size = 0
         self._size += 1
 
 
