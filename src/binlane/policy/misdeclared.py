@@ -406,6 +406,10 @@ def _commits(node: Node) -> bool:
     return isinstance(node, _COMMITTING)
 
 
+_OF_SEQUENCES: Final = frozenset(("NEXTVAL", "LASTVAL", "SETVAL"))
+"""Functions whose argument is no column."""
+
+
 def plain_names(node: Node) -> Iterator[Name]:
     """The names of one part in an expression, beside its queries."""
     if isinstance(node, Name):
@@ -416,7 +420,7 @@ def plain_names(node: Node) -> Iterator[Name]:
     elif not isinstance(node, Star | Default | Subquery | Call):
         for child in children(node):
             yield from plain_names(child)
-    elif isinstance(node, Call):
+    elif isinstance(node, Call) and node.name.upper() not in _OF_SEQUENCES:
         for argument in node.arguments:
             yield from plain_names(argument)
 
