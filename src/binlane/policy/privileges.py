@@ -41,8 +41,7 @@ from binlane.sql.tree.statements import Assignment, Insert, QueryStatement, Upda
 if TYPE_CHECKING:
     from binlane.policy.server import Server
     from binlane.sql.facts import StatementFacts, TableUse
-    from binlane.sql.schema import Objects
-    from binlane.sql.schema import View
+    from binlane.sql.schema import Objects, View
 
 _ORDER: Final = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "GRANT OPTION", "REFERENCES"),

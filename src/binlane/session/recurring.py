@@ -16,16 +16,15 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.policy.resolution import Opening
 from binlane.policy.used_objects import body_use
-from binlane.programs.host import UserVariable
+from binlane.programs.host import LoggedVariable
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
 from binlane.session.decision import Plan, plan_of
 from binlane.session.log_events import Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
-from binlane.session.transaction import Binlog, Transaction
+from binlane.session.transaction import BinlogCaches, Transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import Key, key_of
@@ -59,19 +58,13 @@ class Recurring:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self._at: _Place | None = None
-        self._binlogs: tuple[Binlog, ...] = ()
+        self._binlogs: tuple[BinlogCaches, ...] = ()
         self._is_ahead = False
 
     def plan(self, facts: StatementFacts) -> Plan:
         """The plan of a statement of the client."""
         state = self._state
-        opening = Opening(
-            assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.checks_foreign_keys,
-        )
-        return plan_of(
-            facts, state.objects, server=state.server, database=state.database, opening=opening
-        )
+        return plan_of(facts, state.opening(state.database))
 
     def again(self, text: str, *, is_stated: bool = False) -> StatementResult | Attempt | None:
         """Do again what is known of a statement.
@@ -169,7 +162,7 @@ class Recurring:
             _known.grow()
             place = _known.places[key] = _Place(
                 version=state.objects.version,
-                dialect=variables.dialect,
+                dialect=variables.settings.dialect,
                 has_savepoints=bool(transaction.savepoints),
             )
         self._at = place
@@ -215,11 +208,10 @@ class _Known:
     def grow(self) -> None:
         """There is one more; forget all others if these are too many."""
         if self._size >= KEPT_MAX:
+            places, self.places, self._size = self.places, {}, 0
             # A session may be in one of them.
-            for place in self.places.values():
+            for place in places.values():
                 place.kept.clear()
-            self.places.clear()
-            self._size = 0
         self._size += 1
 
 
@@ -311,7 +303,7 @@ _Maker = Callable[[str], Body]
 _Alike = TypeVar("_Alike")
 
 
-def _flags(binlog: Binlog) -> _Flags:
+def _flags(binlog: BinlogCaches) -> _Flags:
     return binlog.is_registered, binlog.has_unsafe_content, binlog.keeps_transaction
 
 
@@ -396,7 +388,7 @@ class _Makers:
 
 _NOTHING: Final = BinlogResult()
 _FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
-_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, UserVariable)
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, LoggedVariable)
 """Events that hold a text or values."""
 
 
@@ -452,7 +444,9 @@ class _Kept:
         self._transaction = transaction
         self._writes = writes
 
-    def again(self, state: SessionState, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+    def again(
+        self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str
+    ) -> StatementResult:
         """Do it again."""
         result = self._result or self._told(binlogs, text)
         for number in self._cleared:
@@ -476,7 +470,7 @@ class _Kept:
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
         return result
 
-    def _told(self, binlogs: Sequence[Binlog], text: str) -> StatementResult:
+    def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self._names, _NOTHING)
         for (known, made), numbers in self._written:
             found, waited = known, None
