@@ -21,10 +21,10 @@ from functools import cached_property
 from typing import Final
 
 from binlane.policy.engines import traits
+from binlane.policy.misnamed import unfilled
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
-from binlane.policy.unfilled import unfilled
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events
@@ -76,8 +76,7 @@ _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement that reads or changes rows."""
-    if statement.facts.effects.kind is StatementKind.LOAD_DATA and state.server.is_mariadb:
-        _begin_load(state)
+    _begin(state, statement)
     decided = _open(state, statement)
     if decided is None:
         return
@@ -134,9 +133,10 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
     )
 
 
-def _begin_load(state: SessionState) -> None:
+def _begin(state: SessionState, statement: SessionStatement) -> None:
     """LOAD DATA turns MariaDB to rows as it begins, whatever it comes to, and logged or not."""
-    if state.objects.temporary_tables():
+    is_load = statement.facts.effects.kind is StatementKind.LOAD_DATA
+    if is_load and state.server.is_mariadb and state.objects.temporary_tables():
         mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
         state.temporary.row_binlogs.update(mixed)
 
