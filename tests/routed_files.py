@@ -6,7 +6,9 @@ from pathlib import Path
 
 from binlane.route.job import Report, RouteRequest, route_files
 from binlane.route.schedule import Schedule
-from binlane.scope import CreateBinlog, Definition, create, parse_binlog_statement
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
 from binlane.store.disk import Disk
 from binlane.store.settings import StoreSettings
 from tests.fixture_sets import fixture_set

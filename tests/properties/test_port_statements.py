@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from binlane.errors import StatementError
 from binlane.gateway.privileges import global_privileges
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs, recognise
-from binlane.scope import AlterBinlog, CreateBinlog, alter, create, parse_binlog_statement
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
 from binlane.service.explain import explained
 from binlane.service.system_tables.question import Select, Session, may_ask, question_of
 from binlane.service.system_tables.translate import translate

@@ -6,17 +6,9 @@ from collections.abc import Iterable
 
 from binlane.check.script import ScriptStatement, read_script
 from binlane.errors import ConfigError, StatementError
-from binlane.scope import (
-    AlterBinlog,
-    CreateBinlog,
-    Definition,
-    DropBinlog,
-    alter,
-    create,
-    duplicate_binlog,
-    look_up,
-    parse_binlog_statement,
-)
+from binlane.scope.definition import Definition, duplicate_binlog, look_up
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import AlterBinlog, CreateBinlog, DropBinlog, alter, create
 from binlane.sql.script import Script
 
 

@@ -63,7 +63,7 @@ REFUSALS: Final = MappingProxyType(
 
 _UNSAFE: Final = MappingProxyType(
     {
-        unsafe_symbol(reason): f"Unsafe to log as a statement: {reason.value.replace('_', ' ')}."
+        unsafe_symbol(reason): f"Unsafe to log as a statement: {reason.name.replace('_', ' ')}."
         for reason in Reason
     }
 )

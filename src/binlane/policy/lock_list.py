@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.names import TableName
 from binlane.policy import refusals
-from binlane.policy.reasons import ReasonFound, Via
-from binlane.policy.unsafe_text import OWN_TEXT, Place, default_facts, parsed_reasons, used_columns
+from binlane.policy.reasons import (
+    OWN_TEXT,
+    ReasonFound,
+    TextPlace,
+    Via,
+    default_facts,
+    parsed_reasons,
+    used_columns,
+)
 from binlane.policy.used_objects import (
     NO_CHANGES,
     ROW_DELETES,
@@ -94,7 +101,7 @@ class Opened:
     is_foreign_key: bool = False
     is_sequence: bool = False
     set_columns: tuple[SetColumn, ...] = ()
-    place: Place = OWN_TEXT
+    place: TextPlace = OWN_TEXT
     use: TableUse | None = None
     table: Table | None = None
 
@@ -109,7 +116,7 @@ class _Call:
 
     routine: Routine
     kind: str
-    place: Place
+    place: TextPlace
 
 
 @dataclass(slots=True)
@@ -395,7 +402,7 @@ class LockList:
                         opened.changes = NO_CHANGES
                     self.tables.append(opened)
 
-    def _add_calls(self, facts: StatementFacts, database: str, place: Place) -> None:
+    def _add_calls(self, facts: StatementFacts, database: str, place: TextPlace) -> None:
         is_call = facts.effects.kind is StatementKind.CALL
         for index, use in enumerate(facts.functions):
             # What CALL names comes first; the server unrolls it, and so does not prelock it.
@@ -412,7 +419,7 @@ class LockList:
                 self._fail_function(name, place)
             self._add_call("function", routine, use, place)
 
-    def _fail_function(self, name: TableName, place: Place) -> None:
+    def _fail_function(self, name: TableName, place: TextPlace) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
         if not place.via:
             error = refusals.no_such_routine("FUNCTION", name)
@@ -424,7 +431,9 @@ class LockList:
             if len(views) == len(place.via):
                 self._unknown_functions.append(refusals.invalid_view(views[0]))
 
-    def _add_call(self, kind: str, routine: Routine | None, use: FunctionUse, place: Place) -> None:
+    def _add_call(
+        self, kind: str, routine: Routine | None, use: FunctionUse, place: TextPlace
+    ) -> None:
         if routine is None or (kind, routine.name) in self._known_calls:
             return
         self._known_calls.add((kind, routine.name))
@@ -436,7 +445,7 @@ class LockList:
             self.functions.append(call.routine.name)
         self._add_body(call.routine, call.routine.name.database, call.place)
 
-    def _add_body(self, program: Routine | Trigger, database: str, place: Place) -> None:
+    def _add_body(self, program: Routine | Trigger, database: str, place: TextPlace) -> None:
         used = body_use(program.body, database, program.dialect)
         if not used.is_understood:
             last = place.via[-1]
@@ -462,7 +471,7 @@ def _is_made(use: FunctionUse) -> bool:
 
 
 def opened_by(
-    use: TableUse, place: Place, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
+    use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
 ) -> Opened:
     """What a text names, as it stands in the list; LOCK TABLES is for every change."""
     is_locked = use.lock.upper().endswith("WRITE")
@@ -474,7 +483,7 @@ def opened_by(
         set_columns=_set_columns(use, set_columns),
         is_prelocked=is_prelocked,
         is_sequence=use.is_sequence,
-        place=place if place.via else Place((), use.offset, use.length),
+        place=place if place.via else TextPlace((), use.offset, use.length),
         use=use,
     )
 
@@ -501,7 +510,7 @@ def fire_all(entries: Iterable[Opened]) -> None:
 def _member(
     use: TableUse,
     entry: Opened,
-    place: Place,
+    place: TextPlace,
     columns: Iterable[SetColumn],
     *,
     is_narrowed: bool,
@@ -525,9 +534,9 @@ def _member(
     )
 
 
-def _next(entry: Opened, via: Via) -> Place:
+def _next(entry: Opened, via: Via) -> TextPlace:
     """The place of what an entry leads to."""
-    return Place((*entry.place.via, via), entry.place.offset, entry.place.length)
+    return TextPlace((*entry.place.via, via), entry.place.offset, entry.place.length)
 
 
 def _made_up(name: TableName, engine: str) -> Table:

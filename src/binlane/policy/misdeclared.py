@@ -397,6 +397,10 @@ def _commits(node: Node) -> bool:
     return isinstance(node, _COMMITTING)
 
 
+_OF_SEQUENCES: Final = frozenset(("NEXTVAL", "LASTVAL", "SETVAL"))
+"""Functions whose argument is no column."""
+
+
 def plain_names(node: Node) -> Iterator[Name]:
     """The names of one part in an expression, beside its queries."""
     if isinstance(node, Name):
@@ -407,7 +411,7 @@ def plain_names(node: Node) -> Iterator[Name]:
     elif not isinstance(node, Star | Default | Subquery | Call):
         for child in children(node):
             yield from plain_names(child)
-    elif isinstance(node, Call):
+    elif isinstance(node, Call) and node.name.upper() not in _OF_SEQUENCES:
         for argument in node.arguments:
             yield from plain_names(argument)
 

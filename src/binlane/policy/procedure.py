@@ -26,11 +26,10 @@ from binlane.policy.engines import (
     is_unreplicated,
     traits,
 )
-from binlane.policy.reasons import Reason, ReasonFound
+from binlane.policy.reasons import Reason, ReasonFound, TextPlace
 from binlane.policy.refusals import Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Circumstances, Server
-from binlane.policy.unsafe_text import Place
 from binlane.sql.facts import CREATE_TABLE_KINDS, RowChange, Shift, StatementKind
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.table_changes import printed_engine
@@ -83,11 +82,11 @@ class Survey:
         if found.reason not in self.unsafe:
             self.unsafe[found.reason] = found
             what = f" ({found.what})" if found.what else ""
-            self.step(f"unsafe: {found.reason.value}{what}{_through(found)}")
+            self.step(f"unsafe: {found.reason.name}{what}{_through(found)}")
 
     def blame(self, reason: Reason, access: TableAccess) -> None:
         """Note that a table makes the statement unsafe."""
-        place = Place(access.via, access.offset, access.length)
+        place = TextPlace(access.via, access.offset, access.length)
         self.add(place.found(reason, access.name.plain, access.offset, access.length))
 
     # -- The tables, one by one

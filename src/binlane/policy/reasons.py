@@ -1,73 +1,90 @@
-"""The servers' reasons why a statement is unsafe to log as its text, and where they were found.
+"""The servers' reasons why a statement is unsafe to log as its text, and where texts raise them.
 
 The members stand in the servers' bit order, which is the order of several notes or errors: what
 only one server knows stands where its neighbours leave room, so that one order serves both.
-Source: sql_lex.h, sql_lex.cc and the message files of MariaDB 10.11 and MySQL 9.7.
+
+A text is that of a statement, a view, routine, trigger or DEFAULT. The servers set these reasons
+while they parse, or when they begin to execute a command; those that depend on tables are found in
+`resolution`, those that depend on the session in `procedure`. Of columns whose DEFAULT may give
+another value on a replica, MariaDB looks at all those of a written table, whatever the statement
+does to it; MySQL at those that the statement uses, and inside of routines and triggers at all. Both
+measured.
+
+Source: sql_lex.h, sql_lex.cc and the message files; `set_stmt_unsafe` in item_create.cc and
+sql_yacc.yy, and the NOT_IN_BINLOG flags of sys_vars.cc, of MariaDB 10.11/11.8 and MySQL 9.7.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, auto
+from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from binlane.sql.servers import Fact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from binlane.names import TableName
-    from binlane.policy.server import Server
-    from binlane.sql.facts import Shift
+from binlane.names import TableName
+from binlane.policy.server import Server
+from binlane.sql.facts import (
+    INSERTING_KINDS,
+    FunctionUse,
+    Shift,
+    StatementFacts,
+    StatementKind,
+    SystemVariableUse,
+    VariableScope,
+)
+from binlane.sql.reading import read_expression
+from binlane.sql.schema import Objects, Table
+from binlane.sql.servers import Dialect, Fact
+from binlane.sql.table_definitions import TableColumn
+from binlane.sql.tree.definitions import Column, CreateTable
+from binlane.sql.tree.expressions import Default, told, walk
+from binlane.sql.tree.statements import Delete, Insert, Update
 
 
 class Reason(Enum):
-    """Unsafe reasons; values are what follows `ER_BINLOG_UNSAFE_`."""
+    """Unsafe reasons by what follows `ER_BINLOG_UNSAFE_`, in bit order."""
 
-    LIMIT = "LIMIT"
-    INSERT_DELAYED = "INSERT_DELAYED"
-    SYSTEM_TABLE = "SYSTEM_TABLE"
-    AUTOINC_COLUMNS = "AUTOINC_COLUMNS"
-    UDF = "UDF"
-    SYSTEM_VARIABLE = "SYSTEM_VARIABLE"
-    SYSTEM_FUNCTION = "SYSTEM_FUNCTION"
-    NONTRANS_AFTER_TRANS = "NONTRANS_AFTER_TRANS"
-    MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE = "MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE"
-    MIXED_STATEMENT = "MIXED_STATEMENT"
-    INSERT_IGNORE_SELECT = "INSERT_IGNORE_SELECT"
-    INSERT_SELECT_UPDATE = "INSERT_SELECT_UPDATE"
-    WRITE_AUTOINC_SELECT = "WRITE_AUTOINC_SELECT"
-    REPLACE_SELECT = "REPLACE_SELECT"
-    CREATE_IGNORE_SELECT = "CREATE_IGNORE_SELECT"
-    CREATE_REPLACE_SELECT = "CREATE_REPLACE_SELECT"
-    CREATE_SELECT_AUTOINC = "CREATE_SELECT_AUTOINC"
-    UPDATE_IGNORE = "UPDATE_IGNORE"
-    INSERT_TWO_KEYS = "INSERT_TWO_KEYS"
-    AUTOINC_NOT_FIRST = "AUTOINC_NOT_FIRST"
-    AUTOINC_LOCK_MODE = "AUTOINC_LOCK_MODE"
+    LIMIT = auto()
+    INSERT_DELAYED = auto()
+    SYSTEM_TABLE = auto()
+    AUTOINC_COLUMNS = auto()
+    UDF = auto()
+    SYSTEM_VARIABLE = auto()
+    SYSTEM_FUNCTION = auto()
+    NONTRANS_AFTER_TRANS = auto()
+    MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE = auto()
+    MIXED_STATEMENT = auto()
+    INSERT_IGNORE_SELECT = auto()
+    INSERT_SELECT_UPDATE = auto()
+    WRITE_AUTOINC_SELECT = auto()
+    REPLACE_SELECT = auto()
+    CREATE_IGNORE_SELECT = auto()
+    CREATE_REPLACE_SELECT = auto()
+    CREATE_SELECT_AUTOINC = auto()
+    UPDATE_IGNORE = auto()
+    INSERT_TWO_KEYS = auto()
+    AUTOINC_NOT_FIRST = auto()
+    AUTOINC_LOCK_MODE = auto()
     """MariaDB's only; it is told as SYSTEM_VARIABLE."""
-    FULLTEXT_PLUGIN = "FULLTEXT_PLUGIN"
-    SKIP_LOCKED = "SKIP_LOCKED"
-    NOWAIT = "NOWAIT"
-    XA = "XA"
-    DEFAULT_EXPRESSION_IN_SUBSTATEMENT = "DEFAULT_EXPRESSION_IN_SUBSTATEMENT"
-    ACL_TABLE_READ_IN_DML_DDL = "ACL_TABLE_READ_IN_DML_DDL"
-    CREATE_SELECT_WITH_GIPK = "CREATE_SELECT_WITH_GIPK"
+    FULLTEXT_PLUGIN = auto()
+    SKIP_LOCKED = auto()
+    NOWAIT = auto()
+    XA = auto()
+    DEFAULT_EXPRESSION_IN_SUBSTATEMENT = auto()
+    ACL_TABLE_READ_IN_DML_DDL = auto()
+    CREATE_SELECT_WITH_GIPK = auto()
 
     @property
     def position(self) -> int:
         """Its place in the servers' bit order."""
-        return _POSITIONS[self]
+        return self.value - 1
 
 
 UNSAFE_STATEMENT: Final = (
     "Unsafe statement written to the binary log using statement format since "
     "BINLOG_FORMAT = STATEMENT. "
-)
-
-_POSITIONS: Final[Mapping[Reason, int]] = MappingProxyType(
-    {reason: position for position, reason in enumerate(Reason)}
 )
 
 
@@ -76,14 +93,7 @@ def symbol(reason: Reason) -> str:
     told = Reason.SYSTEM_VARIABLE if reason is Reason.AUTOINC_LOCK_MODE else reason
     if told is Reason.CREATE_SELECT_WITH_GIPK:
         return "ER_CREATE_SELECT_WITH_GIPK_DISALLOWED_IN_SBR"
-    return f"ER_BINLOG_UNSAFE_{told.value}"
-
-
-def errno(reason: Reason, server: Server) -> int:
-    """The number of a reason's text in the server's message file."""
-    if reason is Reason.SKIP_LOCKED and not server.is_mariadb:
-        return 3570
-    return _ERRNOS[reason]
+    return f"ER_BINLOG_UNSAFE_{told.name}"
 
 
 def text(reason: Reason, server: Server) -> str:
@@ -102,40 +112,6 @@ def text(reason: Reason, server: Server) -> str:
 def note(reason: Reason, server: Server) -> str:
     """The whole text of note 1592."""
     return UNSAFE_STATEMENT + text(reason, server)
-
-
-_ERRNOS: Final[Mapping[Reason, int]] = MappingProxyType(
-    {
-        Reason.LIMIT: 1668,
-        Reason.INSERT_DELAYED: 1669,
-        Reason.SYSTEM_TABLE: 1670,
-        Reason.AUTOINC_COLUMNS: 1671,
-        Reason.UDF: 1672,
-        Reason.SYSTEM_VARIABLE: 1673,
-        Reason.SYSTEM_FUNCTION: 1674,
-        Reason.NONTRANS_AFTER_TRANS: 1675,
-        Reason.MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE: 1692,
-        Reason.MIXED_STATEMENT: 1693,
-        Reason.INSERT_IGNORE_SELECT: 1714,
-        Reason.INSERT_SELECT_UPDATE: 1715,
-        Reason.WRITE_AUTOINC_SELECT: 1722,
-        Reason.REPLACE_SELECT: 1716,
-        Reason.CREATE_IGNORE_SELECT: 1717,
-        Reason.CREATE_REPLACE_SELECT: 1718,
-        Reason.CREATE_SELECT_AUTOINC: 1723,
-        Reason.UPDATE_IGNORE: 1719,
-        Reason.INSERT_TWO_KEYS: 1724,
-        Reason.AUTOINC_NOT_FIRST: 1727,
-        Reason.AUTOINC_LOCK_MODE: 1673,
-        Reason.FULLTEXT_PLUGIN: 3006,
-        Reason.SKIP_LOCKED: 4175,
-        Reason.NOWAIT: 3571,
-        Reason.XA: 3199,
-        Reason.DEFAULT_EXPRESSION_IN_SUBSTATEMENT: 13425,
-        Reason.ACL_TABLE_READ_IN_DML_DDL: 4010,
-        Reason.CREATE_SELECT_WITH_GIPK: 4112,
-    }
-)
 
 
 def _by_order(statement: str, what: str) -> str:
@@ -298,3 +274,300 @@ class ReasonFound:
         """The same in a statement that differs only in its literals."""
         offset = shift(self.offset)
         return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
+
+
+_UNSAFE_IN_BOTH: Final = frozenset(
+    {
+        *("FOUND_ROWS", "ROW_COUNT", "SLEEP", "SYSDATE", "LOAD_FILE", "RANDOM_BYTES"),
+        *("GET_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"),
+        *("USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER"),
+        *("UUID", "UUID_SHORT", "VERSION", "MASTER_POS_WAIT"),
+    }
+)
+MARIADB_UNSAFE_FUNCTIONS: Final = _UNSAFE_IN_BOTH | {
+    *("MASTER_GTID_WAIT", "BINLOG_GTID_POS", "CURRENT_ROLE"),
+    *("SYS_GUID", "UUID_V4", "UUID_V7", "JSON_TABLE"),
+    *("NEXTVAL", "LASTVAL"),
+}
+MYSQL_UNSAFE_FUNCTIONS: Final = _UNSAFE_IN_BOTH | {
+    *("AES_ENCRYPT", "AES_DECRYPT", "ICU_VERSION", "RAND"),
+    *("SOURCE_POS_WAIT", "WAIT_FOR_EXECUTED_GTID_SET"),
+}
+_SAFE_VARIABLES: Final = frozenset(
+    {
+        *("auto_increment_increment", "auto_increment_offset"),
+        *("character_set_client", "character_set_connection"),
+        *("character_set_database", "character_set_server"),
+        *("collation_connection", "collation_database", "collation_server"),
+        *("foreign_key_checks", "identity", "last_insert_id", "lc_time_names"),
+        *("pseudo_thread_id", "rand_seed1", "rand_seed2", "sql_auto_is_null"),
+        *("time_zone", "timestamp", "unique_checks"),
+    }
+)
+MARIADB_SAFE_VARIABLES: Final = _SAFE_VARIABLES | {
+    *("check_constraint_checks", "explicit_defaults_for_timestamp", "sql_if_exists"),
+    "system_versioning_insert_history",
+}
+MYSQL_SAFE_VARIABLES: Final = _SAFE_VARIABLES | {
+    *("default_collation_for_utf8mb4", "default_table_encryption"),
+    *("generated_random_password_length", "immediate_server_version"),
+    *("original_commit_timestamp", "original_server_version"),
+    *("partial_revokes", "xa_detach_on_prepare"),
+}
+
+
+def is_unsafe_function(use: FunctionUse, kind: StatementKind, server: Server) -> bool:
+    """Whether a built-in function makes a statement unsafe.
+
+    Args:
+        use: The call.
+        kind: Of the statement whose text it stands in. MariaDB takes RAND for safe in INSERT,
+            whose seeds are logged, and ROWNUM for unsafe only where rows are changed in place.
+        server: Whose functions.
+    """
+    if use.database is not None:
+        return False
+    name = use.upper_name
+    if not server.is_mariadb:
+        return name in MYSQL_UNSAFE_FUNCTIONS or (
+            name == "PASSWORD" and server.has(Fact.PASSWORD_IS_UNSAFE)
+        )
+    if name == "RAND":
+        return kind is not StatementKind.INSERT
+    if name == "ROWNUM":
+        return kind in (StatementKind.UPDATE, StatementKind.DELETE)
+    return name in MARIADB_UNSAFE_FUNCTIONS
+
+
+def is_unsafe_variable(use: SystemVariableUse, server: Server) -> bool:
+    """Whether reading a system variable makes a statement unsafe: most do, all global ones."""
+    if use.scope in (VariableScope.GLOBAL, VariableScope.PERSIST):
+        return True
+    safe = MARIADB_SAFE_VARIABLES if server.is_mariadb else MYSQL_SAFE_VARIABLES
+    return use.name not in safe
+
+
+_INSERTS: Final = (StatementKind.INSERT, StatementKind.REPLACE)
+# LIMIT of these commands counts whatever its number, as it stands in another rule of the grammar.
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlace:
+    """Where a text is used: what leads to it, and where that stands in the statement's own text.
+
+    Attributes:
+        via: Empty for the statement's own text.
+        offset: Of what leads to it; of no meaning for the statement's own text.
+        length: Of that.
+    """
+
+    via: tuple[Via, ...] = ()
+    offset: int = 0
+    length: int = 0
+
+    def then(self, via: Via, offset: int, length: int) -> TextPlace:
+        """The place of what stands one step further; the first step's place in the text rules."""
+        if self.via:
+            return TextPlace((*self.via, via), self.offset, self.length)
+        return TextPlace((via,), offset, length)
+
+    def found(self, reason: Reason, what: str, offset: int, length: int) -> ReasonFound:
+        """A reason, at `offset` of the text that is used here."""
+        if self.via:
+            offset, length = self.offset, self.length
+        return ReasonFound(reason=reason, what=what, offset=offset, length=length, via=self.via)
+
+
+OWN_TEXT: Final = TextPlace()
+
+
+def parsed_reasons(
+    facts: StatementFacts, objects: Objects, server: Server, place: TextPlace = OWN_TEXT
+) -> Iterator[ReasonFound]:
+    """Reasons that a text raises wherever it is used, in no order."""
+    yield from _limits(facts, server, place)
+    for use in facts.functions:
+        reason = _function(facts, use, objects, server)
+        if reason is not None:
+            yield place.found(reason, f"{use.name.lower()}()", use.offset, use.length)
+    for variable in facts.system_variables:
+        if is_unsafe_variable(variable, server):
+            scope = variable.scope.value
+            name = f"@@{scope}.{variable.name}" if scope else f"@@{variable.name}"
+            yield place.found(Reason.SYSTEM_VARIABLE, name, variable.offset, variable.length)
+    if facts.skip_locked is not None and server.has(Fact.SKIP_LOCKED):
+        yield place.found(Reason.SKIP_LOCKED, "SKIP LOCKED", facts.skip_locked, len("SKIP LOCKED"))
+    if facts.nowait is not None and not server.is_mariadb:
+        yield place.found(Reason.NOWAIT, "NOWAIT", facts.nowait, len("NOWAIT"))
+
+
+def command_reasons(facts: StatementFacts) -> Iterator[ReasonFound]:
+    """Reasons that a command raises when it is executed itself, not where a routine holds it."""
+    kind = facts.effects.kind
+    offset = facts.query_offset or 0
+    if kind is StatementKind.REPLACE and facts.has_query:
+        yield _command(Reason.REPLACE_SELECT, "REPLACE … SELECT", offset)
+    elif kind is StatementKind.INSERT and facts.has_query:
+        if facts.is_ignore:
+            yield _command(Reason.INSERT_IGNORE_SELECT, "INSERT IGNORE … SELECT", offset)
+        if facts.is_on_duplicate:
+            what = "INSERT … SELECT … ON DUPLICATE KEY UPDATE"
+            yield _command(Reason.INSERT_SELECT_UPDATE, what, offset)
+    elif kind is StatementKind.CREATE_TABLE_SELECT:
+        if facts.is_ignore:
+            yield _command(Reason.CREATE_IGNORE_SELECT, "CREATE … IGNORE SELECT", offset)
+        if facts.is_replace:
+            yield _command(Reason.CREATE_REPLACE_SELECT, "CREATE … REPLACE SELECT", offset)
+    elif kind is StatementKind.UPDATE and facts.is_ignore and not facts.is_multi_table:
+        yield _command(Reason.UPDATE_IGNORE, "UPDATE IGNORE", 0)
+
+
+def _command(reason: Reason, what: str, offset: int) -> ReasonFound:
+    return ReasonFound(reason=reason, what=what, offset=offset, length=len("SELECT"))
+
+
+def _limits(facts: StatementFacts, server: Server, place: TextPlace) -> Iterator[ReasonFound]:
+    tree = facts.tree
+    own = tree.limit if isinstance(tree, Update | Delete) else None
+    own_at = None if own is None else facts.place(own.at)
+    for limit in facts.limits:
+        if not limit.is_zero or not server.is_mariadb or limit.offset == own_at:
+            yield place.found(Reason.LIMIT, "LIMIT", limit.offset, limit.length)
+
+
+def _function(
+    facts: StatementFacts, use: FunctionUse, objects: Objects, server: Server
+) -> Reason | None:
+    kind = facts.effects.kind
+    if use.upper_name == "RAND" and kind is StatementKind.INSERT and _is_behind_query(facts, use):
+        return Reason.SYSTEM_FUNCTION
+    if is_unsafe_function(use, kind, server):
+        return Reason.SYSTEM_FUNCTION
+    if use.database is None and objects.is_loadable_function(use.name):
+        return Reason.UDF
+    return None
+
+
+def _is_behind_query(facts: StatementFacts, use: FunctionUse) -> bool:
+    """Whether a call stands in ON DUPLICATE KEY UPDATE of INSERT … SELECT.
+
+    MariaDB takes INSERT for INSERT … SELECT from there on.
+    """
+    start = facts.on_duplicate_offset
+    return facts.has_query and start is not None and use.offset > start
+
+
+_EXPRESSIONS_MAX: Final = 4096
+# What MariaDB's expressions of columns call non-deterministic, or bound to the session.
+_MARIADB_VARYING: Final = frozenset(
+    {
+        *("UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES"),
+        *("USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER", "CURRENT_ROLE"),
+        *("CONNECTION_ID", "DATABASE", "SCHEMA", "SYSDATE", "UTC_TIMESTAMP"),
+        *("DATE_FORMAT", "DAYNAME", "MONTHNAME", "ENCRYPT"),
+    }
+)
+
+
+@lru_cache(maxsize=_EXPRESSIONS_MAX)
+def default_facts(expression: str, database: str, dialect: Dialect) -> StatementFacts:
+    """What the expression of a DEFAULT uses."""
+    return read_expression(expression, database=database, dialect=dialect)
+
+
+def has_random_default(table: Table) -> bool:
+    """Whether a column's DEFAULT calls RAND(), which takes the session's seeds."""
+    return any(
+        use.upper_name == "RAND" and not use.arguments
+        for column in table.definition.columns
+        if column.has_default_expression and column.default is not None
+        for use in default_facts(column.default, table.name.database, table.dialect).functions
+    )
+
+
+def has_varying_default(table: Table, server: Server) -> bool:
+    """Whether any column's DEFAULT may give another value on a replica."""
+    return any(_is_varying(column, table, server) for column in table.definition.columns)
+
+
+def used_defaults(
+    table: Table, facts: StatementFacts, server: Server, place: TextPlace
+) -> Iterator[ReasonFound]:
+    """What is found unsafe in the defaults that a statement uses of a table that it writes.
+
+    MariaDB looks for them here in CREATE … SELECT alone.
+    """
+    if server.is_mariadb and facts.effects.kind is not StatementKind.CREATE_TABLE_SELECT:
+        return
+    for column in used_columns(table, facts):
+        if _is_varying(column, table, server):
+            what = f"the default of {table.name.plain}.{column.name}"
+            yield place.found(Reason.SYSTEM_FUNCTION, what, place.offset, place.length)
+
+
+def prepared_defaults(
+    table: Table, facts: StatementFacts, server: Server
+) -> Iterator[StatementFacts]:
+    """The expressions of a table's defaults that a statement makes the server get ready.
+
+    MariaDB does so with all of every table that it opens, MySQL with those that are used.
+    """
+    columns = table.definition.columns if server.is_mariadb else used_columns(table, facts)
+    for column in columns:
+        if column.has_default_expression and column.default is not None:
+            yield default_facts(column.default, table.name.database, table.dialect)
+
+
+def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
+    """The columns whose DEFAULT a statement uses."""
+    said = _said(facts, table)
+    given = None if facts.columns is None else {name.lower() for name in facts.columns}
+    created = facts.tree if isinstance(facts.tree, CreateTable) else None
+    if created is not None:
+        # Of CREATE … SELECT the columns that it defines itself, also where its query gives them.
+        given = {column.name.lower() for column in table.definition.columns}
+        given -= {e.name.lower() for e in created.elements if isinstance(e, Column)}
+    is_insert = facts.effects.kind in INSERTING_KINDS or created is not None
+    for column in table.definition.columns:
+        name = column.name.lower()
+        if name in said or (is_insert and given is not None and name not in given):
+            yield column
+
+
+def _said(facts: StatementFacts, table: Table) -> set[str]:
+    """The columns, in small letters, for which DEFAULT stands in a text."""
+    if not facts.defaults:
+        return set()
+    found = {
+        node.column.parts[-1].lower()
+        for node in walk(facts.tree)
+        if isinstance(node, Default) and node.column is not None
+    }
+    if isinstance(facts.tree, Update):
+        for one in facts.tree.assignments:
+            if isinstance(one.value, Default):
+                found.add(one.column.parts[-1].lower())
+    elif isinstance(facts.tree, Insert):
+        names = facts.columns or [column.name for column in table.definition.columns]
+        for row in told(facts.tree.rows or ()):
+            items = told(row.items)
+            is_whole = len(items) == len(row.items)
+            for index, item in enumerate(items):
+                if isinstance(item, Default):
+                    meant = names[index : index + 1] if is_whole else names
+                    found.update(name.lower() for name in meant)
+    return found
+
+
+def _is_varying(column: TableColumn, table: Table, server: Server) -> bool:
+    if not column.has_default_expression or column.default is None:
+        return False
+    facts = default_facts(column.default, table.name.database, table.dialect)
+    if not server.is_mariadb:
+        kind = StatementKind.DO
+        return any(is_unsafe_function(use, kind, server) for use in facts.functions)
+    return (
+        bool(facts.system_variables or facts.user_variables)
+        or any(use.upper_name in _MARIADB_VARYING for use in facts.functions)
+        or any(use.upper_name == "WEEK" and len(use.arguments) == 1 for use in facts.functions)
+    )

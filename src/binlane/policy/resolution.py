@@ -13,17 +13,20 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.lock_list import LockList, Opened, fire_all, opened_by
-from binlane.policy.reasons import Reason, ReasonFound, Via
-from binlane.policy.refusals import Refusal
-from binlane.policy.server import Server
-from binlane.policy.unsafe_text import (
+from binlane.policy.reasons import (
     OWN_TEXT,
+    Reason,
+    ReasonFound,
+    Via,
     command_reasons,
     has_varying_default,
     parsed_reasons,
     used_defaults,
 )
+from binlane.policy.refusals import Refusal
+from binlane.policy.server import Server
 from binlane.policy.used_objects import updated_uses
+from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import (
     CREATE_TABLE_KINDS,
     READING_KINDS,
@@ -162,56 +165,45 @@ _TEMPORARY_KINDS: Final = frozenset(
 )
 # MySQL's tables of accounts and privileges, which are read without locks.
 _ACL_TABLES: Final = frozenset(
-    {
+    TableName("mysql", name)
+    for name in (
         *("user", "db", "tables_priv", "columns_priv", "procs_priv", "proxies_priv"),
         *("role_edges", "default_roles", "global_grants", "password_history"),
-    }
+    )
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Opening:
     """How a session opens tables.
 
     Attributes:
+        objects: The server's, temporary tables of the session among them.
+        server: Whose rules.
+        database: The default database.
         created: The table that CREATE … SELECT is about to make; None: with the engine that it
             names, else the default one, and columns that are not known.
         assume_engine: Of tables that do not exist; None: they are errors.
         checks_foreign_keys: The session's foreign_key_checks.
     """
 
+    objects: SchemaCatalog
+    server: Server
+    database: str
     created: Table | None = None
     assume_engine: str | None = None
     checks_foreign_keys: bool = True
 
 
-_USUAL: Final = Opening()
-
-
-def resolve(
-    facts: StatementFacts,
-    objects: Objects,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> ResolvedStatement:
-    """Find the tables that a statement opens, and the reasons that its texts raise.
-
-    Args:
-        facts: Of the statement.
-        objects: The server's, temporary tables of the session among them.
-        server: Whose rules.
-        database: The default database.
-        opening: How the session opens tables.
-    """
-    kind = facts.effects.kind
+def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
+    """Find the tables that a statement opens, and the reasons that its texts raise."""
+    kind, objects, server = facts.effects.kind, opening.objects, opening.server
     # LOCK TABLES locks what foreign keys may lead to, whether they are checked or not.
     checks = opening.checks_foreign_keys or facts.verb == _LOCK_VERB
     list_ = LockList(objects, server, checks, opening.assume_engine)
     reasons: list[ReasonFound] = []
     if kind in _OPENING_KINDS or facts.verb == _LOCK_VERB:
-        list_.open(_named(facts, objects, server, opening.created), facts, database)
+        list_.open(_named(facts, opening), facts, opening.database)
         reasons += (*parsed_reasons(facts, objects, server), *list_.reasons)
     reasons.extend(command_reasons(facts))
     if kind is StatementKind.CREATE_TABLE_SELECT and not server.is_mariadb:
@@ -223,7 +215,8 @@ def resolve(
     accesses = tuple(
         _access(entry, entry.table, facts, server)
         for entry in list_.tables
-        if entry.table is not None and _is_locked(entry.table)
+        # What is made up when it is asked stands in no lock list.
+        if entry.table is not None and entry.table.engine != "INFORMATION_SCHEMA"
     )
     for entry in list_.tables:
         if entry.table is not None and entry.changes and not entry.is_prelocked:
@@ -247,29 +240,24 @@ def resolve(
     )
 
 
-def _named(
-    facts: StatementFacts, objects: Objects, server: Server, created: Table | None
-) -> Iterator[Opened]:
+def _named(facts: StatementFacts, opening: Opening) -> Iterator[Opened]:
     """What the statement's own text names, in its order."""
-    uses = facts.tables
-    if _is_joined_update(facts):
-        uses = updated_uses(uses, facts.set_columns, objects)
+    uses, is_mariadb = facts.tables, opening.server.is_mariadb
+    is_joined_update = facts.effects.kind is StatementKind.UPDATE and facts.is_multi_table
+    if is_joined_update:
+        uses = updated_uses(uses, facts.set_columns, opening.objects)
     if facts.effects.kind is StatementKind.CREATE_TABLE_SELECT:
         made = facts.effects.writes[0]
-        yield _created(made, facts, objects, created)
+        yield _created(made, facts, opening)
         uses = tuple(use for use in uses if not _is_made(use, made, facts))
     entries = [
         opened_by(use, OWN_TEXT, facts.set_columns, is_prelocked=False)
         for use in uses
-        if not use.is_sequence or server.is_mariadb
+        if not use.is_sequence or is_mariadb
     ]
-    if _is_joined_update(facts) and not server.is_mariadb:
+    if is_joined_update and not is_mariadb:
         fire_all(entries)
     yield from entries
-
-
-def _is_joined_update(facts: StatementFacts) -> bool:
-    return facts.effects.kind is StatementKind.UPDATE and facts.is_multi_table
 
 
 def _is_made(use: TableUse, made: TableName, facts: StatementFacts) -> bool:
@@ -279,11 +267,10 @@ def _is_made(use: TableUse, made: TableName, facts: StatementFacts) -> bool:
     )
 
 
-def _created(
-    name: TableName, facts: StatementFacts, objects: Objects, created: Table | None
-) -> Opened:
+def _created(name: TableName, facts: StatementFacts, opening: Opening) -> Opened:
+    created = opening.created
     if created is None:
-        engine = facts.engine or objects.settings().get("default_storage_engine", "InnoDB")
+        engine = facts.engine or opening.objects.settings().get("default_storage_engine", "InnoDB")
         created = Table(
             name=name,
             definition=TableDefinition(columns=()),
@@ -302,11 +289,6 @@ def _written_while_created(list_: LockList) -> Iterator[Refusal]:
             return
 
 
-def _is_locked(table: Table) -> bool:
-    """Whether a table stands in the lock list: what is made up when it is asked does not."""
-    return table.engine != "INFORMATION_SCHEMA"
-
-
 def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> TableAccess:
     is_written = entry.is_locked_for_write
     return TableAccess(
@@ -316,7 +298,7 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         is_prelocked=entry.is_prelocked,
         is_foreign_key=entry.is_foreign_key,
         has_unsafe_default=is_written and has_varying_default(table, server),
-        is_acl=_is_acl(table.name, server),
+        is_acl=not server.is_mariadb and table.name in _ACL_TABLES,
         has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
         set_columns=frozenset(column.name.lower() for column in entry.set_columns),
         alias=(table.name.table if entry.use is None else entry.use.alias).lower(),
@@ -324,10 +306,6 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         offset=entry.place.offset,
         length=entry.place.length,
     )
-
-
-def _is_acl(name: TableName, server: Server) -> bool:
-    return not server.is_mariadb and name.database == "mysql" and name.table in _ACL_TABLES
 
 
 def _has_several_keys(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> bool:

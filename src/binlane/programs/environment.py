@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
@@ -44,6 +44,7 @@ StoredFunction = Callable[[TableName, Sequence[Value]], Value]
 """Runs a stored function."""
 _NOTHING: Final = Block(0, 0, (), ())
 INTEGER: Final = DataType(0, 0, "INT")
+_Declared = TypeVar("_Declared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Cursor:
 
 
 @dataclass(slots=True)
-class Scope:
+class BlockScope:
     """What a block declares."""
 
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -192,7 +193,6 @@ class RoutineEnvironment(SessionEnvironment):
         *,
         routine: TableName | None = None,
         call_stored: StoredFunction | None = None,
-        rows: bool = False,
         program: str = "",
     ) -> None:
         """Start without scopes."""
@@ -201,8 +201,8 @@ class RoutineEnvironment(SessionEnvironment):
         self.routine = routine
         self.program = program
         self.running: list[int] = []
-        self.scopes: list[Scope] = []
-        self.rows = rows
+        self.scopes: list[BlockScope] = []
+        self.rows = False
         self._row_values: dict[str, Value] = {}
 
     def value(self, expression: Expression) -> Value:
@@ -321,11 +321,7 @@ class RoutineEnvironment(SessionEnvironment):
 
     def find(self, name: str) -> Variable | None:
         """The variable of a name, in the innermost scope that has one."""
-        key = name.lower()
-        for scope in reversed(self.scopes):
-            if (found := scope.variables.get(key)) is not None:
-                return found
-        return None
+        return self._innermost(name, [scope.variables for scope in self.scopes])
 
     def has(self, name: str) -> bool:
         """Whether there is such a variable, or a column of NEW or OLD."""
@@ -334,17 +330,17 @@ class RoutineEnvironment(SessionEnvironment):
 
     def cursor(self, name: str) -> Cursor | None:
         """The cursor of a name."""
-        for scope in reversed(self.scopes):
-            if (found := scope.cursors.get(name.lower())) is not None:
-                return found
-        return None
+        return self._innermost(name, [scope.cursors for scope in self.scopes])
 
     def condition(self, name: str) -> str | None:
         """What a declared condition stands for."""
-        for scope in reversed(self.scopes):
-            if (found := scope.conditions.get(name.lower())) is not None:
-                return found
-        return None
+        return self._innermost(name, [scope.conditions for scope in self.scopes])
+
+    def _innermost(
+        self, name: str, declared: Sequence[Mapping[str, _Declared]]
+    ) -> _Declared | None:
+        found = (each[name.lower()] for each in reversed(declared) if name.lower() in each)
+        return next(found, None)
 
     def names(self) -> frozenset[str]:
         """The names of all variables, in lower case."""

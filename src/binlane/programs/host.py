@@ -25,7 +25,7 @@ from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect
 
 
-class UserVariable(NamedTuple):
+class LoggedVariable(NamedTuple):
     """Stands for the USER_VAR event of a variable that a statement reads.
 
     Attributes:
@@ -357,7 +357,7 @@ class Host(Protocol):
         """
 
 
-def printed_variable(variable: UserVariable, server: Server) -> str:
+def printed_variable(variable: LoggedVariable, server: Server) -> str:
     """What SHOW BINLOG EVENTS of a server prints of a `User var` event."""
     name, value = variable
     if value is None:

@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol, TypeAlias
 from binlane.policy.refusals import Refusal
 from binlane.programs.environment import (
     INTEGER,
+    BlockScope,
     Body,
     Cursor,
     RoutineEnvironment,
-    Scope,
     condition_of,
 )
 from binlane.programs.host import NO_DATA, handles
@@ -84,7 +84,7 @@ class Returned:
 class Exited:
     """An EXIT handler ended the block of a scope."""
 
-    scope: Scope
+    scope: BlockScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Interpreter:
     # One method for each kind of statement -------------------------------------------------------
 
     def _block(self, block: Block, environment: RoutineEnvironment) -> Jump | None:
-        scope = Scope()
+        scope = BlockScope()
         outer = environment.scopes
         environment.scopes = [*outer, scope]
         for declaration in block.declarations:
@@ -222,7 +222,7 @@ class Interpreter:
         return jump
 
     def _declare(
-        self, declaration: Declaration, scope: Scope, environment: RoutineEnvironment
+        self, declaration: Declaration, scope: BlockScope, environment: RoutineEnvironment
     ) -> None:
         match declaration:
             case VariableDeclaration(names=names, type=data_type, default=default):
@@ -377,7 +377,7 @@ class Interpreter:
         following: Callable[[int], Value | None],
         environment: RoutineEnvironment,
     ) -> Jump | None:
-        scope = Scope()
+        scope = BlockScope()
         outer = environment.scopes
         environment.scopes = [*outer, scope]
         is_row = isinstance(statement, ForRows)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.refusals import Refusal, no_such_routine, wrong_argument_count
 from binlane.programs.environment import (
+    BlockScope,
     RoutineEnvironment,
-    Scope,
     SessionEnvironment,
     assign_by_select,
     assign_by_set,
@@ -92,7 +92,7 @@ def declare_parameters(
     routine: Routine, arguments: Sequence[Value], environment: RoutineEnvironment
 ) -> None:
     """Give a fresh environment the parameters of a routine, their values in their types."""
-    environment.scopes = [Scope()]
+    environment.scopes = [BlockScope()]
     for index, parameter in enumerate(routine.parameters):
         value = arguments[index] if index < len(arguments) else None
         data_type = type_of(parameter.type_text, environment.host.dialect)

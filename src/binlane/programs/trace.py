@@ -5,7 +5,7 @@ What happens to rows, one after the other: their changes and triggers, in the or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
-from binlane.programs.host import NO_VALUES, SessionValues, UserVariable
+from binlane.programs.host import NO_VALUES, LoggedVariable, SessionValues
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.values import Value
 from binlane.sql.facts import RowChange, StatementFacts
@@ -54,7 +54,7 @@ class FunctionCall:
     text: str = ""
     is_logged: bool = False
     writes: set[TableName] = field(default_factory=set)
-    user_variables: list[UserVariable] = field(default_factory=list)
+    user_variables: list[LoggedVariable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Trace:
     runs: tuple[RowRun, ...] = ()
     annotation: str = ""
     calls: tuple[FunctionCall, ...] = ()
-    user_variables: tuple[UserVariable, ...] = ()
+    user_variables: tuple[LoggedVariable, ...] = ()
     values: SessionValues = NO_VALUES
     error: Refusal | None = None
 
@@ -147,7 +147,7 @@ class Recorder:
         self._is_mariadb = is_mariadb
         self._runs: list[RowRun] = []
         self._annotation: str | None = None
-        self._user_variables: list[UserVariable] = []
+        self._user_variables: list[LoggedVariable] = []
         self._values = NO_VALUES
         self._is_random = False
         self._read: set[str] = set()
@@ -215,7 +215,7 @@ class Recorder:
             return
         self._read.add(name)
         read = self._user_variables if self._call is None else self._call.user_variables
-        read.append(UserVariable(name, value))
+        read.append(LoggedVariable(name, value))
 
     def depends_on(self, values: SessionValues) -> None:
         """A statement of a function or trigger depends on values of the session."""
@@ -233,25 +233,15 @@ class Recorder:
             self._read.add(name)
 
 
-_KINDS: Final = MappingProxyType(
-    {
-        RowChange.INSERT: "insert",
-        RowChange.LOAD: "insert",
-        RowChange.SEQUENCE: "insert",
-        RowChange.UPDATE: "update",
-        RowChange.DELETE: "delete",
-    }
-)
+_KINDS: Final = MappingProxyType({RowChange.UPDATE: "update", RowChange.DELETE: "delete"})
 
 
-def plain_changes(
-    facts: StatementFacts, resolved: ResolvedStatement, outcome: Outcome
-) -> tuple[RowRun, ...]:
-    """What a statement changes by itself, in the order in which it does it."""
-    if changed_rows(outcome) == 0:
-        return ()
-    own = [access for access in resolved.accesses if access.changes and not access.is_prelocked]
-    return tuple(_changes_of(own, facts, outcome))
+def plain_changes(resolved: ResolvedStatement) -> Iterator[RowRun]:
+    """What a statement of a body changes by itself, of which nothing is stated."""
+    for access in resolved.accesses:
+        if access.changes and not access.is_prelocked:
+            for change in sorted(access.changes, key=lambda change: change.name):
+                yield RowRun(access.name, _KINDS.get(change, "insert"))
 
 
 def changed_rows(outcome: Outcome) -> int | None:
@@ -261,36 +251,6 @@ def changed_rows(outcome: Outcome) -> int | None:
     if outcome.rows is None and outcome.error is not None:
         return 0
     return outcome.rows
-
-
-def _changes_of(
-    accesses: Iterable[TableAccess], facts: StatementFacts, outcome: Outcome
-) -> Iterator[RowRun]:
-    for access in accesses:
-        for change in sorted(access.changes, key=lambda change: change.name):
-            kind = _KINDS.get(change)
-            kinds = (kind,) if kind else _replacing(change, access, facts, outcome)
-            yield from (RowRun(access.name, one) for one in kinds)
-
-
-def _replacing(
-    change: RowChange, access: TableAccess, facts: StatementFacts, outcome: Outcome
-) -> tuple[str, ...]:
-    """REPLACE and ON DUPLICATE KEY UPDATE: what the number of affected rows tells.
-
-    A row that is inserted counts as one, one that is changed as two.
-    """
-    rows = changed_rows(outcome)
-    if rows is None or rows == 1:
-        return ("insert",)
-    replaced = (
-        ("update",)
-        if change is RowChange.UPSERT or len(access.table.unique_keys) == 1
-        else ("delete", "insert")
-    )
-    given = facts.row_count or 1
-    inserted = max(0, 2 * given - rows) if rows <= 2 * given else 0
-    return (*replaced, "insert") if inserted and replaced[-1] != "insert" else replaced
 
 
 ROWS_MAX: Final = 1000

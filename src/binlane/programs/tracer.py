@@ -420,7 +420,7 @@ class Tracer:
         traced = Traced(facts=facts, resolved=resolved, logged=logged)
         self._record_variables(facts, environment, Outcome())
         self.recorder.depends_on(self._host.depends_on(facts, resolved, environment))
-        for change in plain_changes(facts, resolved, Outcome()):
+        for change in plain_changes(resolved):
             self._host.programs.ways.passes(change)
             self.recorder.logs(change.table)
         self.in_use.append(traced.own_tables)

@@ -8,7 +8,7 @@ that log statements stand neither triggers nor LOAD DATA. What a transaction add
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from binlane.errors import (
@@ -146,22 +146,16 @@ def _written(changes: Changes, scope: Scope) -> Iterable[UsedObject]:
                     yield UsedObject(name=table, offset=dropped.offset, length=dropped.length)
 
 
-def find_danger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+def find_dangers(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
     """Find out whether some binlog could not replicate a statement safely.
 
     Args:
         changes: What the statement does.
         settings: All binlogs.
 
-    Returns:
-        The first reason against it, None if there is none: writes on both sides of a scope's edge
-        before what it needs.
+    Yields:
+        The reasons against it: writes on both sides of a scope's edge before what it needs.
     """
-    return next(find_dangers(changes, settings), None)
-
-
-def find_dangers(changes: Changes, settings: Sequence[Setting]) -> Iterator[Danger]:
-    """As `find_danger`, all reasons of all binlogs, the first one first."""
     if changes.stopped_near:
         yield from _not_understood(changes, settings)
         return
@@ -352,34 +346,3 @@ def braced(definitions: Iterable[Definition]) -> str:
 
 def _names(definitions: Iterable[Definition]) -> tuple[str, ...]:
     return tuple(sorted(definition.name for definition in definitions))
-
-
-def check_statement(
-    changes: Changes,
-    definitions: Iterable[Definition],
-    *,
-    formats: Mapping[str, LoggingFormat],
-) -> None:
-    """Refuse a statement that some binlog could not replicate safely.
-
-    Args:
-        changes: What the statement does.
-        definitions: All binlogs, in the modes of their definitions.
-        formats: Logging format of the statement by binlog name.
-
-    Raises:
-        UnsafeStatementError: The first reason against it.
-    """
-    danger = find_danger(
-        changes,
-        [
-            Setting(
-                definition=definition,
-                mode=definition.logging_mode,
-                logging_format=formats[definition.name],
-            )
-            for definition in definitions
-        ],
-    )
-    if danger is not None:
-        raise danger.error

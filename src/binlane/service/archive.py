@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from binlane.errors import BinlaneError, ConfigError, StoreError
 from binlane.ranges.filesystems import child, listed, opened, shown, unreadable
-from binlane.scope import ScopeList
+from binlane.scope.scope import ScopeList
 from binlane.store.files import BINLOGS_DIRECTORY, BinlogFile, index_text
 from binlane.store.group_index import GROUPS_DIRECTORY, index_of
 from binlane.store.reading import StoreReader

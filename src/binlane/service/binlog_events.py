@@ -21,7 +21,7 @@ from binlane.grouping.event_list import ListedEvent, listed_event
 from binlane.grouping.first_event import format_of
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import Walker
-from binlane.scope import ShowBinlogEvents
+from binlane.scope.statements import ShowBinlogEvents
 from binlane.store.chunks import open_chunks
 from binlane.store.files import BinlogFile
 from binlane.store.reading import first_event

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from binlane.gateway.transport import Gateway
-from binlane.scope import ScopeList
+from binlane.scope.scope import ScopeList
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings

@@ -22,15 +22,16 @@ from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionC
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import GtidPosition, GtidSet, Position, parse_position
-from binlane.scope import (
+from binlane.scope.definition import Definition, DuplicateBinlogError, duplicate_binlog
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.scope import Scope, ScopeList
+from binlane.scope.statements import (
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
-    Scope,
-    ScopeList,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
@@ -40,10 +41,7 @@ from binlane.scope import (
     StopBinlog,
     alter,
     create,
-    duplicate_binlog,
-    parse_binlog_statement,
 )
-from binlane.scope.definition import Definition, DuplicateBinlogError
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete

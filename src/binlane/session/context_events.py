@@ -11,10 +11,11 @@ MariaDB 10.11 and MySQL 9.7 sql/handler.cc, `handler::update_auto_increment`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from binlane.policy.reasons import has_random_default, prepared_defaults
 from binlane.policy.resolution import ResolvedStatement, TableAccess
-from binlane.policy.unsafe_text import has_random_default, prepared_defaults
 from binlane.policy.used_objects import columns_behind, columns_of_view
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import NO_VALUES, SessionValues
@@ -47,6 +48,9 @@ from binlane.sql.tree.statements import Delete, Insert, QueryStatement, Update
 _LAST_INSERT_ID: Final = frozenset(("last_insert_id", "identity"))
 _CHANGING_IN_PLACE: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _VIEWS_MAX: Final = 64
+_INSERTING: Final = frozenset(
+    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+)
 
 
 def context_events(
@@ -68,51 +72,22 @@ def context_events(
         created: The table that CREATE … SELECT makes.
         plan: What is known of all statements like it.
     """
-    values = _own_values(state, statement, resolved, trace, created, plan)
-    events = value_events(values.with_those(trace.values))
-    events.extend(trace.user_variables)
-    return events
-
-
-def _own_values(
-    state: SessionState,
-    statement: SessionStatement,
-    resolved: ResolvedStatement,
-    trace: Trace,
-    created: Table | None,
-    plan: Plan | None,
-) -> SessionValues:
-    if plan is not None and plan.can_depend is False:
-        return NO_VALUES
-    environment = statement.environment
-    if environment is None:
-        environment = SessionEnvironment(state.host, statement.database)
-    assert isinstance(environment, SessionEnvironment)
-    facts = statement.facts
-    if plan is not None and plan.can_depend is None:
-        plan.can_depend = _can_depend(facts, resolved, environment)
-    own = session_values(facts, resolved, environment, trace)
-    if created is not None:
-        own = own._replace(random=own.random or has_random_default(created))
-        generates = generates_for_created(facts, resolved, created, environment)
-        own = own._replace(insert_id=generates and bool(trace.runs))
-    return own
-
-
-def _can_depend(
-    facts: StatementFacts, resolved: ResolvedStatement, environment: SessionEnvironment
-) -> bool:
-    """Whether some statement that differs only in its literals depends on the session."""
-    functions = (*facts.functions, *_in_views(facts, environment))
-    return (
-        any(_is_random(use) or _is_last_insert_id(use) for use in functions)
-        or any(use.name in _LAST_INSERT_ID for use in facts.system_variables)
-        or any(
-            access.changes and access.table.auto_increment is not None
-            for access in resolved.accesses
-        )
-        or _has_random_default(facts, resolved, environment)
-    )
+    own = NO_VALUES
+    if plan is None or plan.can_depend is not False:
+        environment = statement.environment
+        if environment is None:
+            environment = SessionEnvironment(state.host, statement.database)
+        assert isinstance(environment, SessionEnvironment)
+        use = SessionUse(statement.facts, resolved, environment)
+        if plan is not None and plan.can_depend is None:
+            plan.can_depend = use.can_depend()
+        own = use.values(trace)
+        if created is not None:
+            own = own._replace(
+                random=own.random or has_random_default(created),
+                insert_id=use.generates_for_created(created) and bool(trace.runs),
+            )
+    return [*value_events(own.with_those(trace.values)), *trace.user_variables]
 
 
 def value_events(values: SessionValues) -> list[Body]:
@@ -123,33 +98,6 @@ def value_events(values: SessionValues) -> list[Body]:
         log_events.RANDOM_SEEDS,
     )
     return [event for event, is_used in zip(events, values, strict=True) if is_used]
-
-
-def session_values(
-    facts: StatementFacts,
-    resolved: ResolvedStatement,
-    environment: SessionEnvironment,
-    trace: Trace | None = None,
-) -> SessionValues:
-    """What a statement itself depends on, its functions and triggers left out.
-
-    Args:
-        facts: What it says.
-        resolved: Its tables.
-        environment: What its expressions can refer to.
-        trace: What it did; without it, that it changed rows.
-    """
-    of_views = list(_in_views(facts, environment))
-    # Rows of VALUES are tried in any case, those of a query only where there are some.
-    tries_rows = trace is None or bool(trace.runs) or not facts.has_query
-    return SessionValues(
-        last_insert_id=_reads_last_insert_id(facts, trace)
-        or (environment.is_mariadb and _is_converted_early(facts, resolved, environment))
-        or (tries_rows and any(map(_is_last_insert_id, of_views))),
-        insert_id=tries_rows and generates_insert_id(facts, resolved, environment),
-        random=any(map(_is_random, (*facts.functions, *of_views)))
-        or _has_random_default(facts, resolved, environment),
-    )
 
 
 def random_seeds(
@@ -176,32 +124,140 @@ def _is_last_insert_id(use: FunctionUse) -> bool:
     return use.upper_name == "LAST_INSERT_ID" and not use.arguments
 
 
-def _in_views(facts: StatementFacts, environment: SessionEnvironment) -> Iterator[FunctionUse]:
-    """The functions of the views that a statement uses.
+@dataclass(frozen=True, slots=True)
+class SessionUse:
+    """What of the session a statement itself depends on, its functions and triggers left out.
 
-    MariaDB leaves a view's own columns alone where UPDATE or DELETE changes it.
+    Attributes:
+        facts: What it says.
+        resolved: Its tables.
+        environment: What its expressions can refer to.
     """
-    objects = environment.host.objects
-    skips_targets = environment.is_mariadb and facts.effects.kind in _CHANGING_IN_PLACE
-    names = [use.name for use in facts.tables if not (skips_targets and use.changes)]
-    for name in names:
-        view = objects.view(name)
-        if view is not None and len(names) < _VIEWS_MAX:
-            yield from view.facts.functions
-            names.extend(use.name for use in view.facts.tables)
 
+    facts: StatementFacts
+    resolved: ResolvedStatement
+    environment: SessionEnvironment
 
-def _has_random_default(
-    facts: StatementFacts, resolved: ResolvedStatement, environment: SessionEnvironment
-) -> bool:
-    server = environment.host.server
-    return any(
-        _is_random(use)
-        for access in resolved.accesses
-        if server.is_mariadb or (access.changes and not access.is_prelocked)
-        for default in prepared_defaults(access.table, facts, server)
-        for use in default.functions
-    )
+    def can_depend(self) -> bool:
+        """Whether some statement that differs only in its literals depends on the session."""
+        functions = (*self.facts.functions, *self._in_views())
+        return (
+            any(_is_random(use) or _is_last_insert_id(use) for use in functions)
+            or any(use.name in _LAST_INSERT_ID for use in self.facts.system_variables)
+            or any(one.changes and one.table.auto_increment for one in self.resolved.accesses)
+            or self._has_random_default()
+        )
+
+    def values(self, trace: Trace | None = None) -> SessionValues:
+        """On what it depends; `trace` is what it did, without it, that it changed rows."""
+        facts, of_views = self.facts, list(self._in_views())
+        # Rows of VALUES are tried in any case, those of a query only where there are some.
+        tries_rows = trace is None or bool(trace.runs) or not facts.has_query
+        return SessionValues(
+            last_insert_id=_reads_last_insert_id(facts, trace)
+            or (self.environment.is_mariadb and self._is_converted_early())
+            or (tries_rows and any(map(_is_last_insert_id, of_views))),
+            insert_id=tries_rows and self.generates_insert_id(),
+            random=any(map(_is_random, (*facts.functions, *of_views)))
+            or self._has_random_default(),
+        )
+
+    def _is_converted_early(self) -> bool:
+        """Whether MariaDB evaluates LAST_INSERT_ID() before it runs, whatever rows it finds.
+
+        It does so where a text that no row changes is converted to a column's character set.
+        """
+        if not any(map(_is_last_insert_id, self.facts.functions)):
+            return False
+        charset = self.environment.host.collation.partition("_")[0]
+        others = {
+            column.name.lower()
+            for access in self.resolved.accesses
+            for column in access.table.definition.columns
+            if column.charset not in (None, "binary", charset)
+        }
+        return bool(others) and _joins_constant(self.facts.tree, others)
+
+    def _in_views(self) -> Iterator[FunctionUse]:
+        """The functions of the views that it uses.
+
+        MariaDB leaves a view's own columns alone where UPDATE or DELETE changes it.
+        """
+        objects, facts = self.environment.host.objects, self.facts
+        skips_targets = self.environment.is_mariadb and facts.effects.kind in _CHANGING_IN_PLACE
+        names = [use.name for use in facts.tables if not (skips_targets and use.changes)]
+        for name in names:
+            view = objects.view(name)
+            if view is not None and len(names) < _VIEWS_MAX:
+                yield from view.facts.functions
+                names.extend(use.name for use in view.facts.tables)
+
+    def _has_random_default(self) -> bool:
+        server = self.environment.host.server
+        return any(
+            _is_random(use)
+            for access in self.resolved.accesses
+            if server.is_mariadb or (access.changes and not access.is_prelocked)
+            for default in prepared_defaults(access.table, self.facts, server)
+            for use in default.functions
+        )
+
+    def generates_insert_id(self) -> bool:
+        """Whether the server chooses an AUTO_INCREMENT value for a row, if there is one."""
+        tree = self.facts.tree
+        for access in self.resolved.accesses:
+            column = access.table.auto_increment
+            if (
+                access.is_prelocked
+                or not access.changes & _INSERTING
+                or column is None
+                or not access.table.is_auto_increment_first
+            ):
+                continue
+            columns = self._columns(access)
+            if column.lower() not in columns:
+                return True
+            if isinstance(tree, Insert) and self._leaves(tree, columns.index(column.lower())):
+                return True
+        return False
+
+    def generates_for_created(self, created: Table) -> bool:
+        """Whether the query of CREATE … SELECT leaves a value of the new table to the server."""
+        column, tree = created.auto_increment, self.facts.tree
+        if column is None or not created.is_auto_increment_first:
+            return False
+        if not isinstance(tree, CreateTable) or tree.query is None:
+            return False
+        names = _names(tree.query)
+        if "*" in names and any(_has_column(one, column) for one in self.resolved.accesses):
+            return False
+        if column.lower() not in names:
+            return True
+        return self._leaves(tree.query, names.index(column.lower()))
+
+    def _leaves(self, source: Insert | Query, position: int) -> bool:
+        """Whether some value of a column makes the server choose one."""
+        facts, environment = self.facts, self.environment
+        zero_is_chosen = not environment.host.has_sql_mode("NO_AUTO_VALUE_ON_ZERO")
+        with silent(environment):
+            return any(
+                leaves_to_server(value, facts, environment, zero_is_chosen=zero_is_chosen)
+                for value in expressions_at(source, position)
+            )
+
+    def _columns(self, access: TableAccess) -> list[str]:
+        """The table's columns that get values, in small letters, in the order of the values."""
+        view = None
+        if access.via and access.via[0].kind == "view":
+            view = self.environment.host.objects.view(access.via[0].name)
+        names: Iterable[str] = self.facts.columns or ()
+        if self.facts.columns is not None and view is not None:
+            given = [SetColumn(qualifier=None, name=name) for name in names]
+            names = [column.name for column in columns_behind(view, given)]
+        elif self.facts.columns is None:
+            names = columns_of_view(view) if view is not None else ()
+            names = names or [column.name for column in access.table.definition.columns]
+        return [name.lower() for name in names]
 
 
 def _reads_last_insert_id(facts: StatementFacts, trace: Trace | None) -> bool:
@@ -218,25 +274,6 @@ def _reads_last_insert_id(facts: StatementFacts, trace: Trace | None) -> bool:
         start = None if where is None else facts.place(where.at)
         offsets = [offset for offset in offsets if start is not None and offset >= start]
     return bool(offsets)
-
-
-def _is_converted_early(
-    facts: StatementFacts, resolved: ResolvedStatement, environment: SessionEnvironment
-) -> bool:
-    """Whether MariaDB evaluates LAST_INSERT_ID() before it runs, whatever rows it finds.
-
-    It does so where a text that no row changes is converted to a column's character set.
-    """
-    if not any(map(_is_last_insert_id, facts.functions)):
-        return False
-    charset = environment.host.collation.partition("_")[0]
-    others = {
-        column.name.lower()
-        for access in resolved.accesses
-        for column in access.table.definition.columns
-        if column.charset not in (None, "binary", charset)
-    }
-    return bool(others) and _joins_constant(facts.tree, others)
 
 
 def _joins_constant(node: Node, columns: Collection[str]) -> bool:
@@ -285,76 +322,6 @@ def _where(tree: Node) -> Node | None:
     return body.where if isinstance(body, Select) else None
 
 
-_INSERTING: Final = frozenset(
-    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
-)
-
-
-def generates_insert_id(
-    facts: StatementFacts, resolved: ResolvedStatement, environment: SessionEnvironment
-) -> bool:
-    """Whether the server chooses an AUTO_INCREMENT value for a row, if there is one.
-
-    Args:
-        facts: What the statement says.
-        resolved: Its tables.
-        environment: What its expressions can refer to.
-    """
-    for access in resolved.accesses:
-        column = access.table.auto_increment
-        if (
-            access.is_prelocked
-            or not access.changes & _INSERTING
-            or column is None
-            or not access.table.is_auto_increment_first
-        ):
-            continue
-        columns = _columns(facts, access, environment)
-        if column.lower() not in columns:
-            return True
-        tree = facts.tree
-        if isinstance(tree, Insert) and _leaves(
-            tree, columns.index(column.lower()), facts, environment
-        ):
-            return True
-    return False
-
-
-def generates_for_created(
-    facts: StatementFacts,
-    resolved: ResolvedStatement,
-    created: Table,
-    environment: SessionEnvironment,
-) -> bool:
-    """Whether the query of CREATE … SELECT leaves a value of the new table to the server."""
-    column, tree = created.auto_increment, facts.tree
-    if column is None or not created.is_auto_increment_first:
-        return False
-    if not isinstance(tree, CreateTable) or tree.query is None:
-        return False
-    names = _names(tree.query)
-    if "*" in names and any(_has_column(access, column) for access in resolved.accesses):
-        return False
-    if column.lower() not in names:
-        return True
-    return _leaves(tree.query, names.index(column.lower()), facts, environment)
-
-
-def _leaves(
-    source: Insert | Query,
-    position: int,
-    facts: StatementFacts,
-    environment: SessionEnvironment,
-) -> bool:
-    """Whether some value of a column makes the server choose one."""
-    zero_is_chosen = not environment.host.has_sql_mode("NO_AUTO_VALUE_ON_ZERO")
-    with silent(environment):
-        return any(
-            leaves_to_server(value, facts, environment, zero_is_chosen=zero_is_chosen)
-            for value in expressions_at(source, position)
-        )
-
-
 def _names(query: Query) -> list[str]:
     """The names of the columns that a query gives; `*` for all columns of its tables."""
     body = query.body
@@ -373,25 +340,6 @@ def _name(item: SelectItem) -> str:
     if item.alias is not None:
         return item.alias.lower()
     return item.value.parts[-1].lower() if isinstance(item.value, Name) else ""
-
-
-def _columns(
-    facts: StatementFacts, access: TableAccess, environment: SessionEnvironment
-) -> list[str]:
-    """The table's columns that get values, in the order of the values."""
-    view = None
-    if access.via and access.via[0].kind == "view":
-        view = environment.host.objects.view(access.via[0].name)
-    if facts.columns is not None:
-        names = list(facts.columns)
-        if view is not None:
-            given = [SetColumn(qualifier=None, name=name) for name in names]
-            names = [column.name for column in columns_behind(view, given)]
-        return [name.lower() for name in names]
-    names = columns_of_view(view) if view is not None else []
-    if not names:
-        names = [column.name for column in access.table.definition.columns]
-    return [name.lower() for name in names]
 
 
 def _has_column(access: TableAccess, column: str) -> bool:

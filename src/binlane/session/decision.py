@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from binlane.names import TableName
@@ -23,13 +24,13 @@ from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
-from binlane.policy.server import Circumstances, Server
+from binlane.policy.server import Circumstances
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
 from binlane.session.report import Note
-from binlane.session.safety import ScopeSafety
+from binlane.session.safety import changes_of
 from binlane.session.state import LockedTables, SessionState, SessionStatement
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import Shift, StatementFacts, StatementKind
@@ -42,8 +43,6 @@ PLANS_MAX: Final = 4_096
 """Plans that are kept."""
 VERDICTS_MAX: Final = 64
 """Verdicts that a plan keeps."""
-
-_USUAL: Final = Opening()
 
 
 class Plan:
@@ -98,46 +97,31 @@ class Plan:
         return found
 
 
-def plan_of(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening = _USUAL,
-) -> Plan:
+def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
     """The plan of a statement: see `resolve`."""
     shape = facts.shape
     if shape is None or opening.created is not None:
-        return _plan(facts, objects, server=server, database=database, opening=opening)
+        return _plan(facts, opening)
+    server = opening.server
     key = (
-        shape,
-        objects.version,
-        *(server.flavor, server.version, database),
+        *(shape, opening.objects.version, server.flavor, server.version, opening.database),
         *(opening.assume_engine, opening.checks_foreign_keys),
     )
     found = _plans.get(key)
     if found is None:
         if len(_plans) >= PLANS_MAX:
             _plans.clear()
-        found = _plans[key] = _plan(
-            shape.facts, objects, server=server, database=database, opening=opening
-        )
+        found = _plans[key] = _plan(shape.facts, opening)
     return found
 
 
-def _plan(
-    facts: StatementFacts,
-    objects: SchemaCatalog,
-    *,
-    server: Server,
-    database: str,
-    opening: Opening,
-) -> Plan:
-    resolved = resolve(facts, objects, server=server, database=database, opening=opening)
-    plan = Plan(facts, resolved, objects)
+def _plan(facts: StatementFacts, opening: Opening) -> Plan:
+    resolved = resolve(facts, opening)
+    plan = Plan(facts, resolved, opening.objects)
     if not resolved.errors and opening.assume_engine is None:
-        plan.misnamed = misnamed(facts, objects, server=server, database=database)
+        plan.misnamed = misnamed(
+            facts, opening.objects, server=opening.server, database=opening.database
+        )
     return plan
 
 
@@ -203,17 +187,7 @@ def decide(
         statement: The statement.
         created: The table that CREATE … SELECT is about to make.
     """
-    plan = plan_of(
-        statement.facts,
-        state.objects,
-        server=state.server,
-        database=statement.database,
-        opening=Opening(
-            created=created,
-            assume_engine=state.assume_engine,
-            checks_foreign_keys=state.variables.checks_foreign_keys,
-        ),
-    )
+    plan = plan_of(statement.facts, state.opening(statement.database, created))
     shift = statement.facts.shift
     resolved = plan.resolved if shift is None else plan.resolved.moved(shift)
     lost = next(
@@ -296,7 +270,12 @@ def _decide_resolved(
     changes = None
     candidates = frozenset(state.each_logging())
     if safety is not None:
-        changes = _changes(state, safety, known.plan)
+        # What statements of a plan change and need, by whether they stand in a procedure.
+        of_plan, is_in_procedure = known.plan.changes, state.execution.is_in_procedure
+        changes = of_plan.get(is_in_procedure)
+        if changes is None:
+            changes = _changes_of(state, known.plan.facts, known.plan.resolved)
+            of_plan[is_in_procedure] = changes
         candidates &= safety.candidates(changes)
     names = [name for name in state.each_logging() if name in candidates]
     verdicts = _verdicts(state, statement, known, names)
@@ -324,46 +303,31 @@ def _decide_resolved(
     return decided if changes is None else _decide_safety(state, statement, decided, changes)
 
 
-def _changes(state: SessionState, safety: ScopeSafety, plan: Plan) -> Changes:
-    """What statements of a plan change and need."""
-    found = plan.changes.get(state.execution.is_in_procedure)
-    if found is None:
-        found = plan.changes[state.execution.is_in_procedure] = safety.changes(
-            plan.facts,
-            plan.resolved,
-            state.objects,
-            is_in_procedure=state.execution.is_in_procedure,
-        )
-    return found
+def _changes_of(state: SessionState, facts: StatementFacts, resolved: ResolvedStatement) -> Changes:
+    is_in_procedure = state.execution.is_in_procedure
+    return changes_of(
+        facts, resolved, state.objects, server=state.server, is_in_procedure=is_in_procedure
+    )
 
 
 def _decide_safety(
     state: SessionState, statement: SessionStatement, decided: Decided, changes: Changes
 ) -> Decided | None:
-    safety = state.safety
-    assert safety is not None
-    modes = {name: state.mode(name) for name in state.binlogs}
-    formats = decided.formats
-    is_in_transaction = state.is_in_transaction
-    refusal = safety.check(
-        changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
+    assert state.safety is not None
+    admit = partial(
+        state.safety.admit,
+        modes={name: state.mode(name) for name in state.binlogs},
+        formats=decided.formats,
+        is_in_transaction=state.is_in_transaction,
     )
-    if refusal is not None and decided.shift is not None:
+    admitted = admit(changes)
+    if isinstance(admitted, Refusal) and decided.shift is not None:
         # Say where it stands in this statement, not in the first one of its shape.
-        changes = safety.changes(
-            statement.facts,
-            decided.resolved,
-            state.objects,
-            is_in_procedure=state.execution.is_in_procedure,
-        )
-        refusal = safety.check(
-            changes, modes=modes, formats=formats, is_in_transaction=is_in_transaction
-        )
-    if refusal is not None:
-        state.fail(refusal)
+        admitted = admit(_changes_of(state, statement.facts, decided.resolved))
+    if isinstance(admitted, Refusal):
+        state.fail(admitted)
         return None
-    recorders = safety.recorders(changes, modes=modes, formats=formats)
-    verdicts = {name: one for name, one in decided.verdicts.items() if name in recorders}
+    verdicts = {name: one for name, one in decided.verdicts.items() if name in admitted}
     return replace(decided, verdicts=verdicts)
 
 
@@ -468,22 +432,16 @@ def recorders_of(
     safety = state.safety
     if safety is None or not names:
         return names
-    changes = safety.changes(
-        statement.facts,
-        ResolvedStatement(),
-        state.objects,
-        is_in_procedure=state.execution.is_in_procedure,
-    )
+    changes = _changes_of(state, statement.facts, ResolvedStatement())
     modes = {name: state.mode(name) for name in state.binlogs}
     is_in_transaction = state.is_in_transaction and not commits
-    refusal = safety.check(changes, modes=modes, formats={}, is_in_transaction=is_in_transaction)
-    if refusal is not None:
-        state.fail(refusal)
+    admitted = safety.admit(changes, modes=modes, formats={}, is_in_transaction=is_in_transaction)
+    if isinstance(admitted, Refusal):
+        state.fail(admitted)
         return None
-    recorders = safety.recorders(changes, modes=modes, formats={})
     if statement.succeeds:
-        safety.executed(changes, recorders, is_in_transaction=is_in_transaction)
-    return recorders & names
+        safety.executed(changes, admitted, is_in_transaction=is_in_transaction)
+    return admitted & names
 
 
 # Errors met when tables are opened ----------------------------------------------------------------

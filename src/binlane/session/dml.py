@@ -49,7 +49,7 @@ from binlane.session.rows import (
 )
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transaction import (
-    Binlog,
+    BinlogCaches,
     EngineChanges,
     WriteContext,
     engine_changes_of,
@@ -270,15 +270,21 @@ class _StatementLog:
     def _stay_in_rows(self) -> None:
         """Stay in row format as long as the server does, also where nothing is logged."""
         state = self._state
+        if self._statement.facts.effects.kind is StatementKind.LOAD_DATA and not state.is_logging:
+            # MariaDB turns to rows as soon as it begins, whether they are logged or not.
+            mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+            if state.server.is_mariadb and state.objects.temporary_tables():
+                state.temporary.row_binlogs.update(mixed)
         for name, logging_format in self._decided.formats.items():
             if logging_format is not LoggingFormat.ROW:
                 continue
-            if state.objects.temporary_tables() and self._decided.resolved.accesses:
+            resolved = self._decided.resolved
+            if state.objects.temporary_tables() and (resolved.accesses or resolved.functions):
                 state.temporary.row_binlogs.add(name)
             if self._statement.is_inner:
                 state.execution.row_binlogs.add(name)
 
-    def _write_in(self, binlog: Binlog) -> bool:
+    def _write_in(self, binlog: BinlogCaches) -> bool:
         state, statement = self._state, self._statement
         verdict = self._decided.verdicts[binlog.name]
         assert verdict.logging_format is not None
@@ -304,7 +310,7 @@ class _StatementLog:
         state.execution.log(binlog.name, LoggingFormat.STATEMENT)
         return True
 
-    def _write_rows(self, binlog: Binlog, context: WriteContext) -> bool:
+    def _write_rows(self, binlog: BinlogCaches, context: WriteContext) -> bool:
         statement = self._statement
         if self._rows is None:
             is_duplicate = statement.outcome.error in _DUPLICATE_KEYS
@@ -316,7 +322,7 @@ class _StatementLog:
             self._state.execution.log(binlog.name, LoggingFormat.ROW)
         return True
 
-    def _write_file(self, binlog: Binlog, context: WriteContext) -> None:
+    def _write_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
         """The content of LOAD DATA's file, read to its end; MySQL's cache hangs on the table alone.
 
         The values that the statement depends on come before the file as they do before its text.
@@ -328,7 +334,9 @@ class _StatementLog:
         binlog.start(context)
         binlog.statement_cache.events.extend(events)
 
-    def _write_calls(self, binlog: Binlog, context: WriteContext, *, is_mixed_unsafe: bool) -> bool:
+    def _write_calls(
+        self, binlog: BinlogCaches, context: WriteContext, *, is_mixed_unsafe: bool
+    ) -> bool:
         """Log the function calls of a statement that is itself not logged."""
         state, resolved = self._state, self._decided.resolved
         tables = {access.name: access.table for access in resolved.accesses}
@@ -444,7 +452,7 @@ def _own_targets(resolved: ResolvedStatement) -> Iterable[TableAccess]:
 
 def _note_temporary(
     state: SessionState,
-    binlog: Binlog,
+    binlog: BinlogCaches,
     resolved: ResolvedStatement,
     context: WriteContext,
     is_transactional: bool,  # noqa: FBT001 - as the statement counts
@@ -471,7 +479,7 @@ def is_delayed(state: SessionState, name: str, resolved: ResolvedStatement) -> b
     return resolved.is_delayed and state.delayed_mode(name) is not LoggingMode.STATEMENT
 
 
-def log_delayed(state: SessionState, binlog: Binlog, trace: Trace) -> bool:
+def log_delayed(state: SessionState, binlog: BinlogCaches, trace: Trace) -> bool:
     """Log the rows that another thread inserts, in a group of their own."""
     events: list[Body] = []
     for run in trace.runs:

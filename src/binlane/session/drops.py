@@ -14,7 +14,7 @@ from binlane.policy.engines import traits
 from binlane.session.creates import refuses_temporary
 from binlane.session.decision import recorders_of
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import Binlog, EngineChanges
+from binlane.session.transaction import BinlogCaches, EngineChanges
 from binlane.sql.facts import StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingFormat
@@ -33,232 +33,180 @@ def execute_drop(state: SessionState, statement: SessionStatement) -> None:
     recorders = recorders_of(state, statement, commits=not effects.is_temporary)
     if recorders is None:
         return
-    if effects.is_temporary:
-        if refuses_temporary(state, statement):
-            return
-    else:
+    if not effects.is_temporary:
         state.implicit_commit()
-    named: _Named = [
-        (name, _table(state, statement, name)) for name in effects.drops or effects.writes
-    ]
-    if not statement.succeeds:
-        state.fail_as_stated(statement)
-        _keep_transaction(state, statement)
-        named = _dropped_before_error(state, statement, named)
-        if not named:
-            return
-    engine_changes = EngineChanges(changed_temporary_tables=effects.is_temporary)
-    _keep_transaction(state, statement)
-    for name, binlog in state.binlogs.items():
-        if state.is_logging and (name in recorders or _holds(binlog, named)):
-            _log(state, statement, binlog, named, engine_changes, is_recorded=name in recorders)
-    _forget(state, named)
-    state.objects.apply(_existing(statement, named), database=statement.database)
-    state.end_statement(engine_changes, succeeds=True)
-
-
-def _keep_transaction(state: SessionState, statement: SessionStatement) -> None:
-    """MariaDB logs a transaction that drops a temporary table even if it is rolled back."""
-    if not (state.server.is_mariadb and state.is_in_transaction):
+    elif refuses_temporary(state, statement):
         return
-    if statement.facts.effects.is_temporary:
-        for binlog in state.binlogs.values():
-            binlog.keeps_transaction = True
+    _Drop(state, statement).carry_out(recorders)
 
 
-def _dropped_before_error(
-    state: SessionState, statement: SessionStatement, named: _Named
-) -> _Named:
-    """What MariaDB drops although it says that something is missing, or referred to.
+class _Drop:
+    """Tables that are about to be dropped."""
 
-    What is missing is logged with the others.
-    """
-    error = statement.outcome.error
-    if not state.server.is_mariadb or error not in (*_MISSING, _IS_REFERRED_TO):
-        return ()
-    if error in _MISSING:
-        return named if any(table is not None for _, table in named) else ()
-    dropped: list[tuple[TableName, Table | None]] = []
-    gone: set[TableName] = set()
-    for name, table in named:
-        if any(key.table not in gone | {name} for key in state.objects.children(name)):
-            continue
-        gone.add(name)
-        dropped.append((name, table))
-    return dropped
+    def __init__(self, state: SessionState, statement: SessionStatement) -> None:
+        self.state, self.statement = state, statement
+        self.effects = statement.facts.effects
+        self.is_mariadb = state.server.is_mariadb
+        self.what = "SEQUENCE" if self.effects.kind is StatementKind.DROP_SEQUENCE else "TABLE"
+        # What is missing is no error: MariaDB has a variable for it, too.
+        is_lenient = state.variables.is_on("sql_if_exists", default=False)
+        self.condition = "IF EXISTS " if self.effects.if_exists or is_lenient else ""
+        self.engine_changes = EngineChanges(changed_temporary_tables=self.effects.is_temporary)
 
-
-def _existing(statement: SessionStatement, named: _Named) -> str:
-    """The statement for the tables that exist."""
-    effects = statement.facts.effects
-    what = "SEQUENCE" if effects.kind is StatementKind.DROP_SEQUENCE else "TABLE"
-    temporary = "TEMPORARY " if effects.is_temporary else ""
-    listed = ", ".join(str(name) for name, _ in named)
-    return f"DROP {temporary}{what} IF EXISTS {listed}"
-
-
-def _table(state: SessionState, statement: SessionStatement, name: TableName) -> Table | None:
-    table = state.objects.table(name)
-    if table is None or (statement.facts.effects.is_temporary and not table.is_temporary):
-        return None
-    return table
-
-
-def _holds(binlog: Binlog, named: _Named) -> bool:
-    return any(
-        table is not None and table.is_temporary and name in binlog.held_temporary
-        for name, table in named
-    )
-
-
-def _forget(state: SessionState, named: _Named) -> None:
-    """The temporary tables among what is dropped are gone."""
-    for name, table in named:
-        if table is None or not table.is_temporary:
-            continue
-        state.temporary.gone(name)
-        for binlog in state.binlogs.values():
-            binlog.held_temporary.discard(name)
-        if state.safety is not None:
-            state.safety.temporary_dropped(name)
-
-
-def _log(
-    state: SessionState,
-    statement: SessionStatement,
-    binlog: Binlog,
-    named: _Named,
-    engine_changes: EngineChanges,
-    *,
-    is_recorded: bool,
-) -> None:
-    """Log what goes: temporary tables by kind of engine, then or before that the others."""
-    held = [
-        table
-        for name, table in named
-        if table is not None and table.is_temporary and name in binlog.held_temporary
-    ]
-    others = [(name, table) for name, table in named if table is None or not table.is_temporary]
-    if statement.facts.effects.is_temporary or not is_recorded:
-        others = []
-    if state.server.is_mariadb:
-        _log_temporary(state, statement, binlog, held, engine_changes)
-        is_partial = statement.outcome.error == _IS_REFERRED_TO
-        found = statement.succeeds or is_partial or any(table is not None for _, table in others)
-        if others and found:
-            text = _text(state, statement, [name for name, _ in others])
-            _write(state, binlog, text, statement.database)
-        return
-    _log_base_mysql(state, statement, binlog, others)
-    _log_temporary(state, statement, binlog, held, engine_changes)
-
-
-def _log_base_mysql(
-    state: SessionState,
-    statement: SessionStatement,
-    binlog: Binlog,
-    named: _Named,
-) -> None:
-    """MySQL drops tables without atomic DDL one by one, and the others together.
-
-    Before it had atomic DDL, all go together.
-    """
-    if not state.server.has_atomic_ddl:
-        if named:
-            text = _text(state, statement, [name for name, _ in named])
-            _write(state, binlog, text, statement.database)
-        return
-    plain = [
-        name
-        for name, table in named
-        if table is not None and not traits(table, state.server).has_two_phases
-    ]
-    atomic = [
-        name
-        for name, table in named
-        if table is not None and traits(table, state.server).has_two_phases
-    ]
-    missing = [name for name, table in named if table is None]
-    for name in plain:
-        _write(state, binlog, _text(state, statement, [name]), statement.database)
-    if atomic:
-        text = _text(state, statement, [*atomic, *missing])
-        _write(state, binlog, text, statement.database, is_atomic=True)
-    elif missing:
-        _write(state, binlog, _text(state, statement, missing), statement.database)
-
-
-def _write(
-    state: SessionState, binlog: Binlog, text: str, database: str, *, is_atomic: bool = False
-) -> None:
-    binlog.write_directly([state.query(text, database, is_atomic=is_atomic)])
-    state.execution.log(binlog.name, LoggingFormat.STATEMENT)
-
-
-def _text(state: SessionState, statement: SessionStatement, names: Sequence[TableName]) -> str:
-    what = "SEQUENCE" if statement.facts.effects.kind is StatementKind.DROP_SEQUENCE else "TABLE"
-    condition = "IF EXISTS " if _if_exists(state, statement) else ""
-    listed = ",".join(_name(state, name, statement.database) for name in names)
-    comment = _comment(statement) if state.server.is_mariadb else ""
-    return f"DROP {what} {condition}{comment}{listed}{_SERVER}"
-
-
-def _comment(statement: SessionStatement) -> str:
-    """A comment directly before the names: MariaDB keeps it, as it may be for a storage engine."""
-    facts = statement.facts
-    if not isinstance(facts.tree, DropTables):
-        return ""
-    before = facts.text[facts.place(facts.tree.at) : facts.place(facts.tree.names[0].at)].rstrip()
-    start = before.rfind("/*")
-    words = "DROPTABLEIFEXISTS" if facts.effects.if_exists else "DROPTABLE"
-    is_alone = "".join(before[:start].split()).upper() == words
-    return f"{before[start:]} " if start >= 0 and before.endswith("*/") and is_alone else ""
-
-
-def _if_exists(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether what is missing is no error: MariaDB has a variable for it, too."""
-    return statement.facts.effects.if_exists or state.variables.is_on(
-        "sql_if_exists", default=False
-    )
-
-
-def _name(state: SessionState, name: TableName, database: str) -> str:
-    return state.quote(name.table if name.database == database else name)
-
-
-def _log_temporary(
-    state: SessionState,
-    statement: SessionStatement,
-    binlog: Binlog,
-    tables: Sequence[Table],
-    engine_changes: EngineChanges,
-) -> None:
-    """Temporary tables: those without transactions first."""
-    if not tables:
-        return
-    is_row = state.server.is_mariadb and state.is_row_now(binlog.name)
-    is_qualified = state.server.is_mariadb and (_if_exists(state, statement) or is_row)
-    condition = "IF EXISTS " if _if_exists(state, statement) or is_qualified else ""
-    what = "SEQUENCE" if statement.facts.effects.kind is StatementKind.DROP_SEQUENCE else "TABLE"
-    for has_rollback in (False, True):
-        names = [
-            table.name
-            for table in tables
-            if traits(table, state.server).has_rollback is has_rollback
+    def carry_out(self, recorders: frozenset[str]) -> None:
+        """Drop them, and log that in the binlogs that log it, or hold a temporary one."""
+        state, statement, is_temporary = self.state, self.statement, self.effects.is_temporary
+        named: _Named = [
+            (name, self._table(name)) for name in self.effects.drops or self.effects.writes
         ]
-        if not names:
-            continue
-        database = "" if is_qualified else statement.database
-        listed = ",".join(_name(state, name, database) for name in names)
-        text = f"DROP TEMPORARY {what} {condition}{listed}{_SERVER}"
-        event = state.query(text, database)
-        state.execution.log(binlog.name, LoggingFormat.STATEMENT)
-        if state.is_in_transaction and statement.facts.effects.is_temporary:
-            logging_format = LoggingFormat.ROW if is_row else LoggingFormat.STATEMENT
-            context = state.write_context(binlog.name, engine_changes, logging_format)
-            binlog.write_statement([event], context, is_transactional=has_rollback)
-        else:
-            binlog.write_directly([event])
+        if self.is_mariadb and is_temporary and state.is_in_transaction:
+            # It logs a transaction that drops a temporary table even if it is rolled back.
+            for binlog in state.binlogs.values():
+                binlog.keeps_transaction = True
+        if not statement.succeeds:
+            state.fail_as_stated(statement)
+            named = self._dropped_before_error(named)
+            if not named:
+                return
+        for binlog in state.each_logging().values():
+            held = [
+                table
+                for name, table in named
+                if table is not None and table.is_temporary and name in binlog.held_temporary
+            ]
+            is_recorded = binlog.name in recorders
+            others: _Named = ()
+            if is_recorded and not is_temporary:
+                others = [one for one in named if one[1] is None or not one[1].is_temporary]
+            if is_recorded or held:
+                self._log(binlog, held, others)
+        self._forget_temporary(named)
+        temporary = "TEMPORARY " if is_temporary else ""
+        listed = ", ".join(str(name) for name, _ in named)
+        drop = f"DROP {temporary}{self.what} IF EXISTS {listed}"
+        state.objects.apply(drop, database=statement.database)
+        state.end_statement(self.engine_changes, succeeds=True)
+
+    def _table(self, name: TableName) -> Table | None:
+        table = self.state.objects.table(name)
+        if table is None or (self.effects.is_temporary and not table.is_temporary):
+            return None
+        return table
+
+    def _dropped_before_error(self, named: _Named) -> _Named:
+        """What MariaDB drops although it says that something is missing, or referred to.
+
+        What is missing is logged with the others.
+        """
+        error = self.statement.outcome.error
+        if not self.is_mariadb or error not in (*_MISSING, _IS_REFERRED_TO):
+            return ()
+        if error in _MISSING:
+            return named if any(table is not None for _, table in named) else ()
+        dropped: list[tuple[TableName, Table | None]] = []
+        gone: set[TableName] = set()
+        for name, table in named:
+            if all(key.table in gone | {name} for key in self.state.objects.children(name)):
+                gone.add(name)
+                dropped.append((name, table))
+        return dropped
+
+    def _forget_temporary(self, named: _Named) -> None:
+        """The temporary tables among what is dropped are gone."""
+        state = self.state
+        for name, table in named:
+            if table is None or not table.is_temporary:
+                continue
+            state.temporary.gone(name)
+            for binlog in state.binlogs.values():
+                binlog.held_temporary.discard(name)
+            if state.safety is not None:
+                state.safety.temporary_dropped(name)
+
+    def _log(self, binlog: BinlogCaches, held: Sequence[Table], others: _Named) -> None:
+        """Log what goes: temporary tables by kind of engine, then or before that the others."""
+        if not self.is_mariadb:
+            self._log_base_mysql(binlog, others)
+        self._log_temporary(binlog, held)
+        if not self.is_mariadb or not others:
+            return
+        is_partial = self.statement.outcome.error == _IS_REFERRED_TO
+        if self.statement.succeeds or is_partial or any(table is not None for _, table in others):
+            self._write(binlog, [name for name, _ in others])
+
+    def _log_base_mysql(self, binlog: BinlogCaches, named: _Named) -> None:
+        """MySQL drops tables without atomic DDL one by one, and the others together.
+
+        Before it had atomic DDL, all go together.
+        """
+        server = self.state.server
+        if not server.has_atomic_ddl:
+            if named:
+                self._write(binlog, [name for name, _ in named])
+            return
+        tables = [table for _, table in named if table is not None]
+        atomic = [table.name for table in tables if traits(table, server).has_two_phases]
+        missing = [name for name, table in named if table is None]
+        for table in tables:
+            if not traits(table, server).has_two_phases:
+                self._write(binlog, [table.name])
+        if atomic or missing:
+            self._write(binlog, [*atomic, *missing], is_atomic=bool(atomic))
+
+    def _write(
+        self, binlog: BinlogCaches, names: Sequence[TableName], *, is_atomic: bool = False
+    ) -> None:
+        database = self.statement.database
+        comment = self._comment() if self.is_mariadb else ""
+        listed = self._listed(names, database)
+        text = f"DROP {self.what} {self.condition}{comment}{listed}{_SERVER}"
+        binlog.write_directly([self.state.query(text, database, is_atomic=is_atomic)])
+        self.state.execution.log(binlog.name, LoggingFormat.STATEMENT)
+
+    def _comment(self) -> str:
+        """A comment directly before the names, which MariaDB keeps: it may be for an engine."""
+        facts = self.statement.facts
+        if not isinstance(facts.tree, DropTables):
+            return ""
+        end = facts.place(facts.tree.names[0].at)
+        before = facts.text[facts.place(facts.tree.at) : end].rstrip()
+        start = before.rfind("/*")
+        words = "DROPTABLEIFEXISTS" if facts.effects.if_exists else "DROPTABLE"
+        is_alone = "".join(before[:start].split()).upper() == words
+        return f"{before[start:]} " if start >= 0 and before.endswith("*/") and is_alone else ""
+
+    def _listed(self, names: Sequence[TableName], database: str) -> str:
+        quote = self.state.quote
+        return ",".join(quote(name.table if name.database == database else name) for name in names)
+
+    def _log_temporary(self, binlog: BinlogCaches, tables: Sequence[Table]) -> None:
+        """Temporary tables: those without transactions first."""
+        if not tables:
+            return
+        state = self.state
+        is_row = self.is_mariadb and state.is_row_now(binlog.name)
+        is_qualified = self.is_mariadb and (bool(self.condition) or is_row)
+        condition = "IF EXISTS " if is_qualified else self.condition
+        database = "" if is_qualified else self.statement.database
+        for has_rollback in (False, True):
+            names = [
+                table.name
+                for table in tables
+                if traits(table, state.server).has_rollback is has_rollback
+            ]
+            if not names:
+                continue
+            listed = self._listed(names, database)
+            event = state.query(
+                f"DROP TEMPORARY {self.what} {condition}{listed}{_SERVER}", database
+            )
+            state.execution.log(binlog.name, LoggingFormat.STATEMENT)
+            if state.is_in_transaction and self.effects.is_temporary:
+                logging_format = LoggingFormat.ROW if is_row else LoggingFormat.STATEMENT
+                context = state.write_context(binlog.name, self.engine_changes, logging_format)
+                binlog.write_statement([event], context, is_transactional=has_rollback)
+            else:
+                binlog.write_directly([event])
 
 
 # The end of a session -----------------------------------------------------------------------------
@@ -289,12 +237,12 @@ def _grouped(state: SessionState, tables: list[TableName]) -> Iterator[tuple[str
         if state.server.is_mariadb:
             yield database, names
             continue
+        known = [(name, state.objects.table(name)) for name in names]
         for has_rollback in (True, False):
-            chosen = [name for name in names if _has_rollback(state, name) is has_rollback]
+            chosen = [
+                name
+                for name, table in known
+                if (table is not None and traits(table, state.server).has_rollback) is has_rollback
+            ]
             if chosen:
                 yield database, chosen
-
-
-def _has_rollback(state: SessionState, name: TableName) -> bool:
-    table = state.objects.table(name)
-    return table is not None and traits(table, state.server).has_rollback

@@ -22,7 +22,7 @@ from binlane.codec.types import EventType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
-from binlane.programs.host import UserVariable, printed_variable
+from binlane.programs.host import LoggedVariable, printed_variable
 from binlane.sql.servers import Fact
 
 _FLAGS2: Final = 0
@@ -103,7 +103,7 @@ Body = (
     | AnnotateRowsEvent
     | BeginLoadQueryEvent
     | ExecuteLoadQueryEvent
-    | UserVariable
+    | LoggedVariable
     | MappedTable
     | ChangedRows
 )
@@ -297,7 +297,7 @@ _PRINTERS: Final[Mapping[type[Body], Callable[[Any, Server], LoggedEvent]]] = Ma
             "Begin_load_query", ";file_id=#;block_len=#"
         ),
         ExecuteLoadQueryEvent: _load,
-        UserVariable: lambda event, server: LoggedEvent(
+        LoggedVariable: lambda event, server: LoggedEvent(
             "User var", printed_variable(event, server)
         ),
         MappedTable: _table_map,

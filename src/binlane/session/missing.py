@@ -598,7 +598,7 @@ def _misreferenced(
 
     variables = state.variables
     must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
-    checks = variables.checks_foreign_keys
+    checks = variables.settings.checks_foreign_keys
     parents = Parents(
         server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
     )

@@ -26,11 +26,11 @@ from binlane.programs.routines import silent
 from binlane.programs.trace import RowRun, Trace, Traced, changed_rows
 from binlane.programs.tracer import trace
 from binlane.session import log_events
-from binlane.session.context_events import generates_insert_id
+from binlane.session.context_events import SessionUse
 from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
-from binlane.session.transaction import Binlog, WriteContext
+from binlane.session.transaction import BinlogCaches, WriteContext
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.evaluation.statements import where_holds
 from binlane.sql.facts import (
@@ -140,7 +140,7 @@ def with_null_ids(
         trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
     if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
         environment = SessionEnvironment(state.host, statement.database)
-        if generates_insert_id(statement.facts, resolved, environment):
+        if SessionUse(statement.facts, resolved, environment).generates_insert_id():
             state.null_is_insert_id = True
     return trace
 
@@ -293,7 +293,7 @@ class LoggedRows(NamedTuple):
     first: tuple[tuple[bool, Body], ...]
     runs: tuple[tuple[bool, ChangedRows], ...]
 
-    def write(self, binlog: Binlog, context: WriteContext) -> None:
+    def write(self, binlog: BinlogCaches, context: WriteContext) -> None:
         """Add them to a binlog's caches."""
         binlog.start(context)
         for is_transactional, event in self.first:

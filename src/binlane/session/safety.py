@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.errors import (
     DefinitionError,
@@ -67,16 +67,17 @@ _BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
 """What these change is told by what happens to rows; the text may name a view instead."""
 
 
-_TRIGGER_EVENTS: Final[Mapping[RowChange, frozenset[str]]] = MappingProxyType(
+_EVENTS: Final[Mapping[RowChange, tuple[str, ...]]] = MappingProxyType(
     {
-        RowChange.INSERT: frozenset(("INSERT",)),
-        RowChange.LOAD: frozenset(("INSERT",)),
-        RowChange.UPDATE: frozenset(("UPDATE",)),
-        RowChange.DELETE: frozenset(("DELETE",)),
-        RowChange.REPLACE: frozenset(("INSERT", "DELETE")),
-        RowChange.UPSERT: frozenset(("INSERT", "UPDATE")),
+        RowChange.INSERT: ("INSERT",),
+        RowChange.LOAD: ("INSERT",),
+        RowChange.UPDATE: ("UPDATE",),
+        RowChange.DELETE: ("DELETE",),
+        RowChange.REPLACE: ("INSERT", "DELETE"),
+        RowChange.UPSERT: ("INSERT", "UPDATE"),
     }
 )
+"""Of triggers."""
 
 
 def changes_of(
@@ -96,13 +97,13 @@ def changes_of(
         server: Whose engines.
         is_in_procedure: It stands in the body of a procedure that CALL runs.
     """
-    effects = facts.effects
-    stopped = effects.stopped_at
+    found = _Used(facts, resolved, objects, server)
+    stopped = facts.effects.stopped_at
     return Changes(
-        kind=effects.kind,
-        writes=_once(_writes(facts, resolved, objects, server)),
-        needs=_once(_needs(facts, resolved, objects)),
-        triggers=(*_made_triggers(facts), *_fired_triggers(resolved, objects)),
+        kind=facts.effects.kind,
+        writes=_once(found.writes()),
+        needs=_once(found.needs()),
+        triggers=(*found.made_triggers(), *found.fired_triggers()),
         is_in_procedure=is_in_procedure,
         stopped_near="" if stopped is None else stopped.text[:80] or "the end",
     )
@@ -116,59 +117,113 @@ def _once(found: Iterable[UsedObject]) -> tuple[UsedObject, ...]:
     return tuple(first.values())
 
 
-def _writes(
-    facts: StatementFacts, resolved: ResolvedStatement, objects: Objects, server: Server
-) -> Iterator[UsedObject]:
-    effects = facts.effects
-    if effects.kind is StatementKind.DROP_TRIGGER:
-        yield from _table_of_trigger(facts, objects)
-        return
-    if effects.kind not in _BY_ROWS:
-        for name in written_tables(effects):
-            yield _named(name, facts, objects)
-        yield from changed_databases(effects)
-    for access in resolved.accesses:
-        if access.changes:
-            yield _accessed(access, server)
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """Finds what a statement uses."""
+
+    facts: StatementFacts
+    resolved: ResolvedStatement
+    objects: Objects
+    server: Server
+
+    def writes(self) -> Iterator[UsedObject]:
+        effects = self.facts.effects
+        if effects.kind is StatementKind.DROP_TRIGGER:
+            # A trigger goes where its table goes, also when it is dropped.
+            triggers = [self.objects.trigger(name) for name in effects.objects]
+            yield from (UsedObject(name=one.table) for one in triggers if one is not None)
+            if None in triggers:
+                yield from changed_databases(effects)
+            return
+        if effects.kind not in _BY_ROWS:
+            yield from map(self._named, written_tables(effects))
+            yield from changed_databases(effects)
+        for access in self.resolved.accesses:
+            if access.changes:
+                is_transactional = _has_rollback(access.table, self.server)
+                yield replace(_accessed(access), is_transactional=is_transactional)
+
+    def _named(self, name: TableName) -> UsedObject:
+        """A table that the text of a DDL statement names."""
+        effects = self.facts.effects
+        use = next((use for use in self.facts.tables if use.name == name), None)
+        is_made = effects.kind in TABLE_MAKING_KINDS
+        return UsedObject(
+            name=name,
+            is_temporary=effects.is_temporary or (not is_made and self._is_temporary(name)),
+            offset=use.offset if use else 0,
+            length=use.length if use else 0,
+        )
+
+    def _is_temporary(self, name: TableName) -> bool:
+        table = self.objects.table(name)
+        return table is not None and table.is_temporary
+
+    def needs(self) -> Iterator[UsedObject]:
+        """What a replay of the text needs: tables read, views and functions on the way, and names.
+
+        The tables that a foreign key only looks at are left out: a replica without them has no such
+        foreign key either.
+        """
+        effects = self.facts.effects
+        if effects.kind in NAMED_ONLY:
+            return
+        if effects.kind not in _BY_ROWS:
+            yield from map(self._need_named, needed_tables(effects))
+            yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls)
+        written = set(effects.writes)
+        for access in self.resolved.accesses:
+            yield from _needs_on_the_way(access)
+            is_outside = access.name.database.lower() not in SCHEMAS_OF_EVERY_SERVER
+            is_read = not access.changes and not access.is_foreign_key
+            if is_read and is_outside and (effects.kind in _BY_ROWS or access.name not in written):
+                yield _accessed(access)
+        functions = self.resolved.functions
+        yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in functions)
+
+    def _need_named(self, name: TableName) -> UsedObject:
+        used = self._named(name)
+        is_made = self.facts.effects.kind in TABLE_MAKING_KINDS
+        return replace(
+            used,
+            kind=ObjectKind.TABLE if self.objects.view(name) is None else ObjectKind.VIEW,
+            is_temporary=self._is_temporary(name) if is_made else used.is_temporary,
+        )
+
+    def made_triggers(self) -> Iterator[FiredTrigger]:
+        effects = self.facts.effects
+        if effects.kind is StatementKind.CREATE_TRIGGER:
+            for name, table in zip(effects.objects, effects.writes, strict=False):
+                trigger = UsedObject(name=name, kind=ObjectKind.ROUTINE)
+                yield FiredTrigger(trigger=trigger, table=table)
+
+    def fired_triggers(self) -> Iterator[FiredTrigger]:
+        """Triggers of the tables whose rows change; cascades of foreign keys fire none."""
+        for access in self.resolved.accesses:
+            if access.is_foreign_key or access.table.is_temporary or not access.changes:
+                continue
+            events = {event for change in access.changes for event in _EVENTS.get(change, ())}
+            for trigger in self.objects.triggers(access.name):
+                if trigger.events & events:
+                    used = _on_the_way(access, trigger.name, ObjectKind.ROUTINE, access.via)
+                    yield FiredTrigger(trigger=used, table=access.name)
 
 
-def _table_of_trigger(facts: StatementFacts, objects: Objects) -> Iterator[UsedObject]:
-    """A trigger goes where its table goes, also when it is dropped."""
-    tables = [objects.trigger(name) for name in facts.effects.objects]
-    yield from (UsedObject(name=found.table) for found in tables if found is not None)
-    if None in tables:
-        yield from changed_databases(facts.effects)
+def _accessed(access: TableAccess) -> UsedObject:
+    used = _on_the_way(access, access.name, ObjectKind.TABLE, access.via)
+    return replace(used, is_temporary=access.table.is_temporary)
 
 
-def _named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
-    """A table that the text of a DDL statement names."""
-    use = next((use for use in facts.tables if use.name == name), None)
-    if facts.effects.kind in TABLE_MAKING_KINDS:
-        is_temporary = facts.effects.is_temporary
-    else:
-        table = objects.table(name)
-        is_temporary = facts.effects.is_temporary or (table is not None and table.is_temporary)
+def _on_the_way(
+    access: TableAccess, name: TableName, kind: ObjectKind, via: Iterable[Via]
+) -> UsedObject:
     return UsedObject(
         name=name,
-        is_temporary=is_temporary,
-        offset=use.offset if use else 0,
-        length=use.length if use else 0,
-    )
-
-
-def _accessed(access: TableAccess, server: Server | None = None) -> UsedObject:
-    return UsedObject(
-        name=access.name,
-        is_temporary=access.table.is_temporary,
-        is_transactional=server is not None and _has_rollback(access.table, server),
-        through=tuple(_step(via) for via in access.via),
+        kind=kind,
+        through=tuple(f"{step.kind} {step.name.plain}" for step in via),
         offset=access.offset,
         length=access.length,
     )
-
-
-def _step(via: Via) -> str:
-    return f"{via.kind} {via.name.plain}"
 
 
 def _has_rollback(table: Table, server: Server) -> bool:
@@ -178,87 +233,14 @@ def _has_rollback(table: Table, server: Server) -> bool:
         return False
 
 
-def _needs(
-    facts: StatementFacts, resolved: ResolvedStatement, objects: Objects
-) -> Iterator[UsedObject]:
-    """What a replay of the text needs: tables read, views and functions on the way, and names.
-
-    The tables that a foreign key only looks at are left out: a replica without them has no such
-    foreign key either.
-    """
-    effects = facts.effects
-    if effects.kind in NAMED_ONLY:
-        return
-    if effects.kind not in _BY_ROWS:
-        yield from (_need_named(name, facts, objects) for name in needed_tables(effects))
-        yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in effects.calls)
-    written = set(effects.writes)
-    for access in resolved.accesses:
-        yield from _needs_on_the_way(access)
-        is_outside = access.name.database.lower() not in SCHEMAS_OF_EVERY_SERVER
-        is_read = not access.changes and not access.is_foreign_key
-        if is_read and is_outside and (effects.kind in _BY_ROWS or access.name not in written):
-            yield _accessed(access)
-    yield from (UsedObject(name=name, kind=ObjectKind.ROUTINE) for name in resolved.functions)
-
-
-def _need_named(name: TableName, facts: StatementFacts, objects: Objects) -> UsedObject:
-    used = _named(name, facts, objects)
-    if facts.effects.kind in TABLE_MAKING_KINDS:
-        table = objects.table(name)
-        is_temporary = table is not None and table.is_temporary
-    else:
-        is_temporary = used.is_temporary
-    return UsedObject(
-        name=name,
-        kind=ObjectKind.TABLE if objects.view(name) is None else ObjectKind.VIEW,
-        is_temporary=is_temporary,
-        offset=used.offset,
-        length=used.length,
-    )
+_KINDS: Final = {"view": ObjectKind.VIEW, "function": ObjectKind.ROUTINE}
 
 
 def _needs_on_the_way(access: TableAccess) -> Iterator[UsedObject]:
     """Views and functions through which the statement comes to a table."""
-    kinds = {"view": ObjectKind.VIEW, "function": ObjectKind.ROUTINE}
     for index, via in enumerate(access.via):
-        if via.kind in kinds:
-            yield UsedObject(
-                name=via.name,
-                kind=kinds[via.kind],
-                through=tuple(_step(step) for step in access.via[:index]),
-                offset=access.offset,
-                length=access.length,
-            )
-
-
-def _made_triggers(facts: StatementFacts) -> Iterator[FiredTrigger]:
-    effects = facts.effects
-    if effects.kind is StatementKind.CREATE_TRIGGER:
-        for name, table in zip(effects.objects, effects.writes, strict=False):
-            yield FiredTrigger(trigger=UsedObject(name=name, kind=ObjectKind.ROUTINE), table=table)
-
-
-def _fired_triggers(resolved: ResolvedStatement, objects: Objects) -> Iterator[FiredTrigger]:
-    """Triggers of the tables whose rows change; cascades of foreign keys fire none."""
-    for access in resolved.accesses:
-        if access.is_foreign_key or access.table.is_temporary or not access.changes:
-            continue
-        events = frozenset[str]().union(
-            *(_TRIGGER_EVENTS.get(change, frozenset[str]()) for change in access.changes)
-        )
-        for trigger in objects.triggers(access.name):
-            if trigger.events & events:
-                yield FiredTrigger(
-                    trigger=UsedObject(
-                        name=trigger.name,
-                        kind=ObjectKind.ROUTINE,
-                        through=tuple(_step(via) for via in access.via),
-                        offset=access.offset,
-                        length=access.length,
-                    ),
-                    table=access.name,
-                )
+        if via.kind in _KINDS:
+            yield _on_the_way(access, via.name, _KINDS[via.kind], access.via[:index])
 
 
 SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
@@ -274,8 +256,7 @@ SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
 """The symbols of refusals that no server has."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Judgement:
+class _Judgement(NamedTuple):
     """What is known of the changes that a statement makes.
 
     Attributes:
@@ -301,10 +282,9 @@ class ScopeSafety:
         added: The part of it that was written since somebody emptied this.
     """
 
-    def __init__(self, definitions: Sequence[Definition], server: Server) -> None:
+    def __init__(self, definitions: Sequence[Definition]) -> None:
         self.definitions = tuple(definitions)
         self._modes = {one.name: one.logging_mode for one in self.definitions}
-        self._server = server
         self.transaction = self.added = TransactionWrites()
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
@@ -367,33 +347,13 @@ class ScopeSafety:
         self._temporary = self._temporary.scoped(self.definitions)
         return True
 
-    def changes(
-        self,
-        facts: StatementFacts,
-        resolved: ResolvedStatement,
-        objects: Objects,
-        *,
-        is_in_procedure: bool = False,
-    ) -> Changes:
-        """What a statement changes and needs, through everything that it uses."""
-        return changes_of(
-            facts, resolved, objects, server=self._server, is_in_procedure=is_in_procedure
-        )
-
     def candidates(self, changes: Changes) -> frozenset[str]:
         """Names of the binlogs that may log a statement, so that its format must be decided."""
         known = self._known()
         found = known.get((id(changes),))
         if found is None:
-            found = known[(id(changes),)] = _Judgement(
-                changes=changes,
-                dangers=(),
-                recording=frozenset(
-                    definition.name
-                    for definition in self.definitions
-                    if self._is_candidate(changes, definition)
-                ),
-            )
+            names = (one.name for one in self.definitions if self._is_candidate(changes, one))
+            found = known[(id(changes),)] = _Judgement(changes, (), frozenset(names))
         return found.recording
 
     def _is_candidate(self, changes: Changes, definition: Definition) -> bool:
@@ -422,21 +382,24 @@ class ScopeSafety:
             temporary_tables=self._temporary.whole.get(name, frozenset()),
         )
 
-    def check(
+    def admit(
         self,
         changes: Changes,
         *,
         modes: Mapping[str, LoggingMode],
         formats: Mapping[str, LoggingFormat],
         is_in_transaction: bool,
-    ) -> Refusal | None:
-        """Find out whether some binlog refuses a statement.
+    ) -> Refusal | frozenset[str]:
+        """Find out whether some binlog refuses a statement, else which ones log it.
 
         Args:
             changes: What the statement does.
             modes: Logging mode of each binlog in this session.
             formats: The statement's format in those binlogs that may log it.
             is_in_transaction: It joins the open transaction; False if it commits that first.
+
+        Returns:
+            The refusal, or the names of the binlogs that log it.
         """
         judgement = self._judge(changes, modes, formats)
         dangers = judgement.dangers
@@ -445,10 +408,13 @@ class ScopeSafety:
                 self.transaction, changes.writes, judgement.recording, self.definitions
             )
             dangers = () if danger is None else (danger,)
-        if not dangers:
-            return None
-        first, *others = map(_refusal, dangers)
-        return replace(first, others=tuple(others))
+        if dangers:
+            first, *others = map(_refusal, dangers)
+            return replace(first, others=tuple(others))
+        candidates = self.candidates(changes)
+        if changes.kind in TABLE_DROPPING_KINDS and changes.temporary_writes:
+            return candidates
+        return candidates & judgement.recording
 
     def _judge(
         self,
@@ -462,13 +428,9 @@ class ScopeSafety:
         found = known.get(key)
         if found is None:
             settings = [self._setting(one, modes, formats) for one in self.definitions]
-            found = known[key] = _Judgement(
-                changes=changes,
-                dangers=tuple(find_dangers(changes, settings)),
-                recording=frozenset(
-                    setting.definition.name for setting in settings if is_recorded(changes, setting)
-                ),
-            )
+            names = (one.definition.name for one in settings if is_recorded(changes, one))
+            dangers = tuple(find_dangers(changes, settings))
+            found = known[key] = _Judgement(changes, dangers, frozenset(names))
         return found
 
     def _known(self) -> dict[tuple[object, ...], _Judgement]:
@@ -481,25 +443,8 @@ class ScopeSafety:
             self._judgements.clear()
         return self._judgements
 
-    def recorders(
-        self,
-        changes: Changes,
-        *,
-        modes: Mapping[str, LoggingMode],
-        formats: Mapping[str, LoggingFormat],
-    ) -> frozenset[str]:
-        """Names of the binlogs that log a statement which none refuses."""
-        candidates = self.candidates(changes)
-        if changes.kind in TABLE_DROPPING_KINDS and changes.temporary_writes:
-            return candidates
-        return candidates & self._judge(changes, modes, formats).recording
-
     def executed(
-        self,
-        changes: Changes,
-        recorders: frozenset[str],
-        *,
-        is_in_transaction: bool,
+        self, changes: Changes, recorders: frozenset[str], *, is_in_transaction: bool
     ) -> None:
         """Remember what a statement has written.
 

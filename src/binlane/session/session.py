@@ -26,7 +26,7 @@ from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
-from binlane.session.context_events import session_values
+from binlane.session.context_events import SessionUse
 from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_beyond_locks
 from binlane.session.dml import execute_rows
@@ -35,16 +35,11 @@ from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
-from binlane.session.settings import execute_set, system_value
-from binlane.session.state import (
-    Execution,
-    Handler,
-    SessionState,
-    SessionStatement,
-)
-from binlane.session.transaction import Binlog, PreparedXa, Transaction
+from binlane.session.settings import execute_set, refusal_in_function, system_value
+from binlane.session.state import Execution, Handler, SessionState, SessionStatement
+from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
 from binlane.session.transactions import execute_lock, is_forbidden
-from binlane.session.variables import Variables, refusal_in_function
+from binlane.session.variables import Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
@@ -150,14 +145,14 @@ class Session:
             objects=objects,
             database=database,
             variables=variables,
-            binlogs={name: Binlog(name, server) for name in names},
+            binlogs={name: BinlogCaches(name, server) for name in names},
             host=self,
-            safety=None if definitions is None else ScopeSafety(definitions, server),
+            safety=None if definitions is None else ScopeSafety(definitions),
             assume_engine=assume_engine,
             knows_accounts=bool(objects.accounts),
             identity=Identity(account, default_roles(objects.accounts, account)),
             account_name=account,
-            transaction=Transaction(isolation=variables.isolation),
+            transaction=Transaction(isolation=variables.settings.isolation),
         )
         self._recurring = Recurring(self._state)
 
@@ -175,7 +170,7 @@ class Session:
     @property
     def dialect(self) -> Dialect:
         """How the session's texts are read."""
-        return self._state.variables.dialect
+        return self._state.variables.settings.dialect
 
     @property
     def server(self) -> Server:
@@ -332,13 +327,7 @@ class Session:
 
     def _plan(self, facts: StatementFacts, database: str) -> Plan:
         """What is known of all statements of the same shape."""
-        return plan_of(
-            facts,
-            self.objects,
-            server=self.server,
-            database=database,
-            opening=Opening(checks_foreign_keys=self._state.variables.checks_foreign_keys),
-        )
+        return plan_of(facts, replace(self._state.opening(database), assume_engine=None))
 
     def depends_on(
         self,
@@ -348,7 +337,7 @@ class Session:
     ) -> SessionValues:
         """What of the session a statement's text depends on, triggers and functions left out."""
         assert isinstance(environment, SessionEnvironment)
-        return session_values(facts, resolved, environment)
+        return SessionUse(facts, resolved, environment).values()
 
     def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
         """Why a SET is refused in a function or trigger; None if it is not."""
@@ -370,8 +359,7 @@ class Session:
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
         if not mixed:
             return None
-        resolved = resolve(facts, state.objects, server=state.server, database=database)
-        if resolved.reasons:
+        if resolve(facts, Opening(state.objects, state.server, database)).reasons:
             state.execution.row_binlogs.update(mixed)
         return None
 
@@ -424,11 +412,11 @@ class Session:
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:
-        return read(text, database=database, dialect=self._state.variables.dialect)
+        return read(text, database=database, dialect=self._state.variables.settings.dialect)
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
-        return server_text(text, self._state.variables.dialect)
+        return server_text(text, self._state.variables.settings.dialect)
 
     def _defines(self, text: str) -> bool:
         """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out."""
@@ -440,7 +428,7 @@ class Session:
             is_definition = safety.define(
                 text,
                 state.objects,
-                ansi_quotes=state.variables.dialect.ansi_quotes,
+                ansi_quotes=state.variables.settings.dialect.ansi_quotes,
                 ignores_case=state.objects.ignores_case,
             )
             if not is_definition:
@@ -451,7 +439,7 @@ class Session:
             return True
         definitions = safety.definitions
         state.binlogs = {
-            one.name: state.binlogs.get(one.name) or Binlog(one.name, state.server)
+            one.name: state.binlogs.get(one.name) or BinlogCaches(one.name, state.server)
             for one in definitions
         }
         safety.mode_changed({name: state.mode(name) for name in state.binlogs})

@@ -11,29 +11,30 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.policy.privileges import Identity, not_granted
+from binlane.policy.refusals import Refusal
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import Host
 from binlane.session.dml import execute_rows
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transactions import refuse_in_xa
+from binlane.session.transactions import refusal_in_xa
 from binlane.session.variables import (
-    Situation,
+    DIRECT,
+    ISOLATION_NAMES,
     Variables,
     isolation_level,
     misspelt,
     plain,
-    refusal,
 )
 from binlane.sql.accounts import AccountName, Grantee, default_roles, roles_of
 from binlane.sql.evaluation.evaluator import Environment, evaluate
 from binlane.sql.evaluation.values import UNKNOWN, Text, Value, plain_text
 from binlane.sql.facts import Assignment, StatementFacts, VariableScope
+from binlane.sql.servers import Fact, LoggingMode
 from binlane.sql.tree.definitions import AccountStatement
 from binlane.sql.tree.expressions import Literal, Name
 from binlane.sql.tree.statements import innermost
 
 _COLLATION: Final = "utf8mb3_general_ci"
-_ISOLATION_NAMES: Final = ("tx_isolation", "transaction_isolation")
 _GLOBAL_PREFIXES: Final = ("global.", "persist.")
 _SWITCHES: Final = {"ON": 1, "TRUE": 1, "OFF": 0, "FALSE": 0}
 _DEFAULTS: Final[dict[str, Value]] = {
@@ -61,9 +62,10 @@ def system_value(variables: Variables, name: str) -> Value:
     plain_name = name.rpartition(".")[2]
     is_global = name.startswith(_GLOBAL_PREFIXES)
     if plain_name == "binlog_format":
-        mode = variables.global_logging_mode if is_global else variables.logging_mode
+        known = variables.settings
+        mode = known.global_logging_mode if is_global else known.logging_mode
         return Text(mode.value, _COLLATION)
-    if plain_name in _ISOLATION_NAMES:
+    if plain_name in ISOLATION_NAMES:
         text = _text(variables, "tx_isolation", is_global=is_global)
         return Text(text or "REPEATABLE-READ", _COLLATION)
     text = _text(variables, plain_name, is_global=is_global)
@@ -110,6 +112,83 @@ _GLOBAL = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 _LEVEL = "transaction isolation level"
 
 
+_NO_ISOLATION: Final = Refusal(
+    *(1568, "25001", "ER_CANT_CHANGE_TX_CHARACTERISTICS"),
+    "Transaction characteristics can't be changed while a transaction is in progress",
+)
+_OUT_OF_ROWS: Final = Refusal(
+    *(1559, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR"),
+    "Cannot switch out of the row-based binary log format when the session has open temporary "
+    "tables",
+)
+_SESSION_FORMAT: Final = Refusal(
+    *(3745, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT"),
+    "Changing @@session.binlog_format is disallowed when the session has open temporary "
+    "table(s). You could wait until these temporary table(s) are dropped and try again.",
+)
+_IN_FUNCTION: Final = {
+    "binlog_format": Refusal(
+        *(1560, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT"),
+        "Cannot change the binary logging format inside a stored function or trigger",
+    ),
+    DIRECT: Refusal(
+        *(1686, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_DIRECT"),
+        "Cannot change the binlog direct flag inside a stored function or trigger",
+    ),
+    "sql_log_bin": Refusal(
+        *(1695, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN"),
+        "Cannot change the sql_log_bin inside a stored function or trigger",
+    ),
+}
+_IN_TRANSACTION: Final = {
+    name: Refusal(
+        *(errno, "HY000", f"ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_{what}"),
+        f"Cannot modify @@session.{name} inside a transaction",
+    )
+    for name, errno, what in (
+        ("binlog_format", 1679, "BINLOG_FORMAT"),
+        (DIRECT, 1685, "BINLOG_DIRECT"),
+        ("sql_log_bin", 1694, "SQL_LOG_BIN"),
+    )
+}
+
+
+def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
+    """Why an assignment is refused; None if it is not."""
+    name, is_active = assignment.name, state.transaction.is_active
+    if name == _LEVEL or name in ISOLATION_NAMES:
+        is_next = assignment.scope is VariableScope.UNSAID and name not in ISOLATION_NAMES
+        return _NO_ISOLATION if is_next and is_active else None
+    if name not in _IN_TRANSACTION or assignment.scope in _GLOBAL:
+        return None
+    if name == "binlog_format" and state.safety is None and state.objects.temporary_tables():
+        error = _temporary_refusal(state, assignment)
+        if error is not None:
+            return error
+    return _IN_TRANSACTION[name] if is_active else None
+
+
+def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
+    """Why a SET in a stored function or trigger is refused; None if it is not."""
+    for assignment in assignments:
+        if assignment.name in _IN_FUNCTION and assignment.scope not in _GLOBAL:
+            return _IN_FUNCTION[assignment.name]
+    return None
+
+
+def _temporary_refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
+    """Why a session with temporary tables cannot change its format."""
+    if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+        return _SESSION_FORMAT
+    mode, target = state.variables.settings.logging_mode, state.variables.copy()
+    target.assign(assignment)
+    leaves_rows = mode is LoggingMode.ROW or (
+        mode is LoggingMode.MIXED and any(state.is_row_now(name) for name in state.binlogs)
+    )
+    is_statement = target.settings.logging_mode is LoggingMode.STATEMENT
+    return _OUT_OF_ROWS if leaves_rows and is_statement else None
+
+
 def checked(
     state: SessionState, statement: SessionStatement, assignments: Iterable[Assignment]
 ) -> tuple[Assignment, ...] | None:
@@ -119,14 +198,14 @@ def checked(
         for assignment in assignments
     )
     for assignment in found:
-        error = refusal(assignment, state.variables, situation(state))
+        error = refusal(state, assignment)
         if error is None and statement.environment is None:
             error = misspelt(assignment.name)
         if error is not None:
             state.fail(error)
             return None
         if state.transaction.xa_phase is not None and _turns_autocommit_on(state, assignment):
-            refuse_in_xa(state)
+            state.fail(refusal_in_xa(state))
             return None
     return found
 
@@ -137,7 +216,7 @@ def _turns_autocommit_on(state: SessionState, assignment: Assignment) -> bool:
         return False
     after = state.variables.copy()
     after.assign(assignment)
-    return after.is_autocommit and not state.variables.is_autocommit
+    return after.settings.is_autocommit and not state.variables.settings.is_autocommit
 
 
 def carry_out(state: SessionState, assignments: Iterable[Assignment]) -> None:
@@ -146,32 +225,22 @@ def carry_out(state: SessionState, assignments: Iterable[Assignment]) -> None:
         _assign(state, assignment)
 
 
-def situation(state: SessionState) -> Situation:
-    """What of the session forbids a SET."""
-    return Situation(
-        is_transaction_active=state.transaction.is_active,
-        has_temporary_tables=bool(state.objects.temporary_tables()),
-        is_row_now=any(state.is_row_now(name) for name in state.binlogs),
-        may_switch_with_temporary=state.safety is not None,
-    )
-
-
 def _assign(state: SessionState, assignment: Assignment) -> None:
     if assignment.name.startswith("@"):
         return
     if assignment.name == _LEVEL and assignment.scope is VariableScope.UNSAID:
         state.transaction.next_isolation = isolation_level(assignment.value)
         return
-    was_autocommit = state.variables.is_autocommit
+    was_autocommit = state.variables.settings.is_autocommit
     state.variables.assign(assignment)
     if assignment.scope in _GLOBAL:
         return
     if assignment.name in CONNECTION_NAMES:
         state.variables.connection = connection_after(state, assignment)
-    if assignment.name == "autocommit" and was_autocommit != state.variables.is_autocommit:
+    if assignment.name == "autocommit" and was_autocommit != state.variables.settings.is_autocommit:
         _switch_autocommit(state)
     if (
-        assignment.name in _ISOLATION_NAMES or assignment.name == _LEVEL
+        assignment.name in ISOLATION_NAMES or assignment.name == _LEVEL
     ) and not state.transaction.is_active:
         state.reset_isolation()
     if assignment.name == "binlog_format" and state.safety is not None:
@@ -180,8 +249,11 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
 
 def _switch_autocommit(state: SessionState) -> None:
     """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
-    if state.variables.is_autocommit:
+    if state.variables.settings.is_autocommit:
+        # Its isolation level is that of the next statement, too.
+        isolation = state.current_isolation
         state.commit()
+        state.transaction.isolation = isolation
     elif state.server.is_mariadb:
         # The server forgets it, too (sql/sys_vars.cc, fix_autocommit).
         state.transaction.changes.changed_nontransactional = False
@@ -206,10 +278,13 @@ def statement_settings(state: SessionState, statement: SessionStatement) -> Iter
 
 def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Variables) -> None:
     """Take assignments back as SET would: what a transaction forbids all stay."""
-    now = situation(state)
     for assignment in assignments:
-        value = saved.logging_mode.value if assignment.name == "binlog_format" else assignment.value
-        if refusal(replace(assignment, value=value), state.variables, now) is not None:
+        value = (
+            saved.settings.logging_mode.value
+            if assignment.name == "binlog_format"
+            else assignment.value
+        )
+        if refusal(state, replace(assignment, value=value)) is not None:
             return
     state.variables = saved
 

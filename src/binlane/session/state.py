@@ -14,19 +14,26 @@ from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.refusals import Outcome, Refusal, refusal
+from binlane.policy.resolution import Opening
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
 from binlane.session.log_events import Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
-from binlane.session.transaction import Binlog, EngineChanges, PreparedXa, Transaction, WriteContext
+from binlane.session.transaction import (
+    BinlogCaches,
+    EngineChanges,
+    PreparedXa,
+    Transaction,
+    WriteContext,
+)
 from binlane.session.variables import Variables
 from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementEffects, StatementFacts, StatementKind
-from binlane.sql.schema import Routine, Trigger
+from binlane.sql.schema import Routine, Table, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode
 from binlane.sql.tree.definitions import Account
 
@@ -244,7 +251,7 @@ class SessionState:
     objects: SchemaCatalog
     database: str
     variables: Variables
-    binlogs: dict[str, Binlog]
+    binlogs: dict[str, BinlogCaches]
     host: Host
     safety: ScopeSafety | None = None
     assume_engine: str | None = None
@@ -356,28 +363,47 @@ class SessionState:
     @property
     def is_in_transaction(self) -> bool:
         """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self.transaction.is_begun or not self.variables.is_autocommit
+        return self.transaction.is_begun or not self.variables.settings.is_autocommit
+
+    @property
+    def is_gtid_enforced(self) -> bool:
+        """Whether MySQL's enforce_gtid_consistency refuses statements."""
+        is_on = self.variables.settings.gtid_consistency == "ON"
+        return is_on and self.is_logging and not self.server.is_mariadb
 
     @property
     def is_logging(self) -> bool:
         """Whether anything of the session is logged."""
-        return self.variables.is_logged
+        return self.variables.settings.is_logged
 
     @property
     def current_isolation(self) -> Isolation:
         """The isolation level of the current or next transaction."""
         return self.transaction.next_isolation or self.transaction.isolation
 
+    def opening(self, database: str, created: Table | None = None) -> Opening:
+        """How tables are opened, from a default database; `created` as in `Opening`."""
+        return Opening(
+            objects=self.objects,
+            server=self.server,
+            database=database,
+            created=created,
+            assume_engine=self.assume_engine,
+            checks_foreign_keys=self.variables.settings.checks_foreign_keys,
+        )
+
     def mode(self, name: str) -> LoggingMode:
         """The logging mode that rules this session in a binlog."""
         if self.safety is None or self.variables.is_format_set:
-            return self.variables.logging_mode
+            return self.variables.settings.logging_mode
         return self.safety.modes[name]
 
     def delayed_mode(self, name: str) -> LoggingMode:
         """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
         return (
-            self.variables.global_logging_mode if self.safety is None else self.safety.modes[name]
+            self.variables.settings.global_logging_mode
+            if self.safety is None
+            else self.safety.modes[name]
         )
 
     def is_row_now(self, name: str) -> bool:
@@ -401,7 +427,7 @@ class SessionState:
             mode=self.mode(name),
             logging_format=logging_format,
             is_in_transaction=self.is_in_transaction,
-            is_direct=self.variables.is_direct,
+            is_direct=self.variables.settings.is_direct,
             engine_changes=engine_changes,
             transaction=self.transaction.changes,
         )
@@ -420,7 +446,7 @@ class SessionState:
         """A name as the servers write it anew: with double quotes where sql_mode has them so."""
         if isinstance(name, TableName):
             return f"{self.quote(name.database)}.{self.quote(name.table)}"
-        if self.variables.dialect.ansi_quotes:
+        if self.variables.settings.dialect.ansi_quotes:
             return '"' + name.replace('"', '""') + '"'
         return quote(name)
 
@@ -465,7 +491,7 @@ class SessionState:
         """Forget the transaction that ended."""
         ended = self.transaction
         self.transaction = Transaction(
-            isolation=self.variables.isolation, xid=ended.xid, xa_phase=ended.xa_phase
+            isolation=self.variables.settings.isolation, xid=ended.xid, xa_phase=ended.xa_phase
         )
         if self.safety is not None:
             self.safety.transaction_ended()
@@ -473,7 +499,7 @@ class SessionState:
     def reset_isolation(self) -> None:
         """The next transaction has the session's isolation level again."""
         self.transaction.next_isolation = None
-        self.transaction.isolation = self.variables.isolation
+        self.transaction.isolation = self.variables.settings.isolation
 
     def end_statement(
         self,
@@ -525,7 +551,7 @@ class SessionState:
         message = f"the script states that the server fails with error {errno}"
         self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
 
-    def each_logging(self) -> Mapping[str, Binlog]:
+    def each_logging(self) -> Mapping[str, BinlogCaches]:
         """The binlogs that are written now."""
         return self.binlogs if self.is_logging else {}
 

@@ -308,7 +308,7 @@ class WriteContext(NamedTuple):
 
 
 @dataclass(slots=True)
-class Binlog:
+class BinlogCaches:
     """A binlog as one session writes to it.
 
     Attributes:
@@ -343,7 +343,7 @@ class Binlog:
         self.statement_cache.counts_maps = not self.server.is_mariadb
         self.transaction_cache.counts_maps = not self.server.is_mariadb
 
-    def copy(self) -> Binlog:
+    def copy(self) -> BinlogCaches:
         """As it is now."""
         return replace(
             self,
@@ -406,10 +406,6 @@ class Binlog:
         """Write a statement that is a group by itself."""
         self.written.extend(log_events.standalone(events, self.server))
 
-    def write_group(self, events: Sequence[Body], end: Body) -> None:
-        """Write a transaction that waited in no cache."""
-        self._write_group(events, end)
-
     def cache(self, *, is_transactional: bool) -> Cache:
         """The cache for rows of tables of one kind."""
         return self.transaction_cache if is_transactional else self.statement_cache
@@ -424,7 +420,7 @@ class Binlog:
         if not context.is_in_transaction and self.server.is_mariadb and end is log_events.XID:
             caches = (self.statement_cache, self.transaction_cache)
             events = [event for cache in caches if not cache.is_empty for event in cache.events]
-            self._write_group(events, end)
+            self.write_group(events, end)
             self._forget_maps(is_told=self._takes_part or bool(events))
             self._reset_transaction()
             return
@@ -555,7 +551,7 @@ class Binlog:
         What MariaDB does not take for that stays until a commit, and stands before what comes.
         """
         if not self.statement_cache.is_empty:
-            self._write_group(self.statement_cache.events, log_events.COMMIT)
+            self.write_group(self.statement_cache.events, log_events.COMMIT)
             self.statement_cache.clear()
 
     @property
@@ -570,10 +566,11 @@ class Binlog:
 
     def _write_transaction(self, end: Body) -> None:
         if not self.transaction_cache.is_empty:
-            self._write_group(self.transaction_cache.events, end)
+            self.write_group(self.transaction_cache.events, end)
         self._reset_transaction()
 
-    def _write_group(self, events: Sequence[Body], end: Body) -> None:
+    def write_group(self, events: Sequence[Body], end: Body) -> None:
+        """Write a transaction, or a part of one, with what opens it and an end."""
         if events:
             end = log_events.with_status(end, self.status_vars)
             self.written.extend(log_events.group(events, end, self.server))

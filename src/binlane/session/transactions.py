@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -11,10 +11,10 @@ from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal
 from binlane.policy.resolution import TableAccess
-from binlane.session import creates, log_events
+from binlane.session import log_events
 from binlane.session.log_events import Body
 from binlane.session.state import LockedTables, SessionState, SessionStatement
-from binlane.session.transaction import EngineChanges, EngineUse, Savepoint, XaPhase
+from binlane.session.transaction import BinlogCaches, EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
@@ -56,25 +56,26 @@ def _chain(state: SessionState, statement: SessionStatement, isolation: object) 
         state.transaction.isolation = isolation
 
 
-def refuse_in_xa(state: SessionState) -> None:
-    """Refuse what the state of the XA transaction does not allow."""
+def refusal_in_xa(state: SessionState) -> Refusal:
+    """That the state of the XA transaction does not allow a statement."""
     phase = state.transaction.xa_phase
     message = (
         "XAER_RMFAIL: The statement cannot be executed when global transaction is in the  "
         f"{'NON-EXISTING' if phase is None else phase.value} state"
     )
-    state.fail(Refusal(1399, "XAE07", "ER_XAER_RMFAIL", message))
+    return Refusal(1399, "XAE07", "ER_XAER_RMFAIL", message)
 
 
 def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
     """SAVEPOINT; outside a transaction it means nothing."""
     if not state.is_in_transaction:
         return
-    name = statement.facts.name
-    _release(state, name)
-    state.transaction.savepoints.append(
-        Savepoint(name, frozenset(state.transaction.changes.engines))
-    )
+    name, savepoints = statement.facts.name, state.transaction.savepoints
+    # It takes the place of one of the same name.
+    at = _index(savepoints, name)
+    if at is not None:
+        _forget(state, at, at + 1)
+    savepoints.append(Savepoint(name, frozenset(state.transaction.changes.engines)))
     event = state.query(f"SAVEPOINT {state.quote(name)}")
     for binlog in state.each_logging().values():
         binlog.set_savepoint(name, event)
@@ -84,56 +85,44 @@ def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
 
 def roll_back_to(state: SessionState, statement: SessionStatement) -> None:
     """ROLLBACK TO SAVEPOINT."""
-    savepoint = _find(state, statement.facts.name)
-    if savepoint is None:
-        _unknown(state, statement.facts.name)
+    name, savepoints = statement.facts.name, state.transaction.savepoints
+    at = _index(savepoints, name)
+    if at is None:
+        state.fail(_no_savepoint(name))
         return
-    for later in state.transaction.savepoints[state.transaction.savepoints.index(savepoint) + 1 :]:
-        _forget(state, later.name)
-    del state.transaction.savepoints[state.transaction.savepoints.index(savepoint) + 1 :]
+    _forget(state, at + 1)
     nothing = EngineChanges()
-    event = state.query(f"ROLLBACK TO {state.quote(statement.facts.name)}")
-    for name, binlog in state.binlogs.items():
-        context = state.write_context(name, nothing)
-        binlog.roll_back_to(statement.facts.name, event, context)
-    state.transaction.changes.keep_only(savepoint.engines)
+    event = state.query(f"ROLLBACK TO {state.quote(name)}")
+    for binlog in state.binlogs.values():
+        binlog.roll_back_to(name, event, state.write_context(binlog.name, nothing))
+    state.transaction.changes.keep_only(savepoints[at].engines)
     if state.safety is not None:
-        state.safety.rolled_back_to(savepoint.name)
+        state.safety.rolled_back_to(savepoints[at].name)
 
 
 def release_savepoint(state: SessionState, statement: SessionStatement) -> None:
     """RELEASE SAVEPOINT: it and all later ones are gone; nothing is logged."""
-    savepoint = _find(state, statement.facts.name)
-    if savepoint is None:
-        _unknown(state, statement.facts.name)
-        return
-    for gone in state.transaction.savepoints[state.transaction.savepoints.index(savepoint) :]:
-        _forget(state, gone.name)
-    del state.transaction.savepoints[state.transaction.savepoints.index(savepoint) :]
+    at = _index(state.transaction.savepoints, statement.facts.name)
+    if at is None:
+        state.fail(_no_savepoint(statement.facts.name))
+    else:
+        _forget(state, at)
 
 
-def _release(state: SessionState, name: str) -> None:
-    """A new savepoint takes the place of one of the same name."""
-    known = _find(state, name)
-    if known is not None:
-        state.transaction.savepoints.remove(known)
-        _forget(state, name)
+def _index(savepoints: Sequence[Savepoint], name: str) -> int | None:
+    found = (at for at, one in enumerate(savepoints) if one.name.lower() == name.lower())
+    return next(found, None)
 
 
-def _find(state: SessionState, name: str) -> Savepoint | None:
-    return next(
-        (one for one in state.transaction.savepoints if one.name.lower() == name.lower()), None
-    )
+def _forget(state: SessionState, start: int, end: int | None = None) -> None:
+    for gone in state.transaction.savepoints[start:end]:
+        for binlog in state.binlogs.values():
+            binlog.forget_savepoint(gone.name)
+    del state.transaction.savepoints[start:end]
 
 
-def _forget(state: SessionState, name: str) -> None:
-    for binlog in state.binlogs.values():
-        binlog.forget_savepoint(name)
-
-
-def _unknown(state: SessionState, name: str) -> None:
-    message = f"SAVEPOINT {name} does not exist"
-    state.fail(Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message))
+def _no_savepoint(name: str) -> Refusal:
+    return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"SAVEPOINT {name} does not exist")
 
 
 # XA -----------------------------------------------------------------------------------------------
@@ -159,163 +148,151 @@ def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
     allowed = _WHILE_ACTIVE if state.transaction.xa_phase is XaPhase.ACTIVE else _ALWAYS
     if kind in allowed or (statement.facts.effects.is_temporary and allowed is _WHILE_ACTIVE):
         return False
-    refuse_in_xa(state)
+    state.fail(refusal_in_xa(state))
     return True
 
 
 def execute_xa(state: SessionState, statement: SessionStatement) -> None:
     """XA START, END, PREPARE, COMMIT and ROLLBACK; XA RECOVER changes nothing."""
-    handler = _HANDLERS.get(statement.facts.verb)
+    execute = _XA_VERBS.get(statement.facts.verb)
     if not statement.succeeds:
         state.fail_as_stated(statement)
-    elif handler is not None:
-        handler(state, statement, _xid(statement.facts))
+    elif execute is not None:
+        refusal = execute(_Xa(state, statement.facts))
+        if refusal is not None:
+            state.fail(refusal)
 
 
-def _start(state: SessionState, _: SessionStatement, xid: TransactionXid) -> None:
-    if state.transaction.xa_phase is not None:
-        refuse_in_xa(state)
-        return
-    if state.transaction.is_begun or (state.transaction.is_active and state.is_in_transaction):
-        state.fail(_OUTSIDE)
-        return
-    if xid in state.prepared_xa.held:
-        state.fail(_DUPLICATE)
-        return
-    state.begin()
-    state.transaction.xid, state.transaction.xa_phase = xid, XaPhase.ACTIVE
+class _Xa:
+    """What an XA statement does to the transaction that it names; each gives why it does not."""
 
+    def __init__(self, state: SessionState, facts: StatementFacts) -> None:
+        self._state = state
+        self._is_mariadb = state.server.is_mariadb
+        self._options = facts.options
+        self._xid = _xid(facts)
 
-def _end(state: SessionState, _: SessionStatement, xid: TransactionXid) -> None:
-    if not _is_current(state, xid, XaPhase.ACTIVE):
-        return
-    state.transaction.xa_phase = XaPhase.IDLE
+    def start(self) -> Refusal | None:
+        state, transaction = self._state, self._state.transaction
+        if transaction.xa_phase is not None:
+            return refusal_in_xa(state)
+        if transaction.is_begun or (transaction.is_active and state.is_in_transaction):
+            return _OUTSIDE
+        if self._xid in state.prepared_xa.held:
+            return _DUPLICATE
+        state.begin()
+        state.transaction.xid, state.transaction.xa_phase = self._xid, XaPhase.ACTIVE
+        return None
 
+    def end(self) -> Refusal | None:
+        refusal = self._refusal_but_in(XaPhase.ACTIVE)
+        if refusal is None:
+            self._state.transaction.xa_phase = XaPhase.IDLE
+        return refusal
 
-def _prepare(state: SessionState, _: SessionStatement, xid: TransactionXid) -> None:
-    if not _is_current(state, xid, XaPhase.IDLE):
-        return
-    logged = set()
-    for name, binlog in state.binlogs.items():
-        holds = (
-            binlog.is_registered
-            if state.server.is_mariadb
-            else not binlog.transaction_cache.is_empty
-        )
-        if holds:
-            logged.add(name)
-            end = XaPrepareEvent(one_phase=0, xid=xid)
-            binlog.write_xa([*_framed(state, binlog.transaction_cache.events, xid), end])
-    state.prepared_xa.held[xid] = frozenset(logged)
-    _leave(state, xid, frozenset(logged))
-    state.end_transaction()
-    if state.server.is_mariadb:
-        state.transaction.is_begun = state.transaction.is_active = True
-        state.transaction.xa_phase = XaPhase.PREPARED
-    else:
-        state.transaction.leave_xa()
-
-
-def _leave(state: SessionState, xid: TransactionXid, logged: frozenset[str]) -> None:
-    """Note what other sessions can do with a prepared transaction.
-
-    In MariaDB they log its end even where it is not logged itself, and there is nothing left of
-    one that did nothing.
-    """
-    if not state.server.is_mariadb:
-        state.prepared_xa.left[xid] = logged
-    elif logged or state.transaction.changes.engines:
-        state.prepared_xa.left[xid] = frozenset(state.binlogs)
-
-
-def _framed(state: SessionState, events: list[Body], xid: TransactionXid) -> list[Body]:
-    """Events of an XA transaction between its start and its end."""
-    return [log_events.xa_start(xid, state.server), *events, state.query(f"XA END {xid}")]
-
-
-def _commit(state: SessionState, statement: SessionStatement, xid: TransactionXid) -> None:
-    if "ONE PHASE" not in statement.facts.options:
-        _finish(state, xid, "XA COMMIT")
-    elif state.transaction.xid == xid:
-        if _is_current(state, xid, XaPhase.IDLE):
-            _commit_at_once(state, xid)
-    elif _may_finish(state, xid):
-        if state.server.is_mariadb:
-            refuse_in_xa(state)
-            return
-        # MySQL commits what another session prepared, and does not log it.
-        state.prepared_xa.end(xid)
-
-
-def _commit_at_once(state: SessionState, xid: TransactionXid) -> None:
-    state.transaction.leave_xa()
-    if not state.server.is_mariadb:
-        for binlog in state.binlogs.values():
-            if not binlog.transaction_cache.is_empty:
-                end = XaPrepareEvent(one_phase=1, xid=xid)
-                binlog.write_xa([*_framed(state, binlog.transaction_cache.events, xid), end])
-    state.commit()
-
-
-def _roll_back(state: SessionState, _: SessionStatement, xid: TransactionXid) -> None:
-    if state.transaction.xid != xid or state.transaction.xa_phase is XaPhase.PREPARED:
-        _finish(state, xid, "XA ROLLBACK")
-        return
-    if state.transaction.xa_phase is XaPhase.ACTIVE:
-        refuse_in_xa(state)
-        return
-    if not state.server.is_mariadb:
-        for binlog in state.binlogs.values():
-            if binlog.has_unsafe_content:
-                end = state.query(f"XA ROLLBACK {xid}")
-                binlog.write_xa([*_framed(state, binlog.transaction_cache.events, xid), end])
-    state.transaction.leave_xa()
-    state.roll_back(is_xa=True)
-
-
-def _finish(state: SessionState, xid: TransactionXid, text: str) -> None:
-    """Commit or roll back what was prepared."""
-    if not _may_finish(state, xid):
-        return
-    logged = state.prepared_xa.end(xid)
-    if state.transaction.xa_phase is not None:
-        state.transaction.leave_xa()
+    def prepare(self) -> Refusal | None:
+        refusal = self._refusal_but_in(XaPhase.IDLE)
+        if refusal is not None:
+            return refusal
+        state, end = self._state, XaPrepareEvent(one_phase=0, xid=self._xid)
+        logged = set()
+        for name, binlog in state.binlogs.items():
+            is_empty = binlog.transaction_cache.is_empty
+            if binlog.is_registered if self._is_mariadb else not is_empty:
+                logged.add(name)
+                self._write(binlog, end)
+        state.prepared_xa.held[self._xid] = frozenset(logged)
+        # What other sessions can do with it: in MariaDB they log its end even where it is not
+        # logged itself, and there is nothing left of one that did nothing.
+        if not self._is_mariadb:
+            state.prepared_xa.left[self._xid] = frozenset(logged)
+        elif logged or state.transaction.changes.engines:
+            state.prepared_xa.left[self._xid] = frozenset(state.binlogs)
         state.end_transaction()
-    for name, binlog in state.each_logging().items():
-        if name in logged:
-            binlog.write_directly([state.query(f"{text} {xid}")])
+        if self._is_mariadb:
+            state.transaction.is_begun = state.transaction.is_active = True
+            state.transaction.xa_phase = XaPhase.PREPARED
+        else:
+            state.transaction.leave_xa()
+        return None
 
+    def commit(self) -> Refusal | None:
+        state = self._state
+        if "ONE PHASE" not in self._options:
+            return self._finish("XA COMMIT")
+        if state.transaction.xid == self._xid:
+            refusal = self._refusal_but_in(XaPhase.IDLE)
+            if refusal is not None:
+                return refusal
+            state.transaction.leave_xa()
+            for binlog in () if self._is_mariadb else state.binlogs.values():
+                if not binlog.transaction_cache.is_empty:
+                    self._write(binlog, XaPrepareEvent(one_phase=1, xid=self._xid))
+            state.commit()
+            return None
+        refusal = self._refusal_to_finish()
+        if refusal is None and self._is_mariadb:
+            return refusal_in_xa(state)
+        if refusal is None:
+            # MySQL commits what another session prepared, and does not log it.
+            state.prepared_xa.end(self._xid)
+        return refusal
 
-def _may_finish(state: SessionState, xid: TransactionXid) -> bool:
-    """Whether a prepared transaction can be ended now; else why not is told."""
-    if state.transaction.xid == xid:
-        if state.transaction.xa_phase is not XaPhase.PREPARED:
-            refuse_in_xa(state)
-            return False
-        return True
-    if state.server.is_mariadb:
-        if state.transaction.xa_phase is not None or state.is_in_transaction:
-            state.fail(_OUTSIDE)
-            return False
-    elif state.transaction.xa_phase is not None or (
-        state.transaction.is_active and state.is_in_transaction
-    ):
-        refuse_in_xa(state)
-        return False
-    if xid not in state.prepared_xa.held:
-        state.fail(_UNKNOWN)
-        return False
-    return True
+    def roll_back(self) -> Refusal | None:
+        state, transaction = self._state, self._state.transaction
+        if transaction.xid != self._xid or transaction.xa_phase is XaPhase.PREPARED:
+            return self._finish("XA ROLLBACK")
+        if transaction.xa_phase is XaPhase.ACTIVE:
+            return refusal_in_xa(state)
+        for binlog in () if self._is_mariadb else state.binlogs.values():
+            if binlog.has_unsafe_content:
+                self._write(binlog, state.query(f"XA ROLLBACK {self._xid}"))
+        transaction.leave_xa()
+        state.roll_back(is_xa=True)
+        return None
 
+    def _write(self, binlog: BinlogCaches, end: Body) -> None:
+        """Write the transaction between its start and its end."""
+        state, events = self._state, binlog.transaction_cache.events
+        start, end_of_work = log_events.xa_start(self._xid, state.server), f"XA END {self._xid}"
+        binlog.write_xa([start, *events, state.query(end_of_work), end])
 
-def _is_current(state: SessionState, xid: TransactionXid, phase: XaPhase) -> bool:
-    if state.transaction.xa_phase is not phase:
-        refuse_in_xa(state)
-        return False
-    if state.transaction.xid != xid:
-        state.fail(_UNKNOWN)
-        return False
-    return True
+    def _finish(self, text: str) -> Refusal | None:
+        """Commit or roll back what was prepared."""
+        refusal = self._refusal_to_finish()
+        if refusal is not None:
+            return refusal
+        state = self._state
+        logged = state.prepared_xa.end(self._xid)
+        if state.transaction.xa_phase is not None:
+            state.transaction.leave_xa()
+            state.end_transaction()
+        for name, binlog in state.each_logging().items():
+            if name in logged:
+                binlog.write_directly([state.query(f"{text} {self._xid}")])
+        return None
+
+    def _refusal_to_finish(self) -> Refusal | None:
+        """Why a prepared transaction cannot be ended now."""
+        state, transaction = self._state, self._state.transaction
+        if transaction.xid == self._xid:
+            is_prepared = transaction.xa_phase is XaPhase.PREPARED
+            return None if is_prepared else refusal_in_xa(state)
+        if self._is_mariadb:
+            if transaction.xa_phase is not None or state.is_in_transaction:
+                return _OUTSIDE
+        elif transaction.xa_phase is not None or (
+            transaction.is_active and state.is_in_transaction
+        ):
+            return refusal_in_xa(state)
+        return None if self._xid in state.prepared_xa.held else _UNKNOWN
+
+    def _refusal_but_in(self, phase: XaPhase) -> Refusal | None:
+        """Why a statement is none for the session's XA transaction, which must be in a phase."""
+        transaction = self._state.transaction
+        if transaction.xa_phase is not phase:
+            return refusal_in_xa(self._state)
+        return None if transaction.xid == self._xid else _UNKNOWN
 
 
 def _xid(facts: StatementFacts) -> TransactionXid:
@@ -342,17 +319,15 @@ _OUTSIDE: Final = Refusal(
     *(1400, "XAE09", "ER_XAER_OUTSIDE"),
     "XAER_OUTSIDE: Some work is done outside global transaction",
 )
-_HANDLERS: Final[Mapping[str, Callable[[SessionState, SessionStatement, TransactionXid], None]]] = (
-    MappingProxyType(
-        {
-            "XA START": _start,
-            "XA BEGIN": _start,
-            "XA END": _end,
-            "XA PREPARE": _prepare,
-            "XA COMMIT": _commit,
-            "XA ROLLBACK": _roll_back,
-        }
-    )
+_XA_VERBS: Final[Mapping[str, Callable[[_Xa], Refusal | None]]] = MappingProxyType(
+    {
+        "XA START": _Xa.start,
+        "XA BEGIN": _Xa.start,
+        "XA END": _Xa.end,
+        "XA PREPARE": _Xa.prepare,
+        "XA COMMIT": _Xa.commit,
+        "XA ROLLBACK": _Xa.roll_back,
+    }
 )
 
 
@@ -399,4 +374,4 @@ def _locks(
 def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:
     """Whether MySQL's GTID consistency forbids to write some tables under the same locks."""
     kinds = {traits(table, state.server).is_transactional for table in written}
-    return len(kinds) > 1 and creates.is_gtid_enforced(state)
+    return len(kinds) > 1 and state.is_gtid_enforced

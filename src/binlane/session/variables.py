@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -14,7 +13,7 @@ from binlane.policy.refusals import Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
-from binlane.sql.servers import Dialect, Fact, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
@@ -34,9 +33,8 @@ _ANSI_QUOTES: Final = frozenset(
 _PIPES_AS_CONCAT: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"PIPES_AS_CONCAT"}
 _IGNORE_SPACE: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"IGNORE_SPACE"}
 _ON: Final = frozenset(("1", "ON", "TRUE"))
-_ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
-_DIRECT: Final = "binlog_direct_non_transactional_updates"
-_LOGGED: Final = frozenset(("binlog_format", _DIRECT, "sql_log_bin"))
+ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
+DIRECT: Final = "binlog_direct_non_transactional_updates"
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -58,65 +56,15 @@ class Variables:
     is_format_set: bool = False
     connection: tuple[str, str] | None = None
 
-    _settings: _Settings | None = field(default=None, compare=False, repr=False)
+    _settings: Settings | None = field(default=None, compare=False, repr=False)
 
     @property
-    def settings(self) -> _Settings:
+    def settings(self) -> Settings:
         """What the values mean."""
         found = self._settings
         if found is None:
             found = self._settings = _settings_of(self)
         return found
-
-    @property
-    def logging_mode(self) -> LoggingMode:
-        """binlog_format of the session."""
-        return self.settings.logging_mode
-
-    @property
-    def global_logging_mode(self) -> LoggingMode:
-        """binlog_format of the server."""
-        return self.settings.global_logging_mode
-
-    @property
-    def isolation(self) -> Isolation:
-        """Isolation level of the session's transactions."""
-        return self.settings.isolation
-
-    @property
-    def is_autocommit(self) -> bool:
-        """Whether a statement outside BEGIN is a transaction by itself."""
-        return self.settings.is_autocommit
-
-    @property
-    def is_logged(self) -> bool:
-        """sql_log_bin."""
-        return self.settings.is_logged
-
-    @property
-    def is_direct(self) -> bool:
-        """binlog_direct_non_transactional_updates."""
-        return self.settings.is_direct
-
-    @property
-    def dialect(self) -> Dialect:
-        """How the session's statements are read."""
-        return self.settings.dialect
-
-    @property
-    def checks_foreign_keys(self) -> bool:
-        """foreign_key_checks."""
-        return self.settings.checks_foreign_keys
-
-    @property
-    def autoinc_lock_mode(self) -> int:
-        """innodb_autoinc_lock_mode."""
-        return self.settings.autoinc_lock_mode
-
-    @property
-    def gtid_consistency(self) -> str:
-        """enforce_gtid_consistency."""
-        return self.settings.gtid_consistency
 
     def status_vars(self, *, is_atomic: bool = False) -> bytes:
         """Status variables of a statement's event; `is_atomic` as for `log_events.status_vars`."""
@@ -158,7 +106,7 @@ class Variables:
         name, value = assignment.name, plain(assignment.value)
         if name == "transaction isolation level":
             name, value = "tx_isolation", value.replace(" ", "-")
-        if name in _ISOLATION_NAMES:
+        if name in ISOLATION_NAMES:
             name = "tx_isolation"
             value = _numbered_isolation(value)
         self._store(name, value, assignment.scope)
@@ -176,8 +124,21 @@ class Variables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
-    """What the values of a session's variables mean; attributes as in `Variables`."""
+class Settings:
+    """What the values of a session's variables mean.
+
+    Attributes:
+        logging_mode: binlog_format of the session.
+        global_logging_mode: binlog_format of the server.
+        isolation: Isolation level of the session's transactions.
+        is_autocommit: A statement outside BEGIN is a transaction by itself.
+        is_logged: sql_log_bin.
+        is_direct: binlog_direct_non_transactional_updates.
+        dialect: How the session's statements are read.
+        checks_foreign_keys: foreign_key_checks.
+        autoinc_lock_mode: innodb_autoinc_lock_mode.
+        gtid_consistency: enforce_gtid_consistency.
+    """
 
     logging_mode: LoggingMode
     global_logging_mode: LoggingMode
@@ -191,19 +152,19 @@ class _Settings:
     gtid_consistency: str
 
 
-def _settings_of(variables: Variables) -> _Settings:
+def _settings_of(variables: Variables) -> Settings:
     server = variables.server
     isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
     modes = variables.text("sql_mode").split(",")
     has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
     dialect = _dialect(variables.server, frozenset(modes), lower_case_names=not has_case)
-    return _Settings(
+    return Settings(
         logging_mode=_mode(variables.text("binlog_format"), server),
         global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
         isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
         is_autocommit=variables.is_on("autocommit", default=True),
         is_logged=variables.is_on("sql_log_bin", default=True),
-        is_direct=variables.is_on(_DIRECT, default=False),
+        is_direct=variables.is_on(DIRECT, default=False),
         dialect=dialect,
         checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
         autoinc_lock_mode=variables.number(
@@ -259,102 +220,6 @@ def plain(value: str) -> str:
 def _numbered_isolation(value: str) -> str:
     names = tuple(_ISOLATIONS)
     return names[int(value)] if value.isdigit() and int(value) < len(names) else value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """What of a session forbids a SET.
-
-    Attributes:
-        is_transaction_active: BEGIN, or a statement of a transaction under autocommit=0.
-        has_temporary_tables: Some are open.
-        is_row_now: MariaDB: statements are logged as rows at the moment.
-        may_switch_with_temporary: Several binlogs are defined, which have rules of their own.
-    """
-
-    is_transaction_active: bool
-    has_temporary_tables: bool
-    is_row_now: bool
-    may_switch_with_temporary: bool
-
-
-def refusal(assignment: Assignment, variables: Variables, situation: Situation) -> Refusal | None:
-    """Why an assignment is refused; None if it is not."""
-    name = assignment.name
-    if name == "transaction isolation level" or name in _ISOLATION_NAMES:
-        is_next = assignment.scope is VariableScope.UNSAID and name not in _ISOLATION_NAMES
-        return _NO_ISOLATION if is_next and situation.is_transaction_active else None
-    if name not in _LOGGED or assignment.scope in _GLOBAL_SCOPES:
-        return None
-    if name == "binlog_format" and not situation.may_switch_with_temporary:
-        error = _temporary_refusal(assignment, variables, situation)
-        if error is not None:
-            return error
-    return _IN_TRANSACTION[name] if situation.is_transaction_active else None
-
-
-def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
-    """Why a SET in a stored function or trigger is refused; None if it is not."""
-    for assignment in assignments:
-        if assignment.name in _LOGGED and assignment.scope not in _GLOBAL_SCOPES:
-            return _IN_FUNCTION[assignment.name]
-    return None
-
-
-def _temporary_refusal(
-    assignment: Assignment, variables: Variables, situation: Situation
-) -> Refusal | None:
-    if not situation.has_temporary_tables:
-        return None
-    if variables.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
-        return _SESSION_FORMAT
-    target = variables.copy()
-    target.assign(assignment)
-    leaves_rows = variables.logging_mode is LoggingMode.ROW or (
-        variables.logging_mode is LoggingMode.MIXED and situation.is_row_now
-    )
-    return _OUT_OF_ROWS if leaves_rows and target.logging_mode is LoggingMode.STATEMENT else None
-
-
-_NO_ISOLATION: Final = Refusal(
-    *(1568, "25001", "ER_CANT_CHANGE_TX_CHARACTERISTICS"),
-    "Transaction characteristics can't be changed while a transaction is in progress",
-)
-_OUT_OF_ROWS: Final = Refusal(
-    *(1559, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR"),
-    "Cannot switch out of the row-based binary log format when the session has open temporary "
-    "tables",
-)
-_SESSION_FORMAT: Final = Refusal(
-    *(3745, "HY000", "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT"),
-    "Changing @@session.binlog_format is disallowed when the session has open temporary "
-    "table(s). You could wait until these temporary table(s) are dropped and try again.",
-)
-_IN_FUNCTION: Final = {
-    "binlog_format": Refusal(
-        *(1560, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT"),
-        "Cannot change the binary logging format inside a stored function or trigger",
-    ),
-    _DIRECT: Refusal(
-        *(1686, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_DIRECT"),
-        "Cannot change the binlog direct flag inside a stored function or trigger",
-    ),
-    "sql_log_bin": Refusal(
-        *(1695, "HY000", "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN"),
-        "Cannot change the sql_log_bin inside a stored function or trigger",
-    ),
-}
-_IN_TRANSACTION: Final = {
-    name: Refusal(
-        *(errno, "HY000", f"ER_INSIDE_TRANSACTION_PREVENTS_SWITCH_{what}"),
-        f"Cannot modify @@session.{name} inside a transaction",
-    )
-    for name, errno, what in (
-        ("binlog_format", 1679, "BINLOG_FORMAT"),
-        (_DIRECT, 1685, "BINLOG_DIRECT"),
-        ("sql_log_bin", 1694, "SQL_LOG_BIN"),
-    )
-}
 
 
 _BEARING: Final = frozenset(

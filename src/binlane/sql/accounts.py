@@ -575,8 +575,10 @@ class _Changing:
             self.accounts[name] = replace(grantee, privileges=dict(self.left(grantee)))
 
     def lacks(self, grantee: Grantee) -> bool:
-        """Whether nothing was granted on what the statement is about."""
+        """Whether nothing was granted on what the statement is about; MySQL: none of what goes."""
         level = self.level()
+        if level and not self.is_mariadb:
+            return dict(self.left(grantee)) == dict(grantee.privileges)
         return bool(level) and not any(
             one[: len(level)] == level and given for one, given in grantee.privileges.items()
         )

@@ -366,7 +366,7 @@ class Generator:
             f"delete from {table} where a>=100",
             f"delete from {table} where a>100 limit 1",
             f"delete from {table} where a=100 and rand()<2",
-            f"delete from {table} where b={value}",
+            f"delete from {table} where b=concat({value},'d')",
             "update ts set g=g where g=1",
             f"update v_j set b='j{self._new_key()}' where a=1",
             "delete from parent where a=2",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from binlane.codec.types import Flavor
@@ -56,14 +58,9 @@ def catalog(server: Server) -> SchemaCatalog:
 CATALOGS = {server: catalog(server) for server in (MARIADB, MYSQL, OLD_MYSQL)}
 
 
-USUAL = Opening()
-
-
-def resolved(
-    statement: str, server: Server = MARIADB, opening: Opening = USUAL
-) -> ResolvedStatement:
+def resolved(statement: str, server: Server = MARIADB, **how: Any) -> ResolvedStatement:
     facts = read(statement, database="d")
-    return resolve(facts, CATALOGS[server], server=server, database="d", opening=opening)
+    return resolve(facts, Opening(CATALOGS[server], server, "d", **how))
 
 
 def tables(statement: str, server: Server = MARIADB) -> list[str]:
@@ -124,8 +121,7 @@ def test_foreign_keys() -> None:
     ]
     assert tables("INSERT INTO child VALUES (1, 1)", MYSQL) == ["+child", "*parent"]
     assert tables("INSERT INTO child VALUES (1, 1)", MARIADB) == ["+child"]
-    unchecked = Opening(checks_foreign_keys=False)
-    assert len(resolved("DELETE FROM parent", MYSQL, unchecked).accesses) == 1
+    assert len(resolved("DELETE FROM parent", MYSQL, checks_foreign_keys=False).accesses) == 1
 
 
 def test_mysql_opens_the_triggers_of_all_tables_that_an_update_joins() -> None:
@@ -135,7 +131,7 @@ def test_mysql_opens_the_triggers_of_all_tables_that_an_update_joins() -> None:
         database="d",
     )
     facts = read("UPDATE t, s SET t.b = 1", database="d")
-    found = resolve(facts, objects, server=MYSQL, database="d").accesses
+    found = resolve(facts, Opening(objects, MYSQL, "d")).accesses
     assert [each.name.table for each in found if each.is_locked_for_write] == ["t", "m"]
 
 
@@ -303,7 +299,7 @@ def test_loadable_functions(server: Server) -> None:
     objects = catalog(server)
     objects.apply("CREATE FUNCTION loaded RETURNS INTEGER SONAME 'l.so'", database="d")
     facts = read("INSERT INTO t VALUES (1, loaded(2))", database="d")
-    found = resolve(facts, objects, server=server, database="d").reasons
+    found = resolve(facts, Opening(objects, server, "d")).reasons
     assert [each.reason for each in found] == [Reason.UDF]
 
 
@@ -355,7 +351,7 @@ def test_unknown_tables() -> None:
     (error,) = found.errors
     assert (error.errno, error.sqlstate) == (1146, "42S02")
     assert error.message == "Table 'd.nowhere' doesn't exist"
-    assumed = resolved("SELECT * FROM nowhere", opening=Opening(assume_engine="InnoDB"))
+    assumed = resolved("SELECT * FROM nowhere", assume_engine="InnoDB")
     assert [each.name.plain for each in assumed.accesses] == ["d.nowhere"]
     assert not assumed.errors
 
@@ -369,7 +365,7 @@ def test_views_that_cannot_be_opened() -> None:
     objects = catalog(MARIADB)
     objects.apply("DROP TABLE t", database="d")
     facts = read("SELECT * FROM gone", database="d")
-    (error,) = resolve(facts, objects, server=MARIADB, database="d").errors
+    (error,) = resolve(facts, Opening(objects, MARIADB, "d")).errors
     assert error.errno == 1356
     assert error.message.startswith("View 'd.gone' references invalid table(s)")
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from binlane.policy.server import Server
-from binlane.programs.host import UserVariable, printed_variable
+from binlane.programs.host import LoggedVariable, printed_variable
 from binlane.sql.evaluation.values import Text, Value
 
 MARIADB = Server("mariadb", (10, 11, 19))
@@ -28,4 +28,4 @@ MYSQL = Server("mysql", (9, 7, 4))
     ],
 )
 def test_values_as_the_servers_print_them(value: Value, server: Server, shown: str) -> None:
-    assert printed_variable(UserVariable("j`k", value), server) == f"@`j``k`={shown}"
+    assert printed_variable(LoggedVariable("j`k", value), server) == f"@`j``k`={shown}"

@@ -11,7 +11,7 @@ from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.routing.cascades import CASCADED, changes_unseen, dangers
 from binlane.routing.table_links import NO_LINKS, TableLinks
-from binlane.scope import Scope
+from binlane.scope.scope import Scope
 from binlane.sql.facts import StatementEffects
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect

@@ -23,7 +23,9 @@ from binlane.names import TableName
 from binlane.routing.memory import NOTHING
 from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, Routing
-from binlane.scope import CreateBinlog, Definition, create, parse_binlog_statement
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
 from tests.fixture_sets import fixture_names, fixture_set
 
 # Encrypted, incomplete or synthetic on purpose, or far too large for so many runs.

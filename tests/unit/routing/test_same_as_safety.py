@@ -12,7 +12,7 @@ from binlane.routing.statements import Drop, Keep, judge
 from binlane.scope.changes import changes_in_text
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.safety import Setting, find_danger, is_recorded
+from binlane.scope.safety import Setting, find_dangers, is_recorded
 from binlane.scope.statements import CreateBinlog, create
 from binlane.sql.servers import LoggingFormat
 from tests.reading import read
@@ -66,7 +66,7 @@ def test_routing_and_safety_agree(sql: str, lists: str) -> None:
         logging_format=LoggingFormat.STATEMENT,
     )
     verdict = judge(effects, definition.scope)
-    if find_danger(changes, [setting]) is not None:
+    if any(find_dangers(changes, [setting])):
         assert not isinstance(verdict, Keep)
     elif is_recorded(changes, setting):
         assert isinstance(verdict, Keep)

@@ -6,18 +6,10 @@ import pytest
 
 from binlane.errors import DefinitionError
 from binlane.names import TableName
-from binlane.scope import (
-    AlterBinlog,
-    CreateBinlog,
-    Definition,
-    Scope,
-    ScopeList,
-    alter,
-    create,
-    duplicate_binlog,
-    look_up,
-    parse_binlog_statement,
-)
+from binlane.scope.definition import Definition, duplicate_binlog, look_up
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.scope import Scope, ScopeList
+from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
 from binlane.sql.servers import LoggingMode
 
 FOO = TableName("test", "foo")

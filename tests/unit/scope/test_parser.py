@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.names import TableName
-from binlane.scope import (
+from binlane.scope.directives import Action, Directive
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.scope import ScopeList
+from binlane.scope.statements import (
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
     PurgeBinaryLogs,
-    ScopeList,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
@@ -25,9 +27,7 @@ from binlane.scope import (
     ShowReplicas,
     StartBinlog,
     StopBinlog,
-    parse_binlog_statement,
 )
-from binlane.scope.directives import Action, Directive
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 

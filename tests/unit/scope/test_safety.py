@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,16 +16,6 @@ from binlane.errors import (
     UnsafeStatementError,
 )
 from binlane.names import TableName
-from binlane.scope import (
-    AlterBinlog,
-    CreateBinlog,
-    Definition,
-    alter,
-    check_statement,
-    coverage,
-    create,
-    parse_binlog_statement,
-)
 from binlane.scope.changes import (
     Changes,
     FiredTrigger,
@@ -33,8 +25,11 @@ from binlane.scope.changes import (
     needed_tables,
     written_tables,
 )
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.repair import statement_to_log
-from binlane.scope.safety import Danger, Setting, find_danger, is_recorded
+from binlane.scope.safety import Danger, Setting, coverage, find_dangers, is_recorded
+from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
 from binlane.scope.transaction import TransactionWrites, find_partial_transaction
 from binlane.sql.facts import StatementKind
 from binlane.sql.servers import LoggingFormat, LoggingMode
@@ -51,6 +46,10 @@ def _define(text: str) -> Definition:
 
 
 BINNY = _define("'binny' LOG(`test`.`foo`)")
+
+
+def find_danger(changes: Changes, settings: Sequence[Setting]) -> Danger | None:
+    return next(find_dangers(changes, settings), None)
 
 
 def _changes(statement: str, *, database: str = "test") -> Changes:
@@ -71,9 +70,13 @@ def _changes(statement: str, *, database: str = "test") -> Changes:
 def _check(
     statement: str, *definitions: Definition, logging_format: LoggingFormat = LoggingFormat.ROW
 ) -> None:
-    formats = {definition.name: logging_format for definition in definitions}
-    changes = _changes(statement)
-    check_statement(changes, definitions, formats=formats)
+    settings = [
+        Setting(definition=one, mode=one.logging_mode, logging_format=logging_format)
+        for one in definitions
+    ]
+    danger = find_danger(_changes(statement), settings)
+    if danger is not None:
+        raise danger.error
 
 
 @pytest.mark.rule("000:partial-write")

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.names import TableName
-from binlane.scope import Definition, Scope, ScopeList, ScopeObject, create, parse_binlog_statement
-from binlane.scope.statements import CreateBinlog
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.scope import Scope, ScopeList, ScopeObject
+from binlane.scope.statements import CreateBinlog, create
 
 FOO, BAR, BAZ_BAR = TableName("test", "foo"), TableName("test", "bar"), TableName("baz", "bar")
 

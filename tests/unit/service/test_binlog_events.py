@@ -9,7 +9,7 @@ import pytest
 
 from binlane.codec.packets.results import Cell
 from binlane.errors import StatementError
-from binlane.scope import ShowBinlogEvents
+from binlane.scope.statements import ShowBinlogEvents
 from binlane.service.binlog_events import show_events
 from binlane.store.files import BinlogFile
 from tests.fixture_sets import fixture_set

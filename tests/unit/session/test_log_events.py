@@ -10,13 +10,13 @@ from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
-from binlane.programs.host import UserVariable
+from binlane.programs.host import LoggedVariable
 from binlane.session.log_events import ChangedRows, LoggedEvent, MappedTable, printed
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from tests.build import format_description
 
-PLACEHOLDERS: Final = (MappedTable, ChangedRows, UserVariable)
+PLACEHOLDERS: Final = (MappedTable, ChangedRows, LoggedVariable)
 SCRIPT: Final = (
     "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
     "SET foreign_key_checks = 0, unique_checks = 0",
@@ -59,7 +59,7 @@ def test_bodies_can_be_written(flavor: str) -> None:
             assert printed(again, server) == printed(body, server)
     expected = {
         *("QueryEvent", "IntvarEvent", "RandEvent", "XidEvent", "BeginLoadQueryEvent"),
-        *("ExecuteLoadQueryEvent", "UserVariable", "MappedTable", "ChangedRows"),
+        *("ExecuteLoadQueryEvent", "LoggedVariable", "MappedTable", "ChangedRows"),
         "XaPrepareEvent",
     }
     expected |= {"GtidEvent", "AnnotateRowsEvent"} if flavor == "mariadb" else set()

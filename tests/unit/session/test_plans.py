@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.codec.types import Flavor
-from binlane.policy.resolution import resolve
+from binlane.policy.resolution import Opening, resolve
 from binlane.policy.server import Server
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
@@ -43,18 +43,14 @@ def test_statements_of_one_shape_share_a_plan() -> None:
     plans = [
         plan_of(
             read(f"INSERT INTO t VALUES ({value}, 5)", database="d"),
-            objects,
-            server=server,
-            database="d",
+            Opening(objects, server, "d"),
         )
         for value in (1, 22_222)
     ]
     assert plans[0] is plans[1]
     assert plan_of(
         read("INSERT INTO t VALUES (3, 5)", database="d"),
-        objects.copy(),
-        server=server,
-        database="d",
+        Opening(objects.copy(), server, "d"),
     ) is plans[0]  # fmt: skip
 
 
@@ -135,9 +131,10 @@ def test_what_is_kept_is_what_would_be_found(server: str) -> None:
     objects, rules = _objects(), Server.parse(server)
     for value in ("1", "'a longer one'"):
         facts = read(f"INSERT INTO t SELECT {value}, f.a FROM u AS f LIMIT 5", database="d")
-        plan = plan_of(facts, objects, server=rules, database="d")
+        opening = Opening(objects, rules, "d")
+        plan = plan_of(facts, opening)
         found = plan.resolved if facts.shift is None else plan.resolved.moved(facts.shift)
-        assert found == resolve(facts, objects, server=rules, database="d")
+        assert found == resolve(facts, opening)
 
 
 def test_an_unknown_table_may_come_to_be() -> None:

@@ -210,6 +210,22 @@ def test_texts_of_errors() -> None:
     assert mysql.message == f"{start} 't'"
 
 
+def test_mysql_forgets_the_table_where_the_database_is_enough() -> None:
+    grants = (on("d.*", "DELETE"), on("t", "SELECT"))
+    assert errno("mariadb", "DELETE FROM t WHERE a = 1", *grants) is None
+    assert errno("mysql", "DELETE FROM t WHERE a = 1", *grants) == 1143
+    columns = on("t", "SELECT (a)")
+    assert errno("mysql", "DELETE FROM t WHERE a = 1", *grants, columns) is None
+
+
+def test_mysql_revokes_nothing_that_was_not_granted() -> None:
+    for flavor, expected in (("mariadb", None), ("mysql", 1141)):
+        root = session(flavor, "GRANT SELECT ON d.* TO w", user="root@localhost")
+        refused = root.execute("REVOKE INSERT ON d.* FROM w").error
+        assert (refused and refused.errno) == expected
+        assert root.execute("REVOKE INSERT, SELECT ON d.* FROM w").error is None
+
+
 def test_mariadb_11_has_split_super() -> None:
     super_ = on("*.*", "SUPER")
     statement = "SET SESSION binlog_format = ROW"

@@ -17,11 +17,12 @@ from binlane.codec.types import Flavor
 from binlane.policy.refusals import Outcome
 from binlane.policy.server import Server
 from binlane.programs.host import ProgramState
+from binlane.session import recurring
 from binlane.session.recurring import Recurring
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState, SessionStatement
-from binlane.session.transaction import Binlog, Cache, EngineChanges, EngineUse, Transaction
+from binlane.session.transaction import BinlogCaches, Cache, EngineChanges, EngineUse, Transaction
 from binlane.session.variables import Variables
 from binlane.sql.catalog import SchemaCatalog
 from tests.unit.session.test_recorded_sessions import VECTORS, session_of
@@ -139,7 +140,7 @@ _STATE: Final = {
         " changed_temporary_tables"
     ),
     EngineUse: "has_two_phases is_changed",
-    Binlog: (
+    BinlogCaches: (
         "name server written statement_cache transaction_cache is_registered has_unsafe_content"
         " keeps_transaction positions held_temporary status_vars"
     ),
@@ -249,6 +250,21 @@ def test_a_trigger_reads_the_variable_of_now(flavor: str, monkeypatch: pytest.Mo
         session.execute(text)
         assert carried_out[-3:] == [text, "SET binlog_format = ROW", text]
         session.execute("SET binlog_format = STATEMENT")
+
+
+def test_what_is_kept_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurring, "KEPT_MAX", 10)
+    monkeypatch.setattr(recurring, "_known", known := recurring._Known())
+    objects = SchemaCatalog(Flavor.MARIADB)
+    objects.load(_SCHEMA)
+    session = Session(server=Server.parse("mariadb"), objects=objects, database="d")
+    texts = [f"UPDATE t SET a = 1, a{'= a, a' * n} = 2" for n in range(7)]
+    for text in ("BEGIN", *texts, "COMMIT", *texts * 2):
+        (told,) = session.execute(text).binlogs.values()
+        events = [event.info for event in told.events if event.type == "Annotate_rows"]
+        assert events in ([], [text], texts)
+        kept = [len(place.kept) for place in known.places.values()]
+        assert sum(kept) + len(kept) <= 10
 
 
 def test_objects_that_others_change_are_those_of_now() -> None:

@@ -117,7 +117,7 @@ def _define(*texts: str) -> list[Definition]:
 
 
 def test_binlogs_can_be_defined_in_a_session(objects: SchemaCatalog) -> None:
-    safety = ScopeSafety(_define("a LOG(d)"), SERVER)
+    safety = ScopeSafety(_define("a LOG(d)"))
     assert not safety.define("CREATE TABLE binlog (a INT)", objects)
     assert safety.define("CREATE BINLOG b", objects)
     assert safety.define("CREATE BINLOG IF NOT EXISTS b LOG(d)", objects)
@@ -133,7 +133,7 @@ def test_binlogs_can_be_defined_in_a_session(objects: SchemaCatalog) -> None:
 
 @pytest.mark.rule("000:view-scope")
 def test_lists_hold_no_views(objects: SchemaCatalog) -> None:
-    safety = ScopeSafety(_define("a"), SERVER)
+    safety = ScopeSafety(_define("a"))
     for statement in ("CREATE BINLOG b LOG(d.v)", "ALTER BINLOG a IGNORE(d.t, d.v)"):
         with pytest.raises(DefinitionError, match=r"`d`\.`v` is a view") as raised:
             safety.define(statement, objects)
@@ -143,7 +143,7 @@ def test_lists_hold_no_views(objects: SchemaCatalog) -> None:
 
 def test_a_dropped_temporary_table_goes_where_it_was_made(objects: SchemaCatalog) -> None:
     name = TableName("d", "temp")
-    safety = ScopeSafety(_define("a LOG(d.temp), FORMAT='STATEMENT'", "b LOG(d.t)"), SERVER)
+    safety = ScopeSafety(_define("a LOG(d.temp), FORMAT='STATEMENT'", "b LOG(d.t)"))
     modes = {"a": LoggingMode.STATEMENT, "b": LoggingMode.ROW}
     drop = _changes(objects, "DROP TEMPORARY TABLE temp")
     assert safety.candidates(drop) == {"a"}
@@ -151,28 +151,30 @@ def test_a_dropped_temporary_table_goes_where_it_was_made(objects: SchemaCatalog
     assert safety.stopped_temporary("a") == frozenset()
     safety.define("ALTER BINLOG a LOG(d.other)", objects)
     assert safety.stopped_temporary("a") == {name}
-    assert safety.recorders(drop, modes=modes, formats={}) == {"a"}
+    assert safety.admit(drop, modes=modes, formats={}, is_in_transaction=False) == frozenset({"a"})
     safety.temporary_dropped(name)
-    assert safety.recorders(drop, modes=modes, formats={}) == frozenset()
+    assert safety.admit(drop, modes=modes, formats={}, is_in_transaction=False) == frozenset()
 
 
 def test_a_write_that_was_not_logged_stops_a_temporary_table(objects: SchemaCatalog) -> None:
     name = TableName("d", "temp")
-    safety = ScopeSafety(_define("a FORMAT='MIXED'"), SERVER)
+    safety = ScopeSafety(_define("a FORMAT='MIXED'"))
     modes = {"a": LoggingMode.MIXED}
     safety.temporary_created(name, frozenset({"a"}))
     insert = _changes(
         objects, "INSERT INTO temp VALUES (1)", _access(objects, "temp", RowChange.INSERT)
     )
     for logging_format in (LoggingFormat.STATEMENT, LoggingFormat.ROW):
-        recorders = safety.recorders(insert, modes=modes, formats={"a": logging_format})
+        formats = {"a": logging_format}
+        recorders = safety.admit(insert, modes=modes, formats=formats, is_in_transaction=False)
+        assert isinstance(recorders, frozenset)
         safety.executed(insert, recorders, is_in_transaction=False)
         is_stopped = logging_format is LoggingFormat.ROW
         assert safety.stopped_temporary("a") == ({name} if is_stopped else frozenset())
 
 
 def test_savepoints_of_a_session(objects: SchemaCatalog) -> None:
-    safety = ScopeSafety(_define("a LOG(d.t)"), SERVER)
+    safety = ScopeSafety(_define("a LOG(d.t)"))
     modes = {"a": LoggingMode.ROW}
 
     def insert(name: str) -> bool:
@@ -181,11 +183,10 @@ def test_savepoints_of_a_session(objects: SchemaCatalog) -> None:
             objects, f"INSERT INTO {name} VALUES (1)", _access(objects, name, RowChange.INSERT)
         )
         formats = dict.fromkeys(safety.candidates(changes), LoggingFormat.ROW)
-        refusal = safety.check(changes, modes=modes, formats=formats, is_in_transaction=True)
-        if refusal is None:
-            recorders = safety.recorders(changes, modes=modes, formats=formats)
-            safety.executed(changes, recorders, is_in_transaction=True)
-        return refusal is not None
+        admitted = safety.admit(changes, modes=modes, formats=formats, is_in_transaction=True)
+        if isinstance(admitted, frozenset):
+            safety.executed(changes, admitted, is_in_transaction=True)
+        return not isinstance(admitted, frozenset)
 
     safety.savepoint("S")
     assert not insert("other")

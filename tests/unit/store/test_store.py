@@ -9,8 +9,9 @@ import pytest
 
 from binlane.errors import ConfigError, CorruptStoreError, StoreError, StoreLockedError
 from binlane.positions import GtidPosition
-from binlane.scope import CreateBinlog, parse_binlog_statement
-from binlane.scope import create as binlog_definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog
+from binlane.scope.statements import create as binlog_definition
 from binlane.store.catalog import Catalog
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store

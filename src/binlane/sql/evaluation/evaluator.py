@@ -310,25 +310,14 @@ class Evaluation:
             value = apply(value, other, self.environment.flavor)
         return negation(value) if node.is_negated else value
 
-    def _and(self, nodes: Operands) -> Value:
-        """AND; what follows is left alone once an operand tells the result."""
-        found: Value = 1
+    def _and_or(self, nodes: Operands, decisive: int) -> Value:
+        """AND and OR; what follows is left alone once an operand tells the result."""
+        found: Value = 1 - decisive
         for node in nodes:
             value = truth(self.value(node))
-            if value == 0:
-                return 0
-            if found is not UNKNOWN and value != 1:
-                found = value
-        return found
-
-    def _or(self, nodes: Operands) -> Value:
-        """OR; likewise."""
-        found: Value = 0
-        for node in nodes:
-            value = truth(self.value(node))
-            if value == 1:
-                return 1
-            if found is not UNKNOWN and value != 0:
+            if value == decisive:
+                return decisive
+            if found is not UNKNOWN and value != 1 - decisive:
                 found = value
         return found
 
@@ -603,8 +592,8 @@ class Evaluation:
     _lazy_operators: ClassVar[Mapping[str, Callable[[Evaluation, Operands], Value]]] = (
         MappingProxyType(
             {
-                "AND": _and,
-                "OR": _or,
+                "AND": lambda self, nodes: self._and_or(nodes, 0),
+                "OR": lambda self, nodes: self._and_or(nodes, 1),
                 "XOR": _xor,
                 "NOT": lambda self, nodes: negation(self.value(nodes[0])),
                 "NEG": lambda self, nodes: negative(self.value(nodes[0])),

@@ -1,7 +1,9 @@
 """A statement's text → its tree, by the grammar of a server and version, or of both.
 
-`parse` is the entry. Each module reads one kind of statement or clause at a `Cursor`; who holds
-statements of all kinds (bodies, SET STATEMENT, EXPLAIN) is given the reader of them.
+`parse` is the entry. Expressions, queries and statements on rows are read by hand at a `Cursor`;
+what holds little is a grammar that is text (`definition_forms`, `session_forms`), which `notation`
+translates and `forms` completes. Who holds statements of all kinds (bodies, SET STATEMENT, EXPLAIN)
+finds the readers of them at the cursor.
 """
 
 from __future__ import annotations

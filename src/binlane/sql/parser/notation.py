@@ -29,9 +29,9 @@ words for each choice, as one branch each in a reader written by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from binlane.sql.parser.cursor import Cursor
@@ -380,7 +380,7 @@ class _Rules:
     def rule(self, name: str) -> Rule:
         """The rule of a name."""
         if name not in self._rules:
-            self._rules[name] = Rule(lambda: self._choice(self._notation.parsed(name), name))
+            self._rules[name] = Rule(lambda: self._choice(self._notation.parsed(name)))
         return self._rules[name]
 
     def translate_all(self) -> None:
@@ -388,7 +388,7 @@ class _Rules:
         for name in self._notation.names:
             for way in self._ways(self._notation.parsed(name)):
                 self._test(way.items, None, is_whole=True)
-                self._way(way.items, name)
+                self._way(way.items)
 
     def _has_made(self, item: _Item) -> bool:
         """Whether an item, or a rule that stands in it for its text, says what it becomes."""
@@ -504,7 +504,7 @@ class _Rules:
             if not words and not offset:
                 rest = items[number + 1 :]
                 begins = self._test_of(inner, rest, word, is_whole=is_whole)
-                return _all_of((_checked(checks, word), begins))
+                return _combined(all, (_checked(checks, word), begins))
             if not words or (offset and not is_whole):
                 break
             for one in words:
@@ -540,11 +540,11 @@ class _Rules:
         tests = [self._test(way.items, word, is_whole=is_whole) for way in self._ways(choice)]
         if choice.may_be_none:
             tests.append(self._test(rest, word, is_whole=is_whole))
-        return _any_of(tests)
+        return _combined(any, tests)
 
     # Readers of items -----------------------------------------------------------------------------
 
-    def _way(self, items: Sequence[_Item], name: str) -> _Read:
+    def _way(self, items: Sequence[_Item]) -> _Read:
         reads: list[_Read] = []
         words: tuple[str, ...] = ()
         for item in items:
@@ -554,7 +554,7 @@ class _Rules:
             if words:
                 reads.append(_reads_words(words))
                 words = ()
-            reads.append(self._item(item, name))
+            reads.append(self._item(item))
         if words:
             reads.append(_reads_words(words))
         if len(reads) == 1:
@@ -574,7 +574,7 @@ class _Rules:
 
         return read
 
-    def _item(self, item: _Item, name: str) -> _Read:
+    def _item(self, item: _Item) -> _Read:
         match item:
             case _Words():
                 return _reads_words(item.words)
@@ -586,17 +586,17 @@ class _Rules:
             case _Call():
                 return self.rule(item.name).inside
             case _Value():
-                return self._value(item, name)
+                return self._value(item)
             case _Made():
                 made = self._notation.makers[item.name]
                 make = maker(made) if isinstance(made, type) else made
                 return _makes_node(make, item.verb)
             case _More():
-                return self._more(item, name)
+                return self._more(item)
             case _Choice():
-                return self._choice(item, name)
+                return self._choice(item)
 
-    def _value(self, value: _Value, name: str) -> _Read:
+    def _value(self, value: _Value) -> _Read:
         field_name, item = value.field, value.item
         if item is None:
             return _puts(field_name, value.text)
@@ -611,7 +611,7 @@ class _Rules:
                     found[field_name] = [one]
 
             return read_value
-        read = self._item(item, name)
+        read = self._item(item)
 
         def read_words(cursor: Cursor, found: Fields) -> None:
             index = cursor.index
@@ -630,8 +630,8 @@ class _Rules:
             return self._readers[item.name].read
         return self.rule(item.name).node if self._has_made(item) else None
 
-    def _more(self, item: _More, name: str) -> _Read:
-        read = self._item(item.item, name)
+    def _more(self, item: _More) -> _Read:
+        read = self._item(item.item)
         if item.has_commas:
 
             def read_list(cursor: Cursor, found: Fields) -> None:
@@ -642,7 +642,7 @@ class _Rules:
 
             return read_list
         begins = self._test((item.item,), None, is_whole=False)
-        assert not isinstance(begins, bool), f"{name}: nothing ends what is repeated"
+        assert not isinstance(begins, bool), f"nothing ends what is repeated: {item}"
 
         def read_all(cursor: Cursor, found: Fields) -> None:
             read(cursor, found)
@@ -651,12 +651,12 @@ class _Rules:
 
         return read_all
 
-    def _choice(self, choice: _Choice, name: str) -> _Read:
+    def _choice(self, choice: _Choice) -> _Read:
         ways = self._ways(choice)
         if len(ways) == 1 and not choice.may_be_none and not choice.expected:
-            return self._way(ways[0].items, name)
+            return self._way(ways[0].items)
         branches = [
-            _Branch(way.items, *self._firsts(way.items), Rule(self._translated(way, name)))
+            _Branch(way.items, *self._firsts(way.items), Rule(partial(self._way, way.items)))
             for way in ways
         ]
         words = frozenset[str]().union(*(each.words for each in branches))
@@ -688,19 +688,14 @@ class _Rules:
 
         return read
 
-    def _translated(self, way: _Way, name: str) -> Callable[[], _Read]:
-        return lambda: self._way(way.items, name)
-
     def _told(self, ways: Sequence[_Way], words: frozenset[str]) -> str:
-        told = []
+        """What is expected where none of some ways begins: words, and what readers read."""
+        told = sorted(words)
         for way in ways:
-            for item in way.items:
-                inner = item.item if isinstance(item, _Value) else item
-                if isinstance(inner, _Call) and inner.name in self._readers:
-                    told.append(self._readers[inner.name].name)
-                if inner is not None and not isinstance(inner, _Look | _Made):
-                    break
-        told = [*sorted(words), *told]
+            inner = [each.item if isinstance(each, _Value) else each for each in way.items]
+            first = next((each for each in inner if not isinstance(each, _Look | None)), None)
+            if isinstance(first, _Call) and first.name in self._readers:
+                told.append(self._readers[first.name].name)
         return " or ".join([*told[:_TOLD_MAX], *["…"] * (len(told) > _TOLD_MAX)])
 
 
@@ -745,22 +740,14 @@ def _checked(checks: Sequence[_Check], word: str | None) -> _Test | bool:
     return begins
 
 
-def _all_of(tests: Sequence[_Test | bool]) -> _Test | bool:
+def _combined(how: Callable[[Iterable[bool]], bool], tests: Sequence[_Test | bool]) -> _Test | bool:
+    """The test that all, or any, of some hold; those that are known are told now."""
+    is_all = how is all
     left = [test for test in tests if not isinstance(test, bool)]
-    if False in tests or not left:
-        return False not in tests
-    if len(left) == 1:
-        return left[0]
-    return lambda cursor: all(test(cursor) for test in left)
-
-
-def _any_of(tests: Sequence[_Test | bool]) -> _Test | bool:
-    left = [test for test in tests if not isinstance(test, bool)]
-    if True in tests or not left:
-        return True in tests
-    if len(left) == 1:
-        return left[0]
-    return lambda cursor: any(test(cursor) for test in left)
+    is_decided = (not is_all) in tests
+    if is_decided or not left:
+        return is_all != is_decided
+    return left[0] if len(left) == 1 else lambda cursor: how(test(cursor) for test in left)
 
 
 def _reads_words(words: tuple[str, ...]) -> _Read:

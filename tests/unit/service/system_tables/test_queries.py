@@ -13,7 +13,9 @@ from binlane.codec.packets.results import Cell
 from binlane.codec.types import ColumnType
 from binlane.errors import StatementError
 from binlane.gateway.handler import RowsAnswer
-from binlane.scope import CreateBinlog, Definition, create, parse_binlog_statement
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
 from binlane.service.system_tables.question import Select, Session, may_ask, question_of
 from binlane.service.system_tables.run import QueryLimits, QueryRunner, SessionFacts
 from binlane.service.system_tables.schema import TABLES

@@ -20,7 +20,9 @@ from binlane.names import TableName
 from binlane.positions import nothing_done
 from binlane.routing.route import route
 from binlane.routing.routed_group import RoutedGroup
-from binlane.scope import CreateBinlog, Definition, create, parse_binlog_statement
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify_against
