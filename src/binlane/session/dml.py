@@ -76,6 +76,7 @@ _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement that reads or changes rows."""
+    _begin(state, statement)
     decided = _open(state, statement)
     if decided is None:
         return
@@ -102,7 +103,12 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         _remember_writes(state, decided)
         if state.empty_tables:
             _fill(state, decided.resolved)
-    state.end_statement(engine_changes, succeeds=statement.succeeds, formats=decided.formats)
+    state.end_statement(
+        engine_changes,
+        succeeds=statement.succeeds,
+        formats=decided.formats,
+        keeps_rows_open=_keeps_rows_open(state, decided.resolved),
+    )
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_isolation()
 
@@ -124,6 +130,29 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
         server=state.server,
         is_strict=state.variables.is_strict,
         is_kept=not traits(table, state.server).has_rollback,
+    )
+
+
+def _begin(state: SessionState, statement: SessionStatement) -> None:
+    """LOAD DATA turns MariaDB to rows as it begins, whatever it comes to, and logged or not."""
+    is_load = statement.facts.effects.kind is StatementKind.LOAD_DATA
+    if is_load and state.server.is_mariadb and state.objects.temporary_tables():
+        mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+        state.temporary.row_binlogs.update(mixed)
+
+
+def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether MySQL has not yet ended the rows of a statement when it ends.
+
+    Under LOCK TABLES it closes the tables of one that locks others, but nothing more. Source:
+    MySQL 9.7 sql/sql_base.cc `close_thread_tables`, measured.
+    """
+    if state.locked_tables is None or state.server.is_mariadb:
+        return False
+    return bool(resolved.functions) or any(
+        access.is_prelocked
+        or (access.is_locked_for_write and any(state.objects.children(access.name)))
+        for access in resolved.accesses
     )
 
 
@@ -270,11 +299,6 @@ class _StatementLog:
     def _stay_in_rows(self) -> None:
         """Stay in row format as long as the server does, also where nothing is logged."""
         state = self._state
-        if self._statement.facts.effects.kind is StatementKind.LOAD_DATA and not state.is_logging:
-            # MariaDB turns to rows as soon as it begins, whether they are logged or not.
-            mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
-            if state.server.is_mariadb and state.objects.temporary_tables():
-                state.temporary.row_binlogs.update(mixed)
         for name, logging_format in self._decided.formats.items():
             if logging_format is not LoggingFormat.ROW:
                 continue

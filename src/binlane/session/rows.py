@@ -295,8 +295,11 @@ class LoggedRows(NamedTuple):
 
     def write(self, binlog: BinlogCaches, context: WriteContext) -> None:
         """Add them to a binlog's caches."""
+        has_maps = binlog.transaction_cache.open_rows is not None
         binlog.start(context)
         for is_transactional, event in self.first:
+            if is_transactional and has_maps:
+                continue
             binlog.cache(is_transactional=is_transactional).events.append(event)
         for is_transactional, rows in self.runs:
             binlog.cache(is_transactional=is_transactional).add_rows(rows)

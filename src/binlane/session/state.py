@@ -507,6 +507,7 @@ class SessionState:
         *,
         succeeds: bool,
         formats: Mapping[str, LoggingFormat] | None = None,
+        keeps_rows_open: bool = False,
     ) -> None:
         """End a statement in all binlogs, and its own transaction where there is no other."""
         context = None
@@ -516,7 +517,7 @@ class SessionState:
             if context is None or context[:2] != (mode, logging_format):
                 context = self.write_context(name, engine_changes, logging_format)
             if succeeds:
-                binlog.end_statement(context)
+                binlog.end_statement(context, keeps_rows_open=keeps_rows_open)
             else:
                 binlog.roll_back_statement(context)
         if self.is_in_transaction:

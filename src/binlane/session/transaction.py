@@ -410,12 +410,15 @@ class BinlogCaches:
         """The cache for rows of tables of one kind."""
         return self.transaction_cache if is_transactional else self.statement_cache
 
-    def end_statement(self, context: WriteContext) -> None:
+    def end_statement(self, context: WriteContext, *, keeps_rows_open: bool = False) -> None:
         """Commit the statement; outside a transaction also what it put into the other cache.
+
+        Rows that are kept open are those of one statement with the rows of the next, and table maps.
 
         Source: 004:R-flush-SC. MariaDB makes one group of both caches if it commits in two phases.
         """
-        self._end_rows()
+        if self.statement_cache.events or not (keeps_rows_open and context.is_in_transaction):
+            self._end_rows()
         end = log_events.XID if context.engine_changes.ends_with_xid else log_events.COMMIT
         if not context.is_in_transaction and self.server.is_mariadb and end is log_events.XID:
             caches = (self.statement_cache, self.transaction_cache)
@@ -449,6 +452,7 @@ class BinlogCaches:
     def commit(self, transaction: EngineChanges) -> None:
         """Commit the transaction (004:R-log-commit)."""
         self._flush_statement_cache()
+        self.transaction_cache.end_rows()
         self._forget_maps(is_told=self.is_registered)
         end = log_events.XID if transaction.ends_with_xid else log_events.COMMIT
         self._write_transaction(end)
@@ -479,6 +483,7 @@ class BinlogCaches:
         """Note a savepoint. Its text stays when the transaction is rolled back to it."""
         if not self.is_registered:
             return
+        self.transaction_cache.end_rows()
         self.transaction_cache.events.append(event)
         self.positions[name.lower()] = len(self.transaction_cache.events)
 
