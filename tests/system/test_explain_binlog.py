@@ -158,6 +158,22 @@ def test_errors(port: ListeningPort, statement: str, errno: int) -> None:
     assert caught.value.args[0] == errno
 
 
+def test_parents_of_foreign_keys_are_known(port: ListeningPort) -> None:
+    made = "CREATE TABLE made (a INT, FOREIGN KEY (a) REFERENCES {} (a)) ENGINE=InnoDB"
+    (told,) = explain(port, made.format("t"))
+    assert (told["Verdict"], told["Errno"]) == ("SAFE", None)
+    (told,) = explain(port, made.format("nothing"))
+    assert (told["Verdict"], told["Errno"]) == ("REFUSED", 1005)
+    (told,) = explain(port, made.format("nothing"), "SET foreign_key_checks = 0")
+    assert told["Verdict"] == "SAFE"
+
+
+def test_the_statement_is_read_as_the_session_reads_it(port: ListeningPort) -> None:
+    statement = 'INSERT INTO "t" VALUES ("f"(), NEXTVAL("s"))'
+    (told,) = explain(port, statement, "SET sql_mode = 'ANSI_QUOTES', binlog_format = MIXED")
+    assert (told["Verdict"], told["Logged_as"]) == ("SAFE", "ROW")
+
+
 def test_what_an_account_may_not_see_is_the_sources_error(port: ListeningPort) -> None:
     with pytest.raises(pymysql.err.MySQLError) as caught:
         explain(

@@ -230,7 +230,8 @@ def _explained(
             result, unanalysed=replace(unanalysed, reason=f"{unanalysed.reason}; {reason}")
         )
     assert error is not None, "one of the two, as above"
-    return replace(result, error=replace(error, message=f"{error.message}; {reason}"))
+    message = error.message.removesuffix(f": {_IN_PROGRAM}").removesuffix(_IN_PROGRAM)
+    return replace(result, error=replace(error, message=f"{message}; {reason}"))
 
 
 def _cut_off(statement: ScriptStatement, session: Session) -> str:
@@ -240,9 +241,15 @@ def _cut_off(statement: ScriptStatement, session: Session) -> str:
     if stopped is None or statement.is_chunk:
         return ""
     if stopped.kind is TokenKind.END and str(facts.error).endswith(_IN_PROGRAM):
-        return "it ends at a ';' of its own program; is a DELIMITER line missing before it?"
+        return (
+            "the client ends the statement at the first ';' inside of its program: write"
+            " DELIMITER // on a line before it, and // behind its END"
+        )
     if stopped.text.upper() == "END" and not statement.sql[: stopped.offset].strip():
-        return "a ';' cut off the program that it ends; is a DELIMITER line missing before that?"
+        return (
+            "the client cut off the program that this ends, at a ';' before: write DELIMITER // on"
+            " a line before that program, and // here"
+        )
     if statement.sql.startswith("--", stopped.offset):
         return "only `--` with a blank behind it begins a comment"
     return ""

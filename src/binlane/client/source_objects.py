@@ -31,7 +31,7 @@ PROCEDURE: Final = "PROCEDURE"
 _SESSION: Final = (
     *("autocommit", "binlog_direct_non_transactional_updates", "binlog_format"),
     *("default_storage_engine", "default_tmp_storage_engine", "sql_log_bin", "sql_mode"),
-    *("transaction_isolation", "tx_isolation"),
+    *("foreign_key_checks", "transaction_isolation", "tx_isolation"),
 )
 _CONFIGURED: Final = (
     *("enforce_gtid_consistency", "gtid_mode", "innodb_autoinc_lock_mode"),

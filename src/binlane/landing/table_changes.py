@@ -51,6 +51,7 @@ from binlane.landing.steps import (
 from binlane.ranges.items import Trouble
 from binlane.ranges.statements import Statement
 from binlane.scope.scope import Scope
+from binlane.sql.catalog import logged_column
 from binlane.sql.facts import (
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
@@ -58,7 +59,6 @@ from binlane.sql.facts import (
     StatementEffects,
     StatementKind,
 )
-from binlane.sql.logged_columns import logged_column
 from binlane.sql.table_definitions import TableColumn, named_charset
 from binlane.sql.tree.definitions import (
     AlterAction,

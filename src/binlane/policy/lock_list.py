@@ -396,7 +396,7 @@ class LockList:
         used = {column.name for column in columns}
         for column in table.definition.columns:
             if column.has_default_expression and column.default is not None:
-                for use in default_facts(column.default, table.name.database).tables:
+                for use in default_facts(column.default, table.name.database, table.dialect).tables:
                     opened = opened_by(use, place, is_prelocked=entry.is_prelocked)
                     if column.name not in used:
                         opened.changes = NO_CHANGES

@@ -1,25 +1,31 @@
-"""What is wrong in the body of a routine, trigger or event when it is made: names not declared.
+"""What is wrong in definitions: names that a body does not declare, expressions of columns.
 
-Only what the servers' parsers find, in the order of the text; what statements name is looked up
-when they run.
+Of the body of a routine, trigger or event only what the servers' parsers find, in the order of the
+text; what statements name is looked up when they run. Of columns' expressions the functions that
+they may not call, only those of which it was measured, and columns that are not there; conditions of
+CHECK are looked at for columns alone.
 
-Source: sql_yacc.yy and sp_pcontext.cc of MariaDB 10.11 and MySQL 9.7; measured,
-tests/vectors/errors.txt.
+Source: sql_yacc.yy and sp_pcontext.cc of MariaDB 10.11 and MySQL 9.7,
+`Item::check_vcol_func_processor` of MariaDB 10.11 and 11.8, `Item::check_function_as_value_generator`
+of MySQL 9.7; measured, tests/vectors/errors.txt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName
+from binlane.names import TableName, quote
 from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Objects
 from binlane.sql.tree.definitions import (
     AlterTable,
+    Check,
+    Column,
     CreateIndex,
     CreateRoutine,
     CreateTable,
@@ -34,11 +40,14 @@ from binlane.sql.tree.definitions import (
 from binlane.sql.tree.expressions import (
     Call,
     Default,
+    Expression,
     Name,
     Node,
     Operation,
     Star,
     Subquery,
+    SystemVariable,
+    UserVariable,
     children,
     walk,
 )
@@ -397,6 +406,10 @@ def _commits(node: Node) -> bool:
     return isinstance(node, _COMMITTING)
 
 
+_OF_SEQUENCES: Final = frozenset(("NEXTVAL", "LASTVAL", "SETVAL"))
+"""Functions whose argument is no column."""
+
+
 def plain_names(node: Node) -> Iterator[Name]:
     """The names of one part in an expression, beside its queries."""
     if isinstance(node, Name):
@@ -407,7 +420,7 @@ def plain_names(node: Node) -> Iterator[Name]:
     elif not isinstance(node, Star | Default | Subquery | Call):
         for child in children(node):
             yield from plain_names(child)
-    elif isinstance(node, Call):
+    elif isinstance(node, Call) and node.name.upper() not in _OF_SEQUENCES:
         for argument in node.arguments:
             yield from plain_names(argument)
 
@@ -425,3 +438,111 @@ def _row_names(node: Node) -> list[Name]:
 
 
 _ROW_NAMES: Final = ("new", "old")
+
+_VARYING: Final = MappingProxyType(
+    {
+        **{name: name for name in ("RAND", "UUID", "UUID_SHORT", "SYSDATE", "CONNECTION_ID")},
+        **{name: name for name in ("UTC_TIMESTAMP", "UTC_DATE", "UTC_TIME", "CURRENT_USER")},
+        **{name: name for name in ("USER", "CURRENT_ROLE", "DATABASE")},
+        **dict.fromkeys(("NOW", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP"), "NOW"),
+        **dict.fromkeys(("CURDATE", "CURRENT_DATE"), "CURDATE"),
+        **dict.fromkeys(("CURTIME", "CURRENT_TIME"), "CURTIME"),
+        "SYSTEM_USER": "USER",
+        "SCHEMA": "DATABASE",
+    }
+)
+"""What gives something else each time, and how errors call it."""
+_NEVER: Final = frozenset(
+    (
+        *("FOUND_ROWS", "ROW_COUNT", "LAST_INSERT_ID", "LOAD_FILE", "BENCHMARK", "SLEEP"),
+        *("GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "RELEASE_ALL_LOCKS"),
+    )
+)
+_GENERATED, _DEFAULT, _CHECK = "GENERATED ALWAYS AS", "DEFAULT", "CHECK"
+_MYSQL_CLAUSES: Final = {
+    _GENERATED: "generated column function",
+    _DEFAULT: "default value expression",
+}
+
+
+def disallowed(
+    facts: StatementFacts, objects: Objects, *, server: Server, database: str
+) -> Refusal | None:
+    """The error of a function that a column's expression calls; None if none is sure."""
+    for column, clause, value in _expressions(facts):
+        if clause is _CHECK:
+            continue
+        is_virtual = clause is _GENERATED and column.storage in ("", "VIRTUAL")
+        for node in walk(value):
+            found = _name(node, objects, database)
+            if found is None:
+                continue
+            name, varies = found
+            if server.is_mariadb:
+                if varies and (is_virtual or clause is _DEFAULT):
+                    continue
+                return refusal(1901, name, clause, column.name)
+            if isinstance(node, UserVariable | SystemVariable):
+                return refusal(3772, column.name)
+            if isinstance(node, Subquery):
+                return refusal(3102 if clause is _GENERATED else 3769, column.name)
+            if clause is _GENERATED or not varies:
+                shown = name.removesuffix("()")
+                shown = "now" if shown == "current_timestamp" else shown
+                return refusal(3763 if clause is _GENERATED else 3770, column.name, shown)
+    return None
+
+
+def _name(node: object, objects: Objects, database: str) -> tuple[str, bool] | None:
+    """How MariaDB's errors call what may not be, and whether it only varies; None if it may."""
+    if isinstance(node, Subquery):
+        return "select ...", False
+    if isinstance(node, UserVariable):
+        return f"@{node.name}", True
+    if isinstance(node, SystemVariable):
+        return f"@@{node.name}", True
+    if not isinstance(node, Call):
+        return None
+    name = node.upper_name
+    if objects.function(TableName(node.database or database, node.name)) is not None:
+        own = "" if node.database is None else f"{quote(node.database)}."
+        return f"{own}{quote(node.name)}()", False
+    if name in _NEVER:
+        return f"{name.lower()}()", False
+    meant = _VARYING.get(name)
+    if meant is None:
+        return None
+    return f"{meant.lower()}()".replace("now()", "current_timestamp()"), True
+
+
+def named_in_columns(facts: StatementFacts, server: Server) -> list[tuple[str, str]]:
+    """The columns that expressions of a definition name, and where; MySQL's CHECK left out."""
+    return [
+        (name.parts[0], shown)
+        for _, clause, value in _expressions(facts)
+        if (shown := clause if server.is_mariadb else _MYSQL_CLAUSES.get(clause)) is not None
+        for name in plain_names(value)
+    ]
+
+
+def _expressions(facts: StatementFacts) -> Iterator[tuple[Column, str, Expression]]:
+    """The expressions of new columns, and where they stand."""
+    tree = facts.tree
+    elements: list[object] = []
+    if isinstance(tree, CreateTable):
+        elements += tree.elements
+    elif isinstance(tree, AlterTable):
+        for action in tree.actions:
+            elements += (*action.columns, *action.checks, *filter(None, (action.check,)))
+    no_column = Column(0, 0, "", None)
+    for one in elements:
+        if isinstance(one, Check):
+            yield no_column, _CHECK, one.condition
+        if not isinstance(one, Column):
+            continue
+        if one.generated is not None:
+            yield one, _GENERATED, one.generated
+        if one.default is not None:
+            yield one, _DEFAULT, one.default
+        for check in one.checks:
+            yield one, _CHECK, check.condition

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.refusals import Refusal, refusal
+from binlane.policy.refusals import Refusal, Why, refusal
 from binlane.policy.server import Server
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import ForeignKey, Key, Table
@@ -496,11 +496,14 @@ def _look_at_reference(
     if parent is not None and parent.partitioning:
         return
     if parent is None or parent.engine != "INNODB":
+        error = refusal(1824, key.parent.table)
         if not key.parent_columns and not server.is_mariadb:
-            raise _Wrong(refusal(1239, key.name or "foreign key without name"))
-        if not parents.checks:
+            error = refusal(1239, key.name or "foreign key without name")
+        elif not parents.checks:
             return
-        raise _Wrong(generic if server.is_mariadb else refusal(1824, key.parent.table))
+        elif server.is_mariadb:
+            error = generic
+        raise _Wrong(replace(error, why=(Why(what=key.parent.plain),)))
     error = _mismatch(key, shown, child, parent, parents)
     if error is None:
         return

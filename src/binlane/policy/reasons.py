@@ -36,7 +36,7 @@ from binlane.sql.facts import (
 )
 from binlane.sql.reading import read_expression
 from binlane.sql.schema import Objects, Table
-from binlane.sql.servers import ANY, Fact
+from binlane.sql.servers import Dialect, Fact
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.definitions import Column, CreateTable
 from binlane.sql.tree.expressions import Default, told, walk
@@ -470,9 +470,9 @@ _MARIADB_VARYING: Final = frozenset(
 
 
 @lru_cache(maxsize=_EXPRESSIONS_MAX)
-def default_facts(expression: str, database: str) -> StatementFacts:
+def default_facts(expression: str, database: str, dialect: Dialect) -> StatementFacts:
     """What the expression of a DEFAULT uses."""
-    return read_expression(expression, database=database, dialect=ANY)
+    return read_expression(expression, database=database, dialect=dialect)
 
 
 def has_random_default(table: Table) -> bool:
@@ -481,7 +481,7 @@ def has_random_default(table: Table) -> bool:
         use.upper_name == "RAND" and not use.arguments
         for column in table.definition.columns
         if column.has_default_expression and column.default is not None
-        for use in default_facts(column.default, table.name.database).functions
+        for use in default_facts(column.default, table.name.database, table.dialect).functions
     )
 
 
@@ -515,7 +515,7 @@ def prepared_defaults(
     columns = table.definition.columns if server.is_mariadb else used_columns(table, facts)
     for column in columns:
         if column.has_default_expression and column.default is not None:
-            yield default_facts(column.default, table.name.database)
+            yield default_facts(column.default, table.name.database, table.dialect)
 
 
 def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
@@ -562,7 +562,7 @@ def _said(facts: StatementFacts, table: Table) -> set[str]:
 def _is_varying(column: TableColumn, table: Table, server: Server) -> bool:
     if not column.has_default_expression or column.default is None:
         return False
-    facts = default_facts(column.default, table.name.database)
+    facts = default_facts(column.default, table.name.database, table.dialect)
     if not server.is_mariadb:
         kind = StatementKind.DO
         return any(is_unsafe_function(use, kind, server) for use in facts.functions)

@@ -30,7 +30,6 @@ from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 
 COLUMNS: Final = (
@@ -47,6 +46,8 @@ _SYNTAX: Final = "EXPLAIN BINLOG statement"
 # With definitions each binlog has a mode of its own.
 _MODE: Final = "binlog_format"
 _MISSING_TABLE: Final = re.compile(r"Table '(.+?)\.(.+)' doesn't exist\Z", re.DOTALL)
+_MISSING_PARENT: Final = frozenset((1005, 1239, 1824))
+"""Of foreign keys, whose parent the error names beside its text."""
 _MISSING_ROUTINE: Final = re.compile(
     r"(FUNCTION|PROCEDURE) (.+?)\.(.+) does not exist\Z", re.DOTALL
 )
@@ -88,12 +89,12 @@ async def explain_binlog(
         objects.catalog.apply(f"SET GLOBAL {name} = {_literal(value)}", database="")
     if circumstances.database:
         objects.apply("", f"CREATE DATABASE {quote(circumstances.database)}")
-    server = circumstances.server
-    dialect = Dialect(flavor=server.flavor, version=server.version)
+    dialect = _session(objects.catalog.copy(), circumstances, definitions).dialect
     facts = read(statement, database=circumstances.database, dialect=dialect)
     await objects.fetch_used(facts, circumstances.database)
     while True:
-        result = _run(objects.catalog.copy(), circumstances, definitions, statement)
+        own = _session(objects.catalog.copy(), circumstances, definitions)
+        result = own.execute(statement)
         missing = _missing(result)
         # What the source does not have either is the statement's own error.
         if missing is None or not await objects.fetch(*missing):
@@ -106,12 +107,10 @@ async def explain_binlog(
     return RowsAnswer(COLUMNS, list(_rows(statement, result)))
 
 
-def _run(
-    catalog: SchemaCatalog,
-    circumstances: SourceSession,
-    definitions: Sequence[Definition],
-    statement: str,
-) -> StatementResult:
+def _session(
+    catalog: SchemaCatalog, circumstances: SourceSession, definitions: Sequence[Definition]
+) -> Session:
+    """A session with the client's variables."""
     session = Session(
         server=circumstances.server,
         objects=catalog,
@@ -123,7 +122,7 @@ def _run(
             session.execute(f"SET SESSION {name} = {_literal(value)}")
     if circumstances.is_in_transaction:
         session.execute("BEGIN")
-    return session.execute(statement)
+    return session
 
 
 def _missing(result: StatementResult) -> tuple[str, TableName] | None:
@@ -131,6 +130,9 @@ def _missing(result: StatementResult) -> tuple[str, TableName] | None:
     error = result.error
     if error is None:
         return None
+    if error.errno in _MISSING_PARENT and error.why:
+        database, _, table = error.why[0].what.partition(".")
+        return TABLE, TableName(database, table)
     if found := _MISSING_TABLE.match(error.message):
         return TABLE, TableName(found[1], found[2])
     if found := _MISSING_ROUTINE.match(error.message):

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.types import Flavor
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.engines import traits
 from binlane.programs.trace import Trace
@@ -203,10 +203,12 @@ class _Creation:
             is_or_replace=self.statement.facts.is_or_replace,
             if_not_exists=self.effects.if_exists,
             is_transaction=is_transaction,
+            quoted=self.state.quote,
         )
         if created.name.database == self.statement.database:
             return text
-        return text.replace(quote(created.name.table), str(created.name), 1)
+        quoted = self.state.quote
+        return text.replace(quoted(created.name.table), quoted(created.name), 1)
 
     @property
     def is_atomic(self) -> bool:

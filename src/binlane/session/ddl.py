@@ -14,11 +14,10 @@ from typing import Final
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.programs.environment import SessionEnvironment
-from binlane.session.account_texts import account_text
 from binlane.session.context_events import random_seeds
 from binlane.session.decision import recorders_of
 from binlane.session.log_events import Body
-from binlane.session.logged_texts import definition_text
+from binlane.session.logged_texts import account_text, definition_text
 from binlane.session.state import SessionState, SessionStatement, write_directly
 from binlane.session.transaction import EngineChanges
 from binlane.sql.accounts import Changed, change

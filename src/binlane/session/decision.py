@@ -514,6 +514,7 @@ _NOT_UNDER_LOCKS: Final = frozenset(
         *(StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE),
         *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE),
         *(StatementKind.DROP_DATABASE, StatementKind.HANDLER),
+        *(StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT),
     )
 )
 _USERS: Final = TableName("mysql", "user")
@@ -570,7 +571,7 @@ def _changed_under_locks(
     makes = effects.kind in _CREATES_TABLES
     if not effects.is_temporary:
         names = (*effects.writes, *effects.drops)
-        if effects.kind is StatementKind.RENAME_TABLE:
+        if effects.renames:
             names = tuple(old for old, _ in effects.renames)
         for name in dict.fromkeys(names):
             table = state.objects.table(name)

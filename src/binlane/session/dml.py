@@ -21,10 +21,10 @@ from functools import cached_property
 from typing import Final
 
 from binlane.policy.engines import traits
+from binlane.policy.misnamed import unfilled
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
-from binlane.policy.unfilled import unfilled
 from binlane.programs.trace import RowRun, Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events

@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.disallowed import disallowed, named_in_columns
-from binlane.policy.misdeclared import misdeclared
+from binlane.policy.misdeclared import disallowed, misdeclared, named_in_columns
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.privileges import denied

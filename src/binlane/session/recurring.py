@@ -12,7 +12,7 @@ goes on by itself; a statement that is kept leads from one state to the next wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
@@ -77,7 +77,7 @@ class Recurring:
             What it did. If that is not known, what has to be told of it when it is carried out;
             None in states in which little comes again. Then the session goes on by itself.
         """
-        place = None if is_stated or len(text) > LONG else self._at or self._find()
+        place = None if is_stated or len(text) > LONG else self._at or self.find()
         if place is None:
             self.leave()
             return None
@@ -106,15 +106,7 @@ class Recurring:
         for binlog in self._binlogs:
             binlog.status_vars = status
 
-    def keep(self, place: _Place, key: Key, kept: _Kept) -> None:
-        """Keep what a statement did in some state, and be in the one behind it."""
-        after = self._find()
-        if after is not None:
-            _known.grow()
-            kept.after = after
-            place.kept[key] = kept
-
-    def _find(self) -> _Place | None:
+    def find(self) -> _Place | None:
         """The state in which the session is; None if it is one in which little comes again."""
         state = self._state
         transaction = state.transaction
@@ -169,8 +161,9 @@ class Recurring:
         return place
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Place:
-    """A state of the session, as far as statements hang on it.
+    """A state of a session, as far as statements hang on it.
 
     Attributes:
         version: Of the objects.
@@ -179,19 +172,10 @@ class _Place:
         kept: Statements that were carried out in it.
     """
 
-    __slots__ = ("dialect", "has_savepoints", "kept", "version")
-
-    def __init__(
-        self,
-        *,
-        version: object,
-        dialect: Dialect,
-        has_savepoints: bool,
-    ) -> None:
-        self.version = version
-        self.dialect = dialect
-        self.has_savepoints = has_savepoints
-        self.kept: dict[Key, _Kept] = {}
+    version: object
+    dialect: Dialect
+    has_savepoints: bool
+    kept: dict[Key, _Kept] = field(default_factory=dict)
 
 
 class _Known:
@@ -277,8 +261,12 @@ class Attempt:
             appended.append(later)
             if _flags(binlog) != flags_before:
                 flags.append((number, _flags(binlog)))
+        after = self._recurring.find()
+        if after is None:
+            return
         transaction = state.transaction
-        kept = _Kept(
+        _known.grow()
+        self._place.kept[self._key] = _Kept(
             names=tuple(state.binlogs),
             result=None if any(now.constant for _, now in written) else result,
             written=_groups(written),
@@ -287,8 +275,8 @@ class Attempt:
             flags=flags,
             transaction=None if transaction == self._transaction else transaction.copy(),
             writes=_added(state),
+            after=after,
         )
-        self._recurring.keep(self._place, self._key, kept)
 
 
 def _added(state: SessionState) -> TransactionWrites | None:
@@ -397,68 +385,48 @@ def _is_frame(body: Body) -> bool:
     return isinstance(body, QueryEvent) and body.query in _FRAMES
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Kept:
     """What a statement does; binlogs are told by their numbers.
 
     Attributes:
+        names: Of the binlogs.
+        result: What it tells, if nothing is written; None: that is made of `written`.
+        written: To the logs, and what is told beside that.
+        appended: To the transaction caches.
+        cleared: Binlogs whose transaction cache is empty afterwards.
+        flags: Those of binlogs whose flags change.
+        transaction: As it is afterwards; None: as before.
+        writes: What it writes as part of an open transaction; None if nothing is written in such a
+            one afterwards.
         after: The state of the session behind it.
     """
 
-    __slots__ = (
-        *("_appended", "_cleared", "_flags", "_names", "_result", "_transaction", "_writes"),
-        *("_written", "after"),
-    )
-
-    def __init__(  # noqa: PLR0913  # one parameter a kind of effect
-        self,
-        *,
-        names: Sequence[str],
-        result: StatementResult | None,
-        written: list[tuple[tuple[BinlogResult, _Made], list[int]]],
-        appended: list[tuple[_Made, list[int]]],
-        cleared: list[int],
-        flags: list[tuple[int, _Flags]],
-        transaction: Transaction | None,
-        writes: TransactionWrites | None,
-    ) -> None:
-        """Take what it does.
-
-        Args:
-            names: Of the binlogs.
-            result: What it tells, if nothing is written; None: that is made of `written`.
-            written: To the logs, and what is told beside that.
-            appended: To the transaction caches.
-            cleared: Binlogs whose transaction cache is empty afterwards.
-            flags: Those of binlogs whose flags change.
-            transaction: As it is afterwards; None: as before.
-            writes: What it writes as part of an open transaction; None if nothing is written in
-                such a one afterwards.
-        """
-        self.after: _Place
-        self._names = names
-        self._result = result
-        self._written = written
-        self._appended = appended
-        self._cleared = cleared
-        self._flags = flags
-        self._transaction = transaction
-        self._writes = writes
+    names: Sequence[str]
+    result: StatementResult | None
+    written: Sequence[tuple[tuple[BinlogResult, _Made], Sequence[int]]]
+    appended: Sequence[tuple[_Made, Sequence[int]]]
+    cleared: Sequence[int]
+    flags: Sequence[tuple[int, _Flags]]
+    transaction: Transaction | None
+    writes: TransactionWrites | None
+    after: _Place
 
     def again(
         self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str
     ) -> StatementResult:
         """Do it again."""
-        result = self._result or self._told(binlogs, text)
-        for number in self._cleared:
+        result = self.result or self._told(binlogs, text)
+        for number in self.cleared:
             binlogs[number].transaction_cache.clear()
-        for made, numbers in self._appended:
+        for made, numbers in self.appended:
             bodies = made.bodies(text)
             for number in numbers:
                 binlogs[number].transaction_cache.events += bodies
-        for number, flags in self._flags:
+        for number, flags in self.flags:
             one = binlogs[number]
             one.is_registered, one.has_unsafe_content, one.keeps_transaction = flags
-        after = self._transaction
+        after = self.transaction
         if after is not None:
             own = state.transaction
             own.is_begun, own.is_active = after.is_begun, after.is_active
@@ -466,13 +434,13 @@ class _Kept:
             own.changes = after.changes
         safety = state.safety
         if safety is not None:
-            writes = self._writes
+            writes = self.writes
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
         return result
 
     def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
-        told: dict[str, BinlogResult] = dict.fromkeys(self._names, _NOTHING)
-        for (known, made), numbers in self._written:
+        told: dict[str, BinlogResult] = dict.fromkeys(self.names, _NOTHING)
+        for (known, made), numbers in self.written:
             found, waited = known, None
             for number in numbers:
                 waiting = binlogs[number].transaction_cache.events
@@ -487,7 +455,7 @@ class _Kept:
                         steps=known.steps,
                         unsafe=known.unsafe,
                     )
-                told[self._names[number]] = found
+                told[self.names[number]] = found
         return StatementResult(binlogs=told)
 
 

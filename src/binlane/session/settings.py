@@ -250,7 +250,10 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
 def _switch_autocommit(state: SessionState) -> None:
     """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
     if state.variables.settings.is_autocommit:
+        # Its isolation level is that of the next statement, too.
+        isolation = state.current_isolation
         state.commit()
+        state.transaction.isolation = isolation
     elif state.server.is_mariadb:
         # The server forgets it, too (sql/sys_vars.cc, fix_autocommit).
         state.transaction.changes.changed_nontransactional = False

@@ -24,7 +24,7 @@ from binlane.sql.accounts import (
 )
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.operator_types import Scope, Untyped
-from binlane.sql.evaluation.query_types import query_columns
+from binlane.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_known
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.schema import (
@@ -196,10 +196,13 @@ class ObjectChange:
         )
         table = self._created()
         try:
-            table = self._with_primary_key(with_selected(table, query_columns(query, scope)))
+            columns = columns_as_far_as_known(query, scope)
         except Untyped:
-            table = replace(table, is_complete=False)
-        self._put(table)
+            columns, is_known = (), False
+        else:
+            is_known = all(column.type_name != UNKNOWN_TYPE for column in columns)
+        table = with_selected(table, columns)
+        self._put(self._with_primary_key(table) if is_known else replace(table, is_complete=False))
 
     def create_sequence(self) -> None:
         """CREATE SEQUENCE."""

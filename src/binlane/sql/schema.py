@@ -112,6 +112,7 @@ class Table:
     options: tuple[tuple[str, str], ...] = ()
     checks: tuple[str, ...] = ()
     partitioning: str = ""
+    dialect: Dialect = field(default=ANY, compare=False)
 
     @property
     def unique_keys(self) -> tuple[Key, ...]:

@@ -5,7 +5,7 @@ Only what a table's definition holds; numbers that the server counts itself are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -27,7 +27,7 @@ from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Partition, Partitioning
 from binlane.sql.tree.expressions import Name
 
-_INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
+INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
     {
         **dict.fromkeys(("TINYINT", "INT1"), ("tinyint", 4, 3)),
         **dict.fromkeys(("SMALLINT", "INT2"), ("smallint", 6, 5)),
@@ -37,7 +37,7 @@ _INTEGERS: Final[Mapping[str, tuple[str, int, int]]] = MappingProxyType(
     }
 )
 """By name: as printed, with the width of signed and unsigned ones."""
-_BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
+BOOLEANS: Final = frozenset({"BOOL", "BOOLEAN"})
 _NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "DEC": "decimal",
@@ -71,7 +71,10 @@ _LARGE: Final = (("tiny", 255), ("", 65_535), ("medium", 16_777_215), ("long", 1
 _NEWEST: Final = "utf8mb4_0900_ai_ci"
 
 
-def create_table_text(
+_MARK: Final = "\0"
+
+
+def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
     table: Table,
     *,
     flavor: Flavor,
@@ -79,6 +82,7 @@ def create_table_text(
     if_not_exists: bool = False,
     is_transaction: bool = False,
     only_given_options: bool = True,
+    quoted: Callable[[str], str] = quote,
 ) -> str:
     """The statement that makes a table.
 
@@ -90,6 +94,7 @@ def create_table_text(
         is_transaction: MySQL's START TRANSACTION, as the log has it before the rows.
         only_given_options: Options that the user gave, as the log has them; else as SHOW CREATE
             TABLE has them.
+        quoted: How names are quoted.
     """
     head = "CREATE OR REPLACE " if is_or_replace else "CREATE "
     head += "TEMPORARY TABLE " if table.is_temporary else "TABLE "
@@ -98,8 +103,21 @@ def create_table_text(
     writer = _Writer(table, flavor)
     start = " START TRANSACTION" if is_transaction and flavor is Flavor.MYSQL else ""
     options = writer.options(only_given=only_given_options)
-    text = f"{head}{quote(table.name.table)} (\n  {writer.body()}\n){start}{options}"
-    return text + writer.partition_clause() if table.partitioning else text
+    text = f"{head}{_marked(table.name.table)} (\n  {writer.body()}\n){start}{options}"
+    pieces = (text + (writer.partition_clause() if table.partitioning else "")).split(_MARK)
+    pieces[1::2] = map(quoted, pieces[1::2])
+    return "".join(pieces)
+
+
+def _marked(name: str) -> str:
+    """A name that is yet to be quoted; none has this character in it."""
+    return f"{_MARK}{name}{_MARK}"
+
+
+def _part(column: str, part: str) -> str:
+    """A part of a key: its column, quoted already, and perhaps a length or DESC."""
+    own = quote(column)
+    return _marked(column) + part[len(own) :] if column and part.startswith(own) else part
 
 
 def column_type(column: TableColumn, flavor: Flavor) -> str:
@@ -107,9 +125,9 @@ def column_type(column: TableColumn, flavor: Flavor) -> str:
     name = column.type_name
     if column.charset == "binary" and name in _BINARY_TYPES:
         name = _BINARY_TYPES[name]
-    if name in _BOOLEANS:
+    if name in BOOLEANS:
         return "tinyint(1)"
-    if name in _INTEGERS:
+    if name in INTEGERS:
         return _integer(column, flavor)
     lower = _NAMES.get(name, name.lower())
     if lower in _TEXTS | _BLOBS:
@@ -138,7 +156,7 @@ def _with_arguments(name: str, arguments: tuple[str, ...]) -> str:
 
 
 def _integer(column: TableColumn, flavor: Flavor) -> str:
-    name, signed, unsigned = _INTEGERS[column.type_name]
+    name, signed, unsigned = INTEGERS[column.type_name]
     width = (
         column.arguments[0] if column.arguments else str(unsigned if column.is_unsigned else signed)
     )
@@ -173,7 +191,7 @@ def _string(value: str) -> str:
 
 
 def _key_text(key: Key) -> str:
-    columns = ",".join(key.parts)
+    columns = ",".join(map(_part, key.columns, key.parts))
     if key.is_primary:
         return f"PRIMARY KEY ({columns})" + _using(key)
     kind = (
@@ -185,9 +203,9 @@ def _key_text(key: Key) -> str:
         if key.is_spatial
         else "KEY"
     )
-    text = f"{kind} {quote(key.name)} ({columns})" + _using(key)
+    text = f"{kind} {_marked(key.name)} ({columns})" + _using(key)
     if key.parser:
-        text += f" /*!50100 WITH PARSER {quote(key.parser)} */ "
+        text += f" /*!50100 WITH PARSER {_marked(key.parser)} */ "
     return text
 
 
@@ -234,7 +252,7 @@ class _Writer:
         return ",\n  ".join((*lines, *table.checks))
 
     def _column(self, column: TableColumn) -> str:
-        text = f"{quote(column.name)} {column_type(column, self.flavor)}"
+        text = f"{_marked(column.name)} {column_type(column, self.flavor)}"
         text += self._charset(column)
         if column.generated is not None:
             return text + self._generated(column)
@@ -256,7 +274,7 @@ class _Writer:
         if not self.is_mariadb:
             return ""
         if column.check is None and column.type_name == "JSON":
-            return f" CHECK (json_valid({quote(column.name)}))"
+            return f" CHECK (json_valid({_marked(column.name)}))"
         return "" if column.check is None else f" CHECK ({column.check})"
 
     def _charset(self, column: TableColumn) -> str:
@@ -321,7 +339,7 @@ class _Writer:
         quoted = value if value[:1] in {"'", '"'} else f"'{value}'"
         content = quoted[1:-1]
         if self.is_mariadb and (
-            column.type_name in _INTEGERS or column.type_name in _BOOLEANS or _is_exact(column)
+            column.type_name in INTEGERS or column.type_name in BOOLEANS or _is_exact(column)
         ):
             return content
         if column.default_form == "number" or quoted.startswith('"'):
@@ -337,12 +355,12 @@ class _Writer:
 
     def _foreign_key(self, key: ForeignKey, number: int) -> str:
         name = key.name or f"{self.table.name.table}_ibfk_{number}"
-        columns = ", ".join(quote(column) for column in key.columns)
-        parent = quote(key.parent.table)
+        columns = ", ".join(_marked(column) for column in key.columns)
+        parent = _marked(key.parent.table)
         if key.parent.database != self.table.name.database:
-            parent = f"{quote(key.parent.database)}.{parent}"
-        parent_columns = ", ".join(quote(column) for column in key.parent_columns)
-        text = f"CONSTRAINT {quote(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
+            parent = f"{_marked(key.parent.database)}.{parent}"
+        parent_columns = ", ".join(_marked(column) for column in key.parent_columns)
+        text = f"CONSTRAINT {_marked(name)} FOREIGN KEY ({columns}) REFERENCES {parent} ({parent_columns})"
         default = "RESTRICT" if self.is_mariadb else "NO ACTION"
         for event, action in (("DELETE", key.on_delete), ("UPDATE", key.on_update)):
             if action not in {"RESTRICT", default}:
@@ -362,7 +380,7 @@ class _Writer:
                 value = self.given[name]
                 text += f" {name}={value.upper() if name == 'ROW_FORMAT' else value}"
         if self.table.union:
-            names = ",".join(quote(child.table) for child in self.table.union)
+            names = ",".join(_marked(child.table) for child in self.table.union)
             method = f" INSERT_METHOD={self.given['INSERT_METHOD'].upper()}" * (
                 "INSERT_METHOD" in self.given
             )
@@ -407,7 +425,7 @@ class _Writer:
         ):
             return None
         is_bare = not self.is_mariadb and (kind == "KEY" or is_columns)
-        names = ",".join(name if is_bare else quote(name) for name in columns)
+        names = ",".join(name if is_bare else _marked(name) for name in columns)
         word = " ".join([*linear, kind])
         lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}({names})"]
         if node.count is not None:
@@ -422,7 +440,7 @@ class _Writer:
     def _partition(self, node: Partition) -> str | None:
         if node.options or node.subpartitions or node.kind not in {"", "LESS THAN", "IN"}:
             return None
-        printed = f"PARTITION {quote(node.name) if self.is_mariadb else node.name}"
+        printed = f"PARTITION {_marked(node.name) if self.is_mariadb else node.name}"
         if node.kind == "LESS THAN":
             values = (
                 self.table.partitioning[node.values_at : node.values_end]

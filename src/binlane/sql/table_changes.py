@@ -274,6 +274,7 @@ def created(
         engine=own_engine,
         is_temporary=is_temporary,
         create_statement=facts.text,
+        dialect=facts.dialect,
         checks=tuple(facts.text_of(each) for each in node.elements if isinstance(each, Check)),
     )
     table = _with_options(table, node.options)

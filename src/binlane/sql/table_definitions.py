@@ -1,7 +1,7 @@
 """The columns of tables as CREATE TABLE and ALTER TABLE make them, with their character sets.
 
 Names and order are exact, also where one ALTER TABLE renames, moves and adds at once. Which tables
-there are is the `catalog`'s; whether a definition is that of a TABLE_MAP is asked in `logged_columns`.
+there are, and whether a definition is that of a TABLE_MAP, is asked of the `catalog`.
 """
 
 from __future__ import annotations

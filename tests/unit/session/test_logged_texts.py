@@ -8,6 +8,7 @@ from binlane.codec.types import Flavor
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from tests.checked import results
 
 
 def _session(flavor: str, schema: str = "") -> Session:
@@ -99,3 +100,16 @@ def test_mysql_writes_account_statements_anew(statement: str, logged: str) -> No
 def test_mariadb_means_the_user_where_a_role_has_his_name() -> None:
     session = _session("mariadb", "CREATE USER u; CREATE ROLE u;")
     assert _logged(session, "SET PASSWORD FOR u = ''") == "use `d`; SET PASSWORD FOR 'u'@'%'=''"
+
+
+@pytest.mark.parametrize(("server", "shown"), [("mariadb", "int(11)"), ("mysql", "int")])
+def test_a_type_that_nobody_knows_is_said_to_be_unknown(server: str, shown: str) -> None:
+    script = """
+        SET SESSION binlog_format = ROW;
+        CREATE TABLE test.z SELECT f, format(f, 2) AS g FROM test.foo
+    """
+    *_, made = results(script, server=server)
+    (binlog,) = made.binlogs.values()
+    text = next(info for _, info in binlog.events if "CREATE TABLE `z`" in info)
+    assert f"(\n  `f` {shown} NOT NULL" in text
+    assert "\n  `g` ? DEFAULT NULL\n)" in text

@@ -83,3 +83,28 @@ def test_routines_of_oracle_are_written_anew(text: str, logged: str) -> None:
     (binlog,) = session.execute(f"CREATE {text}").binlogs.values()
     info = f'use `d`; CREATE DEFINER="root"@"localhost" {logged}'
     assert binlog.events[-1].info.startswith(info)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_default_is_read_in_the_modes_of_its_creation(flavor: str) -> None:
+    session = _session(flavor)
+    session.execute("SET sql_mode = 'NO_BACKSLASH_ESCAPES'")
+    session.execute(r"CREATE TABLE z (a INT, b VARCHAR(99) DEFAULT (concat('\', uuid())))")
+    session.execute("SET sql_mode = DEFAULT, SESSION binlog_format = 'STATEMENT'")
+    noted = session.execute("INSERT INTO z (a) VALUES (1)").notes
+    assert [note.reason for note in noted] == ["ER_BINLOG_UNSAFE_SYSTEM_FUNCTION"]
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_definitions_are_printed_with_the_quotes_of_the_session(flavor: str) -> None:
+    session = _session(flavor)
+    session.execute("SET SESSION binlog_format = 'ROW'")
+    session.execute("CREATE TABLE s (a INT, b VARCHAR(5) DEFAULT 'x\"y')")
+    session.execute("SET sql_mode = 'ANSI_QUOTES'")
+    (binlog,) = session.execute(
+        'CREATE TABLE `n"w` (x INT, KEY (x)) SELECT * FROM "s"'
+    ).binlogs.values()
+    text = next(info for _, info in binlog.events if "CREATE TABLE" in info)
+    assert '; CREATE TABLE "n""w" (\n  "x" ' in text
+    assert '  "b" varchar(5) DEFAULT \'x"y\',\n  KEY "x" ("x")\n)' in text
+    assert "`" not in text.partition("; ")[2]

@@ -19,7 +19,7 @@ from binlane.codec.charsets import BINARY, TextDecoder, charset_of, text_decoder
 from binlane.codec.columns import Column
 from binlane.codec.types import ColumnType
 from binlane.columnar.arrow_types import arrow_type, converter
-from binlane.sql.logged_columns import logged_form
+from binlane.sql.catalog import logged_form
 from binlane.sql.table_definitions import TableColumn
 
 Converted = tuple["pa.Array[Any]", int]

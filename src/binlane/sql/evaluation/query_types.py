@@ -91,6 +91,10 @@ _BIGINT_MAX: Final = (1 << 63) - 1
 _UNSIGNED_MAX: Final = (1 << 64) - 1
 
 
+UNKNOWN_TYPE: Final = "?"
+"""The name of a type that nobody knows; printed as it is."""
+
+
 def query_columns(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
     """The columns that CREATE TABLE makes of a query.
 
@@ -100,6 +104,31 @@ def query_columns(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
     return tuple(
         column_of_type(name, each, flavor=scope.flavor) for name, each in _columns(query, scope)
     )
+
+
+def columns_as_far_as_known(query: Query, scope: Scope) -> tuple[TableColumn, ...]:
+    """The same with `UNKNOWN_TYPE` for types that are not known, where one can stand.
+
+    Raises:
+        Untyped: If not even the number of columns can be told.
+    """
+    select = query.body
+    if not isinstance(select, Select) or query.with_ is not None:
+        return query_columns(query, scope)
+    sources = _from(select, scope)
+    inside = replace(scope, sources=(*sources, *scope.sources))
+    found: list[TableColumn] = []
+    for item in select.items:
+        try:
+            columns = _item(item, inside, sources)
+        except Untyped:
+            if isinstance(item.value, Star):
+                raise
+            name = column_name(item, scope.text) if item.alias is None else item.alias
+            found.append(TableColumn(name=name, type_name=UNKNOWN_TYPE))
+            continue
+        found += (column_of_type(name, each, flavor=scope.flavor) for name, each in columns)
+    return tuple(found)
 
 
 # Queries ------------------------------------------------------------------------------------------
@@ -135,12 +164,18 @@ def _of_body(body: Node, scope: Scope) -> Columns:
     if isinstance(body, Values):
         return _united([_of_row(row.items, scope) for row in body.rows], scope)
     assert isinstance(body, Select)
-    sources: list[Source] = []
-    for table in body.tables:
-        inner = replace(scope, sources=(*sources, *scope.sources))  # for LATERAL
-        sources += _sources(table, inner)
+    sources = _from(body, scope)
     inside = replace(scope, sources=(*sources, *scope.sources))
     return tuple(column for item in body.items for column in _item(item, inside, sources))
+
+
+def _from(select: Select, scope: Scope) -> list[Source]:
+    """The tables of a SELECT."""
+    sources: list[Source] = []
+    for table in select.tables:
+        inner = replace(scope, sources=(*sources, *scope.sources))  # for LATERAL
+        sources += _sources(table, inner)
+    return sources
 
 
 def _of_row(items: Sequence[Expression], scope: Scope) -> Columns:

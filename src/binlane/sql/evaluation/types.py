@@ -13,7 +13,7 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.sql.servers import bytes_per_character, default_collation
-from binlane.sql.show_create import column_type, without_json_checks
+from binlane.sql.show_create import BOOLEANS, INTEGERS, column_type, without_json_checks
 from binlane.sql.table_definitions import TableColumn
 
 LONGEST: Final = 4_294_967_295
@@ -143,8 +143,6 @@ def moment(name: str, decimals: int = 0) -> Type:
     return Type(kind=TypeKind[name], length=length, decimals=decimals, is_nullable=True)
 
 
-_WIDTHS: Final = {"TINYINT": 4, "SMALLINT": 6, "MEDIUMINT": 9, "INT": 11, "BIGINT": 20}
-_UNSIGNED_WIDTHS: Final = {"TINYINT": 3, "SMALLINT": 5, "MEDIUMINT": 8, "INT": 10, "BIGINT": 20}
 _TEXT_LENGTHS: Final = {
     "TINYTEXT": 255,
     "TEXT": 65_535,
@@ -154,18 +152,6 @@ _TEXT_LENGTHS: Final = {
     "BLOB": 65_535,
     "MEDIUMBLOB": 16_777_215,
     "LONGBLOB": LONGEST,
-}
-_INTEGER_TYPES: Final = {
-    "INTEGER": "INT",
-    "INT4": "INT",
-    "INT8": "BIGINT",
-    "SERIAL": "BIGINT",
-    "INT1": "TINYINT",
-    "INT2": "SMALLINT",
-    "INT3": "MEDIUMINT",
-    "MIDDLEINT": "MEDIUMINT",
-    "BOOL": "TINYINT",
-    "BOOLEAN": "TINYINT",
 }
 _TEMPORAL: Final = {
     "DATE": (TypeKind.DATE, 10),
@@ -183,10 +169,15 @@ def type_of_column(column: TableColumn, *, charset: str, flavor: Flavor) -> Type
         charset: Of its table, where the column does not say it.
         flavor: Of the server.
     """
-    name = _INTEGER_TYPES.get(column.type_name, column.type_name)
-    if name in _WIDTHS:
-        length = _width(column, name, flavor)
-        made = Type(kind=TypeKind.INTEGER, length=length, field_type=name)
+    name = column.type_name
+    if name in BOOLEANS:
+        made = Type(kind=TypeKind.INTEGER, length=1, field_type="TINYINT")
+    elif name in INTEGERS:
+        printed, signed, unsigned = INTEGERS[name]
+        length = unsigned if column.is_unsigned else signed
+        if column.arguments and flavor is Flavor.MARIADB:
+            length = int(column.arguments[0])
+        made = Type(kind=TypeKind.INTEGER, length=length, field_type=printed.upper())
     elif name in {"YEAR", "BIT"}:
         length = 4 if name == "YEAR" else int((*column.arguments, "1")[0])
         made = Type(kind=TypeKind.INTEGER, length=length, field_type=name, is_unsigned=True)
@@ -226,15 +217,6 @@ def type_of_column(column: TableColumn, *, charset: str, flavor: Flavor) -> Type
         made = Type(kind=TypeKind.OTHER)
     is_unsigned = column.is_unsigned or made.is_unsigned
     return replace(made, is_unsigned=is_unsigned, is_nullable=column.is_nullable, column=column)
-
-
-def _width(column: TableColumn, name: str, flavor: Flavor) -> int:
-    """Characters of an integer."""
-    if column.type_name in {"BOOL", "BOOLEAN"}:
-        return 1
-    if column.arguments and flavor is Flavor.MARIADB:
-        return int(column.arguments[0])
-    return (_UNSIGNED_WIDTHS if column.is_unsigned else _WIDTHS)[name]
 
 
 def _text_value(column: TableColumn, name: str, charset: str, flavor: Flavor) -> Type:

@@ -297,10 +297,10 @@ attribute = nullity | common | mysql_attribute @mysql
   | words:REF_SYSTEM_ID = number @mariadb
   | words:COMPRESSED @mariadb<11.8
   | engine_word = engine_value @mariadb
-nullity = nullity:NOT+NULL [ENABLE @mariadb] | nullity:NULL | PRIMARY KEY key:"PRIMARY"
+nullity = nullity:{NOT NULL} [ENABLE @mariadb] | nullity:NULL | PRIMARY KEY key:"PRIMARY"
   | KEY key:"PRIMARY"
 common = UNIQUE [KEY] key:"UNIQUE" | COMMENT comment:string | words:INVISIBLE
-mysql_attribute = VISIBLE | SRID number @mysql>=8 | NOT+SECONDARY
+mysql_attribute = VISIBLE | SRID number @mysql>=8 | NOT SECONDARY
   | no_reference checks:column_check @mysql>=8
   | words:{COLUMN_FORMAT {DEFAULT | FIXED | DYNAMIC}} | words:{STORAGE {DEFAULT | DISK | MEMORY}}
   | {ENGINE_ATTRIBUTE | SECONDARY_ENGINE_ATTRIBUTE} [=] string

@@ -673,7 +673,7 @@ class _Rules:
             word = cursor.words[cursor.index]
             likely = next((each.rule for each in branches if word in each.words), None)
             if likely is None:
-                raise cursor.stop(choice.expected or self._told(ways, words))
+                raise cursor.stop(self._expected(choice) or self._told(ways, words))
             likely.read(cursor, found)
 
         def read(cursor: Cursor, found: Fields) -> None:
@@ -687,6 +687,11 @@ class _Rules:
                 stop(cursor, found)
 
         return read
+
+    def _expected(self, choice: _Choice) -> str:
+        """What a choice, or a rule whose ways stand in it, says is expected."""
+        inner = filter(None, map(self._inner, choice.ways))
+        return choice.expected or next(filter(None, map(self._expected, inner)), "")
 
     def _told(self, ways: Sequence[_Way], words: frozenset[str]) -> str:
         """What is expected where none of some ways begins: words, and what readers read."""

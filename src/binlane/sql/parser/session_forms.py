@@ -112,7 +112,8 @@ FLUSH = FLUSH [unlogged] {
         options:{WITH READ LOCK} [AND DISABLE CHECKPOINT @mariadb]
       | tables:object, ... [ options:{WITH READ LOCK} [AND DISABLE CHECKPOINT @mariadb]
         | options:{FOR EXPORT} ] ] -> Administration "FLUSH TABLES"
-  | words:{flushed, ...} -> command "FLUSH" }
+  | words:{flushed, ...} -> command "FLUSH"
+  | "what to flush" }
 flushed = [ERROR | ENGINE | GENERAL | SLOW] LOGS
   | BINARY LOGS [DELETE_DOMAIN_ID = ( [number, ...] ) @mariadb]
   | RELAY LOGS [channel | string @mariadb]
@@ -121,7 +122,6 @@ flushed = [ERROR | ENGINE | GENERAL | SLOW] LOGS
   | OPTIMIZER_COSTS @mysql | MASTER @mariadb | {SLAVE | REPLICA} [string] @mariadb
   | { TABLE_STATISTICS | INDEX_STATISTICS | USER_STATISTICS | CLIENT_STATISTICS | USER_VARIABLES
     | SSL | THREADS } @mariadb
-  | "what to flush"
 
 ANALYZE = ANALYZE {
     [unlogged] {TABLE | TABLES} tables:object, ... [

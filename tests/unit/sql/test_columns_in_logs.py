@@ -8,7 +8,7 @@ from binlane.codec.charsets import BINARY_COLLATION
 from binlane.codec.columns import Column
 from binlane.codec.types import ColumnType
 from binlane.landing.column_changes import AddColumn, column_changes
-from binlane.sql.logged_columns import logged_column
+from binlane.sql.catalog import logged_column
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 
