@@ -207,8 +207,8 @@ class _Creation:
         )
         if created.name.database == self.statement.database:
             return text
-        quoted = self.state.quote
-        return text.replace(quoted(created.name.table), quoted(created.name), 1)
+        own, whole = self.state.quote(created.name.table), self.state.quote(created.name)
+        return text.replace(own, whole, 1)
 
     @property
     def is_atomic(self) -> bool:

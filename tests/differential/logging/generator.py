@@ -845,7 +845,8 @@ class Generator:
             f"create {kind} {name}(a int primary key, b varchar(100)) engine={engine}",
             self._pick(f"update {name} set b='e' where b='x'", f"delete from {name} where b='x'"),
             self._pick(
-                f"update {name} set b=uuid() where b is not null", f"delete from {name} where b>'x' limit 1"
+                f"update {name} set b=uuid() where b is not null",
+                f"delete from {name} where b>'x' limit 1",
             ),
             f"insert into {name} values({key},'e')",
             f"update {name} set b='f' where b='e'",

@@ -134,6 +134,7 @@ def test_of_several_patterns_the_best_counts(flavor: str) -> None:
     [
         ("SELECT a FROM v", (on("v", "SELECT"),), None),
         ("SELECT a FROM v", (), 1142),
+        ("INSERT INTO v VALUES (1)", (on("v", "INSERT (a)"),), None),
         ("SELECT a FROM vi", (on("vi", "SELECT"),), 1356),
         ("SELECT a FROM vw", (on("vw", "SELECT"),), 1356),
         ("SELECT a FROM vw", (on("vw", "SELECT"), "GRANT SELECT ON t TO w"), None),
