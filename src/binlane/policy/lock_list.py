@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from binlane.policy.server import Server
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
+    from binlane.sql.servers import Dialect
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -415,7 +416,7 @@ class LockList:
                 continue
             name = TableName(use.database or database, use.name)
             routine = self.objects.function(name)
-            if routine is None and _is_made(use):
+            if routine is None and _is_made(use, facts.dialect):
                 self._fail_function(name, place)
             self._add_call("function", routine, use, place)
 
@@ -463,11 +464,11 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
     return {event for change in changes for event in _FIRED[change]}
 
 
-def _is_made(use: FunctionUse) -> bool:
+def _is_made(use: FunctionUse, dialect: Dialect) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
         return use.database.lower() not in _SYSTEM_DATABASES
-    return not is_built_in(use.name)
+    return not is_built_in(use.name, dialect)
 
 
 def opened_by(

@@ -397,7 +397,7 @@ def _unknown_functions(asked: Asked) -> Iterator[Refusal]:
     """1370 of functions that are not there, of which the servers say nothing else."""
     facts = asked.facts
     for use in facts.functions[facts.effects.kind is StatementKind.CALL :]:
-        if use.database is None and is_built_in(use.name):
+        if use.database is None and is_built_in(use.name, facts.dialect):
             continue
         name = TableName(use.database or asked.database, use.name)
         is_there = asked.objects.function(name) or asked.objects.is_loadable_function(use.name)
