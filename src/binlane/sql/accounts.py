@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -503,8 +504,10 @@ class _Changing:
     def grant_privileges(self) -> _Results:
         node = self.node
         gives_on = "WITH GRANT OPTION" in node.options
-        for account in node.accounts:
+        for account, credential in zip_longest(node.accounts, node.credentials):
             name = self.plain(account) if self.is_proxy else self.name(account)
+            if credential is not None and credential.is_identified and not self.has(name):
+                self.accounts[name] = Grantee()  # made by it, as servers with such a clause do
             if not self.has(name):
                 yield self.absent()
             elif name in self.accounts:

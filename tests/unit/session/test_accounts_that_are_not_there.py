@@ -1,4 +1,4 @@
-"""REVOKE from accounts that are not there; measured on MariaDB 10.11.19 and MySQL 9.7.4."""
+"""GRANT to and REVOKE from accounts that are not there; measured on MariaDB 10.11.19 and MySQL 9.7.4."""
 
 from __future__ import annotations
 
@@ -38,3 +38,21 @@ def test_nothing_can_be_revoked(statement: str, mariadb: int | None, mysql: int 
 
 def test_mysql_may_be_told_to_ignore_it() -> None:
     assert _errno("mysql", "REVOKE SELECT ON d.* FROM nobody IGNORE UNKNOWN USER") is None
+
+
+def test_grant_with_a_password_makes_the_account_on_mariadb() -> None:
+    """Measured on MariaDB 10.11.19, whose sql_mode has NO_AUTO_CREATE_USER."""
+    objects = SchemaCatalog(Flavor.MARIADB)
+    objects.load("CREATE DATABASE d; CREATE USER x;")
+    session = Session(server=Server.parse("mariadb"), objects=objects, database="d")
+    answers = [
+        session.execute(statement).error
+        for statement in (
+            "GRANT ALL ON d.* TO y@localhost",
+            "GRANT ALL ON d.* TO y@localhost IDENTIFIED BY 'a word'",
+            "GRANT SELECT ON *.* TO y@localhost",
+            "CREATE USER y@localhost",
+            "DROP USER y@localhost",
+        )
+    ]
+    assert [error and error.errno for error in answers] == [1133, None, None, 1396, None]
