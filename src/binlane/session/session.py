@@ -55,9 +55,8 @@ from binlane.sql.facts import (
 )
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
-from binlane.sql.servers import Dialect, Fact, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
-from binlane.sql.tree.definitions import AlterTable
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -70,43 +69,6 @@ _CREATES_PROGRAMS: Final = frozenset(
 )
 _DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
 """What the server keeps, and logs, without executable comments."""
-_CHANGES_ROUTINES: Final = frozenset(
-    (
-        StatementKind.CREATE_ROUTINE,
-        StatementKind.ALTER_ROUTINE,
-        StatementKind.CREATE_VIEW,
-        StatementKind.ALTER_VIEW,
-        StatementKind.CREATE_TRIGGER,
-    )
-)
-"""After these the servers read routines anew; likewise after DROP of something that is there."""
-_CHANGES_TABLES: Final = frozenset(
-    (StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.CREATE_TRIGGER)
-)
-_REOPENS_TABLES: Final = frozenset(
-    (
-        *(StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.TRUNCATE_TABLE),
-        *(StatementKind.MAINTENANCE, StatementKind.FLUSH),
-    )
-)
-_TEMPORARY_KINDS: Final = frozenset(
-    (
-        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
-        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.DROP_TABLE),
-    )
-)
-_EMPTYING: Final = frozenset(
-    (
-        StatementKind.CREATE_TABLE,
-        StatementKind.CREATE_TABLE_LIKE,
-        StatementKind.TRUNCATE_TABLE,
-    )
-)
-_COUNTING_ENGINES: Final = frozenset(("MYISAM", "MEMORY"))
-"""Engines that know how many rows a table has."""
-_ONLY_LOOKS: Final = ("ANALYZE", "CHECK", "CACHE INDEX", "LOAD INDEX", "FLUSH")
-_CHANGES_NO_TABLE: Final = frozenset(("RENAME", "ENABLE KEYS", "DISABLE KEYS", "PARTITION"))
-"""What ALTER TABLE does that leaves MariaDB's statements prepared."""
 
 
 class Session:
@@ -475,14 +437,8 @@ class Session:
             self._run_program(statement)
         else:
             handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
-            changes_routines = _changes_routines(state, statement.facts)
-            empties = _emptied_table(state, statement.facts)
-            handler(state, statement)
-            if state.execution.error is None:
-                if changes_routines:
-                    state.programs.forget_routines()
-                state.programs.change_tables(*_changed_tables(state, statement.facts))
-                _note_empty(state, statement.facts, empties)
+            with ddl.consequences(state, statement.facts):
+                handler(state, statement)
 
     def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
         """Whether a statement names programs that nobody knows; one that makes them anew does not."""
@@ -580,78 +536,6 @@ def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
         state.fail_as_stated(statement)
     elif verb == "USE":
         state.database = statement.facts.name
-
-
-def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether the servers read their routines anew after a statement.
-
-    MariaDB does so too when temporary tables come and go.
-
-    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
-    """
-    effects, objects = facts.effects, state.objects
-    if effects.kind in _CHANGES_ROUTINES:
-        return True
-    if effects.kind is StatementKind.DROP_VIEW:
-        return any(objects.view(name) is not None for name in effects.objects)
-    if effects.kind is StatementKind.DROP_TRIGGER:
-        return any(objects.trigger(name) is not None for name in effects.objects)
-    if effects.kind is StatementKind.DROP_ROUTINE:
-        find = objects.function if "FUNCTION" in facts.verb else objects.procedure
-        return any(find(name) is not None for name in effects.objects)
-    if not (state.server.is_mariadb and effects.kind in _TEMPORARY_KINDS):
-        return False
-    if effects.kind is not StatementKind.DROP_TABLE:
-        return effects.is_temporary
-    tables = map(objects.table, effects.drops)
-    return any(table is not None and table.is_temporary for table in tables)
-
-
-def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableName | None, ...]:
-    """The tables whose statements are prepared anew after a statement; None stands for all.
-
-    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
-    """
-    effects = facts.effects
-    if effects.kind in _CHANGES_TABLES or effects.kind is StatementKind.DROP_TABLE:
-        return (*effects.writes, *effects.drops)
-    if effects.kind in _TEMPORARY_KINDS:
-        return effects.writes if effects.is_temporary else ()
-    if effects.kind not in _REOPENS_TABLES:
-        return ()
-    if state.server.is_mariadb:
-        tree = facts.tree
-        is_changed = isinstance(tree, AlterTable) and any(
-            action.kind not in _CHANGES_NO_TABLE for action in tree.actions
-        )
-        return effects.writes if is_changed else ()
-    if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
-        return effects.writes or (None,)
-    return () if facts.verb.startswith(_ONLY_LOOKS) else effects.writes
-
-
-def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | None:
-    """The table that is empty behind a statement, as servers know whose optimizer asks for it."""
-    effects, objects = facts.effects, state.objects
-    if effects.kind not in _EMPTYING or not state.server.has(Fact.UPDATES_AS_QUERIES):
-        return None
-    name = effects.writes[0]
-    if effects.kind is not StatementKind.TRUNCATE_TABLE:
-        is_there = objects.table(name) if effects.is_temporary else objects.base_table(name)
-        if is_there is not None and is_there.is_temporary == effects.is_temporary:
-            return None
-    return name
-
-
-def _note_empty(state: SessionState, facts: StatementFacts, emptied: TableName | None) -> None:
-    """Know which tables are empty behind DDL that succeeded."""
-    effects = facts.effects
-    if state.empty_tables and effects.kind in DDL_KINDS:
-        state.empty_tables.difference_update((*effects.writes, *effects.drops))
-    if emptied is not None:
-        table = state.objects.table(emptied)
-        if table is not None and table.engine in _COUNTING_ENGINES:
-            state.empty_tables.add(emptied)
 
 
 def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
