@@ -26,7 +26,7 @@ from binlane.programs.trace import Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, random_seeds
 from binlane.session.ddl import apply, preview
-from binlane.session.decision import Decided, decide, give_notes, recorders_of
+from binlane.session.decision import Decided, decide, give_notes, recorders_of, refusal_beyond_locks
 from binlane.session.log_events import Body
 from binlane.session.rows import LoggedRows, logged_rows, trace_of, with_null_ids
 from binlane.session.state import SessionState, SessionStatement, write_directly
@@ -76,6 +76,11 @@ def execute_create_select(state: SessionState, statement: SessionStatement) -> N
         state.fail(refusals.CREATE_SELECT_AND_GTID)
     elif not (new.exists and new.effects.if_exists and statement.succeeds):
         new.carry_out()
+    elif state.locked_tables is not None:
+        resolved = state.host.resolved(statement.facts, statement.database)
+        error = refusal_beyond_locks(state, statement.facts, resolved)
+        if error is not None:
+            state.fail(error)
 
 
 def _begin(state: SessionState, statement: SessionStatement) -> frozenset[str] | None:
@@ -468,6 +473,8 @@ class _CreationWithRows(_Creation):
             binlog = state.binlogs[name]
             if logging_format is not LoggingFormat.ROW:
                 continue
+            if state.objects.temporary_tables():
+                state.temporary.row_binlogs.add(name)
             context = self._own_context(binlog, engine_changes)
             rows = self._rows_with_definition()
             if rows is not None:

@@ -489,6 +489,10 @@ def refusal_beyond_locks(
         return None
     views = [use for use in facts.tables if state.objects.view(use.name) is not None]
     opened = [(use.name, use.alias, bool(use.changes)) for use in views]
+    if facts.effects.kind is StatementKind.CREATE_TABLE_SELECT and not facts.effects.is_temporary:
+        # MySQL takes a READ lock for one that is there.
+        name = facts.effects.writes[0]
+        opened.append((name, name.table, state.server.is_mariadb))
     opened += [
         (access.name, access.alias, access.is_locked_for_write)
         for access in resolved.accesses

@@ -312,10 +312,12 @@ class Session:
         in row format.
         """
         state = self._state
-        if state.locked_tables is not None:
-            refusal = refusal_beyond_locks(state, facts, self.resolved(facts, database))
+        if state.locked_tables is not None or (facts.tables and state.is_in_transaction):
+            resolved = self.resolved(facts, database)
+            refusal = refusal_beyond_locks(state, facts, resolved)
             if refusal is not None:
                 return refusal
+            state.opened(resolved.accesses)
         if state.server.is_mariadb:
             return None
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName, quote
+from binlane.policy.engines import traits
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.refusals import Outcome, Refusal, refusal
-from binlane.policy.resolution import Opening
+from binlane.policy.resolution import Opening, TableAccess
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
@@ -531,6 +532,12 @@ class SessionState:
                 self._merge_failed(engine_changes)
         elif engine_changes.engines:
             self.reset_isolation()
+
+    def opened(self, accesses: Iterable[TableAccess]) -> None:
+        """Note tables that are read or locked: with autocommit=0 their engines begin with that."""
+        self.transaction.is_active |= self.is_in_transaction and any(
+            traits(one.table, self.server).is_transactional for one in accesses
+        )
 
     def _merge_failed(self, engine_changes: EngineChanges) -> None:
         for name, use in engine_changes.engines.items():

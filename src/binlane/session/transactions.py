@@ -348,10 +348,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     frozenset(one.name for one in opened)
                     - {use.name for use in statement.facts.tables},
                 )
-                # With autocommit=0 an engine that is locked has begun a transaction.
-                state.transaction.is_active |= state.is_in_transaction and any(
-                    traits(one.table, state.server).is_transactional for one in opened
-                )
+                state.opened(opened)
     elif statement.facts.verb.startswith("UNLOCK"):
         if state.locked_tables is not None:
             state.implicit_commit()
