@@ -475,6 +475,8 @@ _EMPTYING: Final = frozenset(
         StatementKind.TRUNCATE_TABLE,
     )
 )
+_REBUILDS: Final = _CHANGES_TABLES | {StatementKind.ALTER_TABLE, StatementKind.TRUNCATE_TABLE}
+_OF_KEYS: Final = frozenset(("ENABLE KEYS", "DISABLE KEYS"))
 _COUNTING_ENGINES: Final = frozenset(("MYISAM", "MEMORY"))
 """Engines that know how many rows a table has."""
 _ONLY_LOOKS: Final = ("ANALYZE", "CHECK", "CACHE INDEX", "LOAD INDEX", "FLUSH")
@@ -487,7 +489,11 @@ def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
     """Around a statement: what it leaves of prepared statements, routines and empty tables."""
     changes_routines = _changes_routines(state, facts)
     emptied = _emptied_table(state, facts)
+    reopened = _reopened_tables(state, facts) if state.locked_tables else frozenset()
     yield
+    if state.locked_tables is not None and reopened and state.execution.error is None:
+        order = sorted(state.locked_tables.written, key=reopened.__contains__)
+        state.locked_tables = state.locked_tables._replace(written=tuple(order))
     if state.execution.error is None:
         if changes_routines:
             state.programs.forget_routines()
@@ -541,6 +547,23 @@ def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableNa
     if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
         return effects.writes or (None,)
     return () if facts.verb.startswith(_ONLY_LOOKS) else effects.writes
+
+
+def _reopened_tables(state: SessionState, facts: StatementFacts) -> frozenset[TableName]:
+    """What MariaDB opens anew under LOCK TABLES, and has behind the others from then on.
+
+    Source: measured on MariaDB 10.11.19.
+    """
+    effects, tree = facts.effects, facts.tree
+    if not state.server.is_mariadb:
+        return frozenset()
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        triggers = map(state.objects.trigger, effects.objects)
+        return frozenset(one.table for one in triggers if one is not None)
+    if isinstance(tree, AlterTable) and all(one.kind in _OF_KEYS for one in tree.actions):
+        return frozenset()
+    is_rebuilt = effects.kind in _REBUILDS or facts.verb.startswith(("OPTIMIZE", "REPAIR"))
+    return frozenset(effects.writes) if is_rebuilt else frozenset()
 
 
 def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | None:
