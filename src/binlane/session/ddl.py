@@ -57,7 +57,7 @@ _UNLOGGED_FLUSH: Final = frozenset(
 )
 _LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
-_KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
+KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 
 
 def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
@@ -167,7 +167,7 @@ def _commits(state: SessionState, statement: SessionStatement) -> bool:
     verb = statement.facts.verb
     if verb.startswith(_WITHOUT_COMMIT):
         return False
-    return not (state.server.is_mariadb and verb.startswith(_KEY_CACHE))
+    return not (state.server.is_mariadb and verb.startswith(KEY_CACHE))
 
 
 def _text(state: SessionState, statement: SessionStatement) -> str | None:

@@ -527,12 +527,9 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
 
 
-_KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
-
-
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
     verb = statement.facts.verb
-    if verb.startswith(_KEY_CACHE) and not state.server.is_mariadb:
+    if verb.startswith(ddl.KEY_CACHE) and not state.server.is_mariadb:
         state.implicit_commit()
     if not statement.succeeds:
         state.fail_as_stated(statement)
