@@ -1,0 +1,88 @@
+"""What an event group of the source is to each binlog, as the session that made it knows it.
+
+The source logs rows. A session through the port knows which statements those rows are of, and for
+each binlog whether a statement is there as its text or as its rows. A plan says so for one group;
+`planned` makes the binlog's group of it. Where there is no plan the group is routed as rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from binlane.names import TableName
+
+
+class RowsPiece(NamedTuple):
+    """TABLE_MAPs and rows events up to one with STMT_END, as a statement makes them.
+
+    Consecutive rows events of the same kind and table count as one: how many there are hangs on the
+    size of the rows.
+
+    Attributes:
+        tables: Of the TABLE_MAPs, in order.
+        changes: `insert`, `update` or `delete` and the table, one for each run of rows events.
+    """
+
+    tables: tuple[TableName, ...]
+    changes: tuple[tuple[str, TableName], ...]
+
+
+Section = tuple[RowsPiece, ...]
+"""The rows of one statement of a group; several pieces where its tables differ in how they roll back."""
+
+
+class EncodedEvent(NamedTuple):
+    """An event of a statement's text, or that belongs before it.
+
+    Attributes:
+        type_code: `EventType`.
+        body: Without header and checksum.
+    """
+
+    type_code: int
+    body: bytes
+
+
+class Text(NamedTuple):
+    """A statement that is in the binlog as its text.
+
+    Attributes:
+        events: Of its context and itself, in order; the INSERT_ID event holds 0 where the row
+            image is to say it.
+        section: The section of the source's group that it stands for, whose time it has; None
+            where it changed no rows there.
+    """
+
+    events: tuple[EncodedEvent, ...]
+    section: int | None = None
+
+
+class Rows(NamedTuple):
+    """A statement that is in the binlog as its rows.
+
+    Attributes:
+        section: Which of the source's group.
+    """
+
+    section: int
+
+
+Part = Text | Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """What one event group of the source is to each binlog.
+
+    Attributes:
+        sections: The rows that the source is to have logged, statement by statement. A group that
+            has others is not the one that was meant, and is routed as rows.
+        binlogs: By name what stands between the group's beginning and its end, in order; nothing
+            where the binlog has nothing of the group, whatever its scope. Those that are not
+            named get the group's rows.
+    """
+
+    sections: tuple[Section, ...] = ()
+    binlogs: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
