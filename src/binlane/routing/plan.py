@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
+from zlib import crc32
 
 from binlane.names import TableName
+from binlane.scope.definition import Definition
+from binlane.scope.scope import ScopeList
 
 
 class RowsPiece(NamedTuple):
@@ -82,7 +86,19 @@ class GroupPlan:
         binlogs: By name what stands between the group's beginning and its end, in order; nothing
             where the binlog has nothing of the group, whatever its scope. Those that are not
             named get the group's rows.
+        bases: By name what `basis_of` says of the definition that this was found out with. A binlog
+            with another definition by then gets the group's rows.
     """
 
     sections: tuple[Section, ...] = ()
     binlogs: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    bases: Mapping[str, int] = field(default_factory=dict)
+
+
+@cache
+def basis_of(definition: Definition) -> int:
+    """A number of 32 bits that tells a definition from another one, also in another process."""
+    scope = definition.scope
+    lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE), scope.ignores_case)
+    text = f"{definition.log_id} {definition.logging_mode.value} {lists}"
+    return crc32(text.encode("utf-8", "surrogateescape"))
