@@ -401,13 +401,28 @@ class Session:
             told = (error.errno, error.sqlstate, "BINLANE_DEFINITION", str(error))
             state.fail(Refusal(*told, why=(Why(hint=error.hint),)))
             return True
-        definitions = safety.definitions
+        self._have_caches()
+        return True
+
+    def have(self, definitions: Sequence[Definition]) -> None:
+        """Have these binlogs from here on: somebody else defined them.
+
+        Those that were there before keep what waits in their caches.
+        """
+        self._recurring.leave()
+        assert self._state.safety is not None, "there are definitions, not the server's own log"
+        self._state.safety.have(definitions)
+        self._have_caches()
+
+    def _have_caches(self) -> None:
+        """Keep caches for the binlogs that are defined."""
+        state = self._state
+        assert state.safety is not None, "the caller has looked"
         state.binlogs = {
             one.name: state.binlogs.get(one.name) or BinlogCaches(one.name, state.server)
-            for one in definitions
+            for one in state.safety.definitions
         }
-        safety.mode_changed({name: state.mode(name) for name in state.binlogs})
-        return True
+        state.safety.mode_changed({name: state.mode(name) for name in state.binlogs})
 
     def _carry_out(self, statement: SessionStatement) -> None:
         state = self._state
