@@ -85,7 +85,6 @@ class PortParts:
     """What all sessions of the port share.
 
     Attributes:
-        flavor: Of the source.
         definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
         catalog: The source's objects.
         attributions: Gets the plans of the groups that sessions make.
@@ -93,12 +92,15 @@ class PortParts:
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
     """
 
-    flavor: Flavor
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
     attributions: Attributions
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
+
+
+FindParts = Callable[[], Awaitable[PortParts | None]]
+"""Gives what sessions share; None where the source was not set up to be judged: all is relayed then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,14 +129,18 @@ class PortSession:
 
     Args:
         client: The session on the source.
-        parts: What it shares with others.
+        find_parts: Gives what it shares with others.
     """
 
-    def __init__(self, client: SessionContext, parts: PortParts) -> None:
+    def __init__(self, client: SessionContext, find_parts: FindParts) -> None:
         self._client = client
-        self._parts = parts
+        self._find_parts = find_parts
+        self._flavor = flavor_of(client.server_version)
+        self._first_dialect = Dialect(flavor=self._flavor.value)
+        self._shared: PortParts | None = None
+        self._is_relayed = False
         self._model: PlannedSession | None = None
-        self._catalog = SchemaCatalog(parts.flavor)
+        self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
         self._lane: Lane | None = None
@@ -145,19 +151,27 @@ class PortSession:
 
     # What the gateway calls -----------------------------------------------------------------------
 
-    async def start(self) -> None:
+    @property
+    def dialect(self) -> Dialect:
+        """How the source reads the session's next statement."""
+        return self._first_dialect if self._model is None else self._model.session.dialect
+
+    async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
+        del is_reset
         self._forget()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Say what becomes of a command, if that is known without asking anybody."""
+        if self._is_relayed:
+            return Pass()
         if len(statements) != 1:
-            return None
-        text = statements[0].text
+            return None if statements else Pass()
+        text, _, is_complete = statements[0]
         model = self._model
         if model is None:
-            return Pass() if self._is_nothing(text) else None
-        if not self._is_current():
+            return Pass() if is_complete and self._is_nothing(text) else None
+        if not (is_complete and self._is_current()):
             return None
         expected = model.preview_known(text)
         if expected is None:
