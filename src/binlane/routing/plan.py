@@ -43,10 +43,13 @@ class EncodedEvent(NamedTuple):
     Attributes:
         type_code: `EventType`.
         body: Without header and checksum.
+        flags: Of the header: a text that belongs to its session's connection, or needs no default
+            database.
     """
 
     type_code: int
     body: bytes
+    flags: int = 0
 
 
 class Text(NamedTuple):
