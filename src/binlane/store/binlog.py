@@ -620,7 +620,6 @@ class Binlog:
         """End this file and begin the next; only the index makes it so."""
         closed, last = self._published.closed, self._published.last
         following = self._following_name()
-        self._published_prepared, self._published_memory = self._prepared, self._memory
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )
@@ -650,6 +649,8 @@ class Binlog:
             last=self._new_file(following, head.begin, head.size_bytes),
             position=self._position,
         )
+        # Not before: where the disk fails, what is rolled back is given again.
+        self._published_prepared, self._published_memory = self._prepared, self._memory
         if self._groups:
             self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
         self._facts_unsaved.append(ended)
