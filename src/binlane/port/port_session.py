@@ -11,14 +11,18 @@ transaction is planned, which makes rows of it, and the model begins anew behind
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from binlane.client.source_objects import Source, SourceSession
+from binlane.check.hints import HINTS
+from binlane.client.source_objects import Source
+from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, StatementError
+from binlane.errors import StatementError, UnsafeStatementError
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -30,25 +34,32 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.names import quote
+from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
+from binlane.port.context_use import ContextUse, context_use
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
-from binlane.port.statement_context import ContextReader, StatementContext, complete
-from binlane.routing.plan import GroupPlan, Part, Rows, Text, basis_of
+from binlane.port.marks import Marker
+from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
+from binlane.programs.runner import is_program
+from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Text, basis_of
 from binlane.scope.definition import Definition
-from binlane.session.group_plans import (
-    DraftPart,
-    GroupDraft,
-    Planned,
-    PlannedSession,
-    RowsOf,
-)
+from binlane.session.group_plans import DraftPart, GroupDraft, Planned, PlannedSession, RowsOf
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, WRITING_KINDS, StatementFacts, StatementKind
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import (
+    DDL_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +77,29 @@ _OWN_SYMBOLS: Final = frozenset(
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN",
     )
 )
-_DIRTYING: Final = frozenset(
+BINLOG_VARIABLES: Final = frozenset(
     (
-        *(StatementKind.SET, StatementKind.CALL, StatementKind.COMPOUND, StatementKind.EXECUTE),
-        *(StatementKind.EXECUTE_IMMEDIATE, StatementKind.DO, StatementKind.SESSION),
+        *("binlog_format", "binlog_row_image", "binlog_direct_non_transactional_updates"),
+        "sql_log_bin",
     )
 )
-"""What may change the values that belong to later statements' texts."""
+"""What a client sets for the binlogs, and the source never gets."""
+_WATCHED: Final = BINLOG_VARIABLES | {
+    *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
+    *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
+    *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
+    *("rand_seed1", "rand_seed2", "autocommit"),
+}
+"""What a session cannot set before somebody follows it."""
+_TRACK: Final = (
+    "SET SESSION session_track_system_variables ="
+    " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
+)
+_SHOWN: Final = 40
+_BARE: Final = re.compile(r"\w+", re.ASCII)
+_INSERTING: Final = frozenset(
+    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+)
 
 
 def is_own(refusal: Refusal) -> bool:
@@ -88,6 +115,7 @@ class PortParts:
         definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
         catalog: The source's objects.
         attributions: Gets the plans of the groups that sessions make.
+        marker: Makes groups for what the source logs nothing of.
         lanes: None where the source was not prepared for them: then all groups go as rows.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
     """
@@ -95,6 +123,7 @@ class PortParts:
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
     attributions: Attributions
+    marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
 
@@ -112,6 +141,7 @@ class _UnderWay:
         facts: What it says.
         expected: What the model says it will do.
         context: Of its text; None where nothing of it is planned.
+        use: What of the context it uses; None where nobody looked.
         catalog_version: Of the objects that it was judged with.
         is_intended: Its plans were given to `Attributions`.
     """
@@ -120,6 +150,7 @@ class _UnderWay:
     facts: StatementFacts
     expected: Planned
     context: StatementContext | None = None
+    use: ContextUse | None = None
     catalog_version: object = None
     is_intended: bool = False
 
@@ -146,8 +177,13 @@ class PortSession:
         self._lane: Lane | None = None
         self._last = ""
         self._contexts: dict[int, StatementContext] = {}
+        self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
+        self._unsettled: list[tuple[_UnderWay, Planned]] = []
+        self._homeless: list[Planned] = []
         self._is_out_of_step = False
+        self._is_in_transaction = False
+        self._spoils = False
 
     # What the gateway calls -----------------------------------------------------------------------
 
@@ -277,7 +313,7 @@ class PortSession:
         )
         for name, value in circumstances.variables.items():
             if name not in BINLOG_VARIABLES:
-                session.execute(f"SET SESSION {name} = {literal(value)}")
+                session.execute(f"SET SESSION {name} = {_literal(value)}")
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
@@ -448,7 +484,10 @@ class PortSession:
         session = model.session
         resolved = session.resolved(facts, session.database)
         use = context_use(facts, resolved, session.objects, session.server)
-        return reader.needs(expected.texts, use)
+        generated = _generated(resolved)
+        if generated is not None:
+            self._generated[expected.number] = generated
+        return reader.needs(expected.values, use)
 
     def _send(
         self,
@@ -532,6 +571,7 @@ class PortSession:
             self._homeless.append(planned)
         if not session.is_in_transaction and not session.is_transaction_active:
             self._contexts.clear()
+            self._generated.clear()
             self._spoils = self._is_out_of_step
         return planned
 
@@ -599,10 +639,18 @@ class PortSession:
         assert self._lane is not None and self._shared is not None, "there is something to mark"
         number = model.count()
         plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
-        self._shared.attributions.intend(self._lane.number, number, [plan])
-        reply = await self._client.run_at_source(MARKING)
-        last = self._told([reply]) if not reply.errno else None
-        self._shared.attributions.done(self._lane.number, number, last)
+        attributions = self._shared.attributions
+        attributions.intend(self._lane.number, number, [plan])
+        try:
+            last = await self._shared.marker.mark(self._lane)
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error)
+            attributions.done(self._lane.number, number, None, [])
+            for name, groups in planned.homeless.items():
+                for group in groups:
+                    model.lose(name, group)
+        else:
+            attributions.done(self._lane.number, number, last)
 
     # Plans ----------------------------------------------------------------------------------------
 
@@ -632,7 +680,24 @@ class PortSession:
         events = complete(draft.bodies, context, self._flavor)
         if events is None:
             return None
-        return Text(events, sections.get(draft.number))
+        generated = self._generated.get(draft.number)
+        return Text(events, sections.get(draft.number), generated)
+
+
+def _generated(resolved: ResolvedStatement) -> Generated | None:
+    """Where the AUTO_INCREMENT values stand that the server may choose for a statement."""
+    for access in resolved.accesses:
+        column = access.table.auto_increment
+        if access.is_prelocked or not access.changes & _INSERTING or column is None:
+            continue
+        for place, one in enumerate(access.table.definition.columns):
+            if one.name.lower() == column.lower():
+                return Generated(access.name, place)
+    return None
+
+
+def _literal(value: str) -> str:
+    return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
 
 
 def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
