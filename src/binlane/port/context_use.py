@@ -135,7 +135,7 @@ def context_use(
     resolved: ResolvedStatement,
     objects: Objects,
     server: Server,
-    database: str,
+    database: str = "",
 ) -> ContextUse:
     """What of the context is logged with a statement.
 
