@@ -45,6 +45,8 @@ UTF8MB4_COLLATION: Final = 45
 BINARY_COLLATION: Final = 63
 _COLUMN_FIXED: Final = Struct("<HIBHBH")
 _COLUMN_FIXED_LENGTH: Final = 0x0C
+_ROW_NULL_OFFSET: Final = 2
+_LONGLONG: Final = Struct("<q")
 
 Cell = bytes | str | int | None
 
@@ -146,6 +148,20 @@ def _encode_cell(cell: Cell) -> bytes:
     if cell is None:
         return bytes((NULL_MARK,))
     return encode_packed_bytes(cell if isinstance(cell, bytes) else bytes_of(str(cell)))
+
+
+def encode_binary_row(columns: Sequence[ColumnDefinition], cells: Sequence[Cell]) -> bytes:
+    """One row of the result set of a prepared statement: whole numbers are binary, others text."""
+    null_bits = bytearray((len(cells) + _ROW_NULL_OFFSET + 7) // 8)
+    values = []
+    for index, (column, cell) in enumerate(zip(columns, cells, strict=True), _ROW_NULL_OFFSET):
+        if cell is None:
+            null_bits[index // 8] |= 1 << index % 8
+        elif column.type_code == ColumnType.LONGLONG:
+            values.append(_LONGLONG.pack(int(cell)))
+        else:
+            values.append(_encode_cell(cell))
+    return b"".join((b"\0", null_bits, *values))
 
 
 def decode_row(payload: bytes, column_count: int) -> tuple[bytes | None, ...]:
