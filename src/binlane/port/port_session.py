@@ -394,9 +394,7 @@ class PortSession:
         self._is_out_of_step = self._spoils = True
         return Pass()
 
-    async def _judge_one(
-        self, model: PlannedSession, reader: ContextReader, text: str
-    ) -> Verdict:
+    async def _judge_one(self, model: PlannedSession, reader: ContextReader, text: str) -> Verdict:
         facts = await self._known(model, text)
         expected = model.preview(text)
         refusal = self._refusal(model, text, expected.result)
@@ -707,7 +705,10 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
     if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
         return NO_OUTCOME
     changed = reply.affected_rows
-    if facts.effects.kind is StatementKind.UPDATE and (told := _changed_rows(reply.info)) is not None:
+    if (
+        facts.effects.kind is StatementKind.UPDATE
+        and (told := _changed_rows(reply.info)) is not None
+    ):
         changed = told  # a client may ask for the rows that were found instead
     return NO_OUTCOME if changed else Outcome(rows=0)
 
