@@ -492,6 +492,8 @@ _XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
 _ROLLBACK_TO: Final = b"ROLLBACK TO "
 _SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
 _CREATE: Final = b"CREATE "
+_DROP_TEMPORARY: Final = b"DROP TEMPORARY "
+"""Written anew for the tables that a binlog holds, whatever else becomes of the statement."""
 
 
 def _end(body: Body) -> _End:
@@ -723,15 +725,16 @@ class _Drafting:
                 self._fit_transaction(name, group, several)
         self._fit_alone(name, [group for group in groups if group.end is _End.NONE])
 
-    def _can_be_text(self, name: str, number: int, several: Iterable[int] = ()) -> bool:
+    def _can_be_text(self, name: str, part: TextOf, several: Iterable[int] = ()) -> bool:
         """Whether a statement whose text a binlog is given now can be there as that.
 
         Args:
             name: The binlog.
-            number: Of the statement.
-            several: Those that the binlog is not given whole now.
+            part: The statement.
+            several: Numbers of those that the binlog is not given whole now.
         """
-        return (
+        number = part.number
+        return _begins(part.bodies, _DROP_TEMPORARY) or (
             number not in several
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
@@ -755,14 +758,14 @@ class _Drafting:
         ends_alike = source.is_split and source.group.end is group.end
         parts = self._parts.setdefault((name, place), [])
         for number, bodies in group.runs:
-            has_rows = number in source.sections
+            has_rows, part = number in source.sections, TextOf(number, bodies)
             if _has_rows(bodies):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
-            elif self._can_be_text(name, number, several) and (
+            elif self._can_be_text(name, part, several) and (
                 ends_alike or (not has_rows and self._ledger.survives_rollback(number))
             ):
-                self._give(name, place, TextOf(number, bodies))
+                self._give(name, place, part)
             else:
                 self._ledger.drop(name, number)
                 if has_rows:
@@ -780,13 +783,14 @@ class _Drafting:
                 self._matched.add((name, place))
                 self._ledger.give(name, group.number)
         for group in left:
-            number, bodies = group.runs[0]
+            number = group.number
+            part = TextOf(number, group.runs[0][1])
             places = self._free_places(name, number)
             is_only = [one.number for one in left].count(number) == 1
             if not places:
                 self._keep_temporary(name, group, ())
-            elif is_only and len(places) == 1 and self._can_be_text(name, number):
-                self._give(name, places[0], TextOf(number, bodies))
+            elif is_only and len(places) == 1 and self._can_be_text(name, part):
+                self._give(name, places[0], part)
             else:
                 self._ledger.drop(name, number)
 
@@ -813,10 +817,10 @@ class _Drafting:
             part = TextOf(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
-            elif (
+            elif _begins(bodies, _DROP_TEMPORARY) or (
                 ledger.changes_temporary(number)
                 and number not in self._places
-                and self._can_be_text(name, number, several)
+                and self._can_be_text(name, part, several)
                 and not (is_undone and not ledger.survives_rollback(number))
             ):
                 kept.append(part)
