@@ -190,6 +190,13 @@ class ServeProcess:
                 cursor.execute(statement)
             return tuple(cursor.fetchall())
 
+    def execute_as_root(self, *statements: str) -> tuple[tuple[Any, ...], ...]:
+        """Run statements in a session of the source's root; the rows of the last one."""
+        with self.connect("root", "") as connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+            return tuple(cursor.fetchall())
+
     def wait_until_complete(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> str:
         """Wait until a binlog has everything that the source has; gives the source's position."""
         position = source_position(self.source)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tests.logged_events import Event
 
@@ -29,6 +29,14 @@ _CONFIGURATION: Final = {
 _REFUSED: Final = {"mariadb": (), "mysql": ("engine=aria", "engine=example", "create sequence")}
 
 
+class Warned(NamedTuple):
+    """A row of SHOW WARNINGS."""
+
+    level: str
+    errno: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One statement in its circumstances, and what the server did.
@@ -43,9 +51,12 @@ class Record:
         sql: The statement.
         error: Error number; None if it succeeded.
         reasons: Symbols of its notes 1592, in order.
+        warnings: What SHOW WARNINGS told then: level, number and text, cut at 200 characters; of a
+            note 1592 the symbol stands for the text.
         events: What it appended.
         logged_as: `stmt`, `row` or `none`: the kind of `events`.
         end: Statements after it.
+        errors_at_end: The error number of each of those; None if it succeeded.
         events_at_end: What those appended.
         logged_as_end: The kind of `events_at_end`.
     """
@@ -59,9 +70,11 @@ class Record:
     sql: str
     error: int | None
     reasons: tuple[str, ...]
+    warnings: tuple[Warned, ...]
     events: tuple[Event, ...]
     logged_as: str
     end: tuple[str, ...]
+    errors_at_end: tuple[int | None, ...]
     events_at_end: tuple[Event, ...]
     logged_as_end: str
 
@@ -108,9 +121,11 @@ def _record(flavor: str, number: int, line: Mapping[str, Any]) -> Record:
         sql=line["sql"],
         error=line["error"][0] if line["error"] else None,
         reasons=tuple(text for _, errno, text in line["warnings"] if errno == 1592),
+        warnings=tuple(Warned(*warned) for warned in line["warnings"]),
         events=tuple(Event(*event) for event in line["events"]),
         logged_as=line["logged_as"],
         end=tuple(sql for sql, *_ in line.get("end", ())),
+        errors_at_end=tuple(error[0] if error else None for _, error, _ in line.get("end", ())),
         events_at_end=tuple(Event(*event) for event in line.get("events_at_end", ())),
         logged_as_end=line.get("logged_as_end", "none"),
     )

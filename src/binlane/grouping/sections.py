@@ -26,4 +26,7 @@ class RowsPiece(NamedTuple):
 
 
 Section = tuple[RowsPiece, ...]
-"""The rows of one statement of a group; several pieces where its tables differ in how they roll back."""
+"""The rows of one statement of a group; several pieces where its tables differ in how they roll back.
+
+No piece at all stands for a CREATE TABLE … SELECT that selected no row.
+"""

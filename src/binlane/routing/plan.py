@@ -19,6 +19,7 @@ from binlane.scope.scope import ScopeList
 
 __all__ = [
     "EncodedEvent",
+    "Generated",
     "GroupPlan",
     "Part",
     "Rows",
@@ -35,24 +36,43 @@ class EncodedEvent(NamedTuple):
     Attributes:
         type_code: `EventType`.
         body: Without header and checksum.
+        flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables,
+            SUPPRESS_USE where it needs no default database.
     """
 
     type_code: int
     body: bytes
+    flags: int = 0
+
+
+class Generated(NamedTuple):
+    """Where the AUTO_INCREMENT values stand that a statement had the server choose.
+
+    Attributes:
+        table: That has the column.
+        column: Its number among the table's columns, from 0.
+    """
+
+    table: TableName
+    column: int
 
 
 class Text(NamedTuple):
     """A statement that is in the binlog as its text.
 
     Attributes:
-        events: Of its context and itself, in order; the INSERT_ID event holds 0 where the row
-            image is to say it.
-        section: The section of the source's group that it stands for, whose time it has; None
-            where it changed no rows there.
+        events: Of its context and itself, in order. An INSERT_ID event holds the first value that
+            the server chose, or 0 where it chose one for every new row: the rows then say it.
+        section: The section of the source's group that it stands for; None where it changed no
+            rows there.
+        generated: Of a text with an INSERT_ID event: where its values are found in the rows.
+        timestamp: When the statement began, in seconds since 1970; 0 for the time of its section.
     """
 
     events: tuple[EncodedEvent, ...]
     section: int | None = None
+    generated: Generated | None = None
+    timestamp: int = 0
 
 
 class Rows(NamedTuple):
@@ -85,6 +105,7 @@ class GroupPlan:
     sections: tuple[Section, ...] = ()
     binlogs: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
     bases: Mapping[str, int] = field(default_factory=dict)
+    ends: Mapping[str, EncodedEvent | None] = field(default_factory=dict)
 
 
 @cache
