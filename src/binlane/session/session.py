@@ -167,24 +167,6 @@ class Session:
         return self._state
 
     @property
-    def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self._state.is_in_transaction
-
-    @property
-    def is_transaction_active(self) -> bool:
-        """Whether a transaction of several statements has begun to work."""
-        return self._state.is_in_transaction and self._state.transaction.is_active
-
-    @property
-    def logs_rows_alone(self) -> bool:
-        """Whether all binlogs log rows now; sql_log_bin is not asked."""
-        state = self._state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.ROW
-        return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
-
-    @property
     def programs(self) -> ProgramState:
         """What the session keeps for its programs."""
         return self._state.programs
@@ -201,8 +183,11 @@ class Session:
 
     @property
     def logs_rows_alone(self) -> bool:
-        """Whether every binlog has what the session changes in rows."""
-        return all(self._state.mode(name) is LoggingMode.ROW for name in self._state.binlogs)
+        """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.ROW
+        return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
