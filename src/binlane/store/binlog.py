@@ -278,10 +278,17 @@ class Binlog:
             if self.size_bytes >= self._settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(group.events[-1].header.timestamp)
             self._pending += place_group(
-                group.events, self.size_bytes, self.format, clock=self._clock_base
+                group.events,
+                self.size_bytes,
+                self.format,
+                clock=self._clock_base,
+                is_alone=group.is_alone,
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
+            if group.is_alone:
+                # To those behind it, all clocks before are as far away as those of another file.
+                self._clock_base = self._clock
             self._prepared = prepared_with(self._prepared, group)
             self._take_memory()
             if self._groups:

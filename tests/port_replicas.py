@@ -1,0 +1,230 @@
+"""Replicas of a STATEMENT, a MIXED and a ROW binlog under random sessions, and how they differ.
+
+`python -m tests.port_replicas --seed 3 --through 4 --beside 2 --length 100` tries one seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import pymysql
+
+from binlane.service.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.service.server_programs import MARIADB
+from tests.judged_port import judged
+from tests.port_load import OPTIONS, PortLoad, checksums
+from tests.serve_process import ADMIN, PASSWORD, ServeProcess, wait_until
+from tests.servers import QUICK, connect, execute, mysql_program
+
+SAFE: Final = ("STATEMENT", "MIXED", "ROW")
+"""Formats whose replicas are equal if no statement is unsafe."""
+UNSAFE: Final = ("MIXED", "ROW")
+"""Formats whose replicas are equal whatever is run."""
+_REPLICA: Final = {
+    "mariadb": ("--log-bin-trust-function-creators=1", "--slave-net-timeout=10"),
+    "mysql": (
+        "--log-bin-trust-function-creators=1",
+        "--skip-log-bin",
+        "--gtid-mode=ON",
+        "--enforce-gtid-consistency=ON",
+        "--replica-parallel-workers=1",
+    ),
+}
+_END_TIMEOUT_S: Final = 120.0
+
+
+class FollowedBinlogs:
+    """A source, a port before it, binlogs of some formats and a replica of each.
+
+    Attributes:
+        source: The source.
+        serve: The port.
+        replicas: By format.
+    """
+
+    def __init__(
+        self, stack: ExitStack, directory: Path, formats: Sequence[str], *, flavor: str = "mariadb"
+    ) -> None:
+        """Start all; the stack stops them.
+
+        Args:
+            stack: Takes what is to be stopped.
+            directory: Where it all lives.
+            formats: Of the binlogs.
+            flavor: `mariadb` or `mysql`.
+        """
+        self.flavor = flavor
+        self._stack = stack
+        self._directory = directory
+        options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
+        self.source = self._start("source", (*options, *OPTIONS))
+        self.serve: ServeProcess = stack.enter_context(judged(directory / "serve", self.source))
+        self.replicas: dict[str, PrivateServer] = {}
+        for number, one in enumerate(formats, start=30):
+            self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' FORMAT='{one}'")
+            replica = self._start(one, (f"--server-id={number}", *_REPLICA[flavor], *OPTIONS))
+            self.replicas[one] = replica
+            self._follow(replica, one.lower())
+
+    def problems(self) -> list[str]:
+        """How replicas differ from the source once they have everything, a line each."""
+        wanted = checksums(self.source)
+        found = []
+        for one, replica in self.replicas.items():
+            name = one.lower()
+            self.serve.wait_until_complete(name, timeout_s=_END_TIMEOUT_S)
+            stopped = self._caught_up(replica, name)
+            if stopped:
+                found.append(f"{one}: {stopped}")
+                continue
+            has = checksums(replica)
+            found += [
+                f"{one}: {table} differs"
+                if table in has and table in wanted
+                else f"{one}: {table} is only on the {'replica' if table in has else 'source'}"
+                for table in sorted(set(has) | set(wanted))
+                if has.get(table) != wanted.get(table)
+            ]
+        return found
+
+    def _start(self, name: str, options: Sequence[str]) -> PrivateServer:
+        program: Any = MARIADB if self.flavor == "mariadb" else mysql_program()
+        server = PrivateServer.start(
+            self._directory, name=name, options=(*QUICK, *options), program=program
+        )
+        self._stack.callback(server.kill)
+        return server
+
+    def _follow(self, replica: PrivateServer, name: str) -> None:
+        if self.flavor == "mysql":
+            execute(
+                replica,
+                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', "
+                f"SOURCE_PORT={self.serve.port}, SOURCE_USER='{ADMIN}', "
+                f"SOURCE_PASSWORD='{PASSWORD}', SOURCE_SSL=0, GET_SOURCE_PUBLIC_KEY=1, "
+                f"SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='{name}.000001', SOURCE_LOG_POS=4, "
+                "SOURCE_CONNECT_RETRY=1",
+                "START REPLICA",
+            )
+            return
+        execute(
+            replica,
+            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={self.serve.port}, "
+            f"MASTER_USER='{ADMIN}', MASTER_PASSWORD='{PASSWORD}', MASTER_LOG_FILE="
+            f"'{name}.000001', MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1",
+            "START SLAVE",
+        )
+
+    def _caught_up(self, replica: PrivateServer, name: str) -> str:
+        """Wait until a replica has all of a binlog; why it stopped, if it did."""
+        (row,) = (row for row in self.serve.execute_as_root("SHOW BINLOGS") if row[0] == name)
+        end = str(row[1]), int(row[2])
+        status: Mapping[str, Any] = {}
+
+        def is_there() -> bool:
+            nonlocal status
+            status = replica_status(replica)
+            at = status["Relay_Source_Log_File"], int(status["Exec_Source_Log_Pos"])
+            return bool(status["Last_SQL_Errno"] or status["Last_IO_Errno"]) or at == end
+
+        try:
+            wait_until(is_there, _END_TIMEOUT_S)
+        except AssertionError:
+            return f"not at {end} in time: {status}"
+        error = status["Last_SQL_Error"] or status["Last_IO_Error"]
+        if not error:
+            return ""
+        at = status["Relay_Source_Log_File"], status["Exec_Source_Log_Pos"]
+        return f"stopped behind {at}: {error}"
+
+
+def replica_status(replica: PrivateServer) -> dict[str, Any]:
+    """SHOW REPLICA STATUS by column, in MySQL's words."""
+    is_mysql = replica.program.scheme == "mysql"
+    with connect(replica) as session, session.cursor(pymysql.cursors.DictCursor) as cursor:
+        cursor.execute("SHOW REPLICA STATUS" if is_mysql else "SHOW SLAVE STATUS")
+        found: Any = cursor.fetchone() or {}
+        return {key.replace("Master", "Source"): value for key, value in dict(found).items()}
+
+
+def tried(
+    directory: Path,
+    *,
+    seed: int,
+    through: int,
+    beside: int,
+    length: int,
+    is_safe: bool,
+    flavor: str = "mariadb",
+) -> tuple[PortLoad, list[str]]:
+    """One load on servers of its own; the load, and how replicas differ then."""
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, directory, SAFE if is_safe else UNSAFE, flavor=flavor)
+        load = PortLoad(
+            binlogs.serve,
+            seed=seed,
+            through=through,
+            beside=beside,
+            length=length,
+            is_safe=is_safe,
+        )
+        load.prepare()
+        with load:
+            pass
+        found = binlogs.problems()
+        if "Traceback" in binlogs.serve.log:
+            found.append(binlogs.serve.log[binlogs.serve.log.index("Traceback") :][:4000])
+        return load, found
+
+
+def main() -> None:
+    """Try a seed; `--keep` leaves servers' data, binlogs and the sessions' statements."""
+    parser = argparse.ArgumentParser(prog="python -m tests.port_replicas", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--through", type=int, default=4)
+    parser.add_argument("--beside", type=int, default=1)
+    parser.add_argument("--length", type=int, default=60)
+    parser.add_argument("--unsafe", action="store_true", help="unsafe statements too")
+    parser.add_argument("--mysql", action="store_true")
+    parser.add_argument("--directory", type=Path)
+    parser.add_argument("--keep", action="store_true")
+    chosen = parser.parse_args()
+    directory = Path(tempfile.mkdtemp(prefix="port-replicas-", dir=chosen.directory))
+    began_s = time.monotonic()
+    load, found = tried(
+        directory,
+        seed=chosen.seed,
+        through=chosen.through,
+        beside=chosen.beside,
+        length=chosen.length,
+        is_safe=not chosen.unsafe,
+        flavor="mysql" if chosen.mysql else "mariadb",
+    )
+    took_s = time.monotonic() - began_s
+    _say(f"seed {chosen.seed}: {dict(load.counts)}, errors {dict(load.errors)}, {took_s:.0f} s")
+    _say("\n".join(found) or "all replicas are equal")
+    if chosen.keep:
+        for number, log in enumerate(load.session_logs):
+            (directory / f"session-{number}.log").write_text("\n".join(log), encoding="utf-8")
+        _say(f"kept in {directory}")
+    else:
+        shutil.rmtree(directory)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - what it is run for
+
+
+if __name__ == "__main__":
+    main()
