@@ -18,10 +18,12 @@ from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
+from binlane.session.session import Session
 from binlane.sql.facts import (
     CREATE_TABLE_KINDS,
     FunctionUse,
     RowChange,
+    Shape,
     StatementFacts,
     StatementKind,
     VariableScope,
@@ -420,3 +422,40 @@ def _is_thread_specific(facts: StatementFacts, resolved: ResolvedStatement) -> b
     if kind is StatementKind.DELETE and facts.is_multi_table:
         return True
     return any(access.table.is_temporary for access in resolved.accesses)
+
+
+_KNOWN_MAX: Final = 4096
+
+
+class KnownUses:
+    """What statements use that differ in their literals alone, for all sessions of a source."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._known: dict[Shape, ContextUse] = {}
+
+    def of(self, facts: StatementFacts, session: Session, version: object) -> ContextUse:
+        """What of its context a statement uses.
+
+        Args:
+            facts: What it says.
+            session: That runs it.
+            version: Of the objects that all sessions have; what is known holds for one version.
+        """
+        if version is not self._version:
+            self._version = version
+            self._known.clear()
+        shape, objects = facts.shape, session.objects
+        if shape is None or objects.temporary_tables():
+            return _use_in(facts, session)
+        found = self._known.get(shape)
+        if found is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            found = self._known[shape] = _use_in(facts, session)
+        return found
+
+
+def _use_in(facts: StatementFacts, session: Session) -> ContextUse:
+    resolved = session.resolved(facts, session.database)
+    return context_use(facts, resolved, session.objects, session.server, session.database)
