@@ -36,7 +36,8 @@ class EncodedEvent(NamedTuple):
     Attributes:
         type_code: `EventType`.
         body: Without header and checksum.
-        flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables.
+        flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables,
+            SUPPRESS_USE where it needs no default database.
     """
 
     type_code: int
