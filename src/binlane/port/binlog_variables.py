@@ -85,6 +85,7 @@ _NO_NAMES: Final = frozenset(
 )
 _NOT_SUPPORTED: Final = 1235
 _ALIAS_MAX: Final = 255
+_WARNINGS: Final = "warning_count"
 
 Value = str | int | None
 """A value as SET takes it: a word or string, an integer, or what no variable takes."""
@@ -109,7 +110,8 @@ class Rewritten:
 
 
 Known = Callable[[str, bool], str]
-"""Gives the value of a binlogs' variable, by name and whether the global one is meant."""
+"""Gives the value of a binlogs' variable, by name and whether the global one is meant, and for
+`warning_count` how many warnings there are beside the source's own."""
 
 
 class _Edit(NamedTuple):
@@ -145,10 +147,17 @@ class _Item:
     value: Value = None
 
 
-def known_of(session: Session) -> Known:
-    """The values that the binlogs' variables have in a session of the model."""
+def known_of(session: Session, notes: int = 0) -> Known:
+    """The values that the binlogs' variables have in a session of the model.
+
+    Args:
+        session: It goes along with a client's session.
+        notes: How many warnings that one has beside the source's own, for `@@warning_count`.
+    """
 
     def known(name: str, is_global: bool) -> str:  # noqa: FBT001  # as `Known` is called
+        if name == _WARNINGS:
+            return str(notes)
         value = session.binlog_variable(name, is_global=is_global)
         values = NAMES[name]
         if value.isdigit() and int(value) < len(values):
@@ -274,6 +283,10 @@ def _is_held(name: str) -> bool:
     return name in NAMES or name in _KEPT or name == _TRACKED or name in _LEAVING
 
 
+def _is_read(name: str) -> bool:
+    return name in NAMES or name == _WARNINGS
+
+
 def _set_items(facts: StatementFacts) -> Iterator[SetItem]:
     node = facts.tree
     while isinstance(node, SetStatement):
@@ -386,7 +399,7 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
     uses = [
         use
         for use in facts.system_variables
-        if use.name in NAMES and not (use.name == _LOGGED and use.scope in _GLOBAL)
+        if _is_read(use.name) and not (use.name == _LOGGED and use.scope in _GLOBAL)
     ]
     if not uses or facts.effects.kind not in _READING:
         return []
@@ -408,6 +421,8 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
 
 
 def _literal(name: str, value: str) -> str:
+    if name == _WARNINGS:
+        return f"(@@{_WARNINGS} + {value})"
     return str(_SWITCH.index(value)) if NAMES[name] is _SWITCH else f"'{value}'"
 
 

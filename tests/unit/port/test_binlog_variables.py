@@ -34,7 +34,7 @@ ANSWERS = {"binlog_row_image": "FULL", "binlog_direct_non_transactional_updates"
 def known(name: str, is_global: bool) -> str:  # noqa: FBT001  # as `Known` is called
     if name == "binlog_format":
         return "MIXED" if is_global else "STATEMENT"
-    return ANSWERS.get(name, "ON")
+    return ANSWERS.get(name, "2" if name == "warning_count" else "ON")
 
 
 def facts_of(text: str, flavor: Flavor = Flavor.MARIADB) -> StatementFacts:
@@ -104,6 +104,11 @@ def _session(*modes: str) -> Session:
         (
             "SELECT CONCAT(@@global.binlog_format, 'x')",
             "SELECT CONCAT('MIXED', 'x') AS `CONCAT(@@global.binlog_format, 'x')`",
+            None,
+        ),
+        (
+            "SELECT @@warning_count",
+            "SELECT (@@warning_count + 2) AS `@@warning_count`",
             None,
         ),
         ("INSERT INTO t VALUES (@@binlog_format)", "INSERT INTO t VALUES ('STATEMENT')", None),
