@@ -174,7 +174,7 @@ def concerns(facts: StatementFacts) -> bool:
     return any(
         _is_held(one.name) for one in (*facts.assignments, *facts.statement_assignments)
     ) or (
-        facts.effects.kind in _READING and any(one.name in NAMES for one in facts.system_variables)
+        facts.effects.kind in _READING and any(_is_read(one.name) for one in facts.system_variables)
     )
 
 
