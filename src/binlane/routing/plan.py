@@ -13,31 +13,21 @@ from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
-from binlane.names import TableName
+from binlane.grouping.sections import RowsPiece, Section
 from binlane.scope.definition import Definition
 from binlane.scope.scope import ScopeList
 
-
-class RowsPiece(NamedTuple):
-    """TABLE_MAPs and rows events up to one with STMT_END, as a statement makes them.
-
-    Consecutive rows events of the same kind and table count as one: how many there are hangs on the
-    size of the rows.
-
-    Attributes:
-        tables: Of the TABLE_MAPs, in order.
-        changes: `insert`, `update` or `delete` and the table, one for each run of rows events.
-    """
-
-    tables: tuple[TableName, ...]
-    changes: tuple[tuple[str, TableName], ...]
-
-
-Section = tuple[RowsPiece, ...]
-"""The rows of one statement of a group; several pieces where its tables differ in how they roll back.
-
-No piece at all stands for a CREATE TABLE … SELECT that selected no row.
-"""
+__all__ = [
+    "EncodedEvent",
+    "Generated",
+    "GroupPlan",
+    "Part",
+    "Rows",
+    "RowsPiece",
+    "Section",
+    "Text",
+    "basis_of",
+]
 
 
 class EncodedEvent(NamedTuple):
@@ -46,7 +36,8 @@ class EncodedEvent(NamedTuple):
     Attributes:
         type_code: `EventType`.
         body: Without header and checksum.
-        flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables.
+        flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables,
+            SUPPRESS_USE where it needs no default database.
     """
 
     type_code: int

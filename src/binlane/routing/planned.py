@@ -21,12 +21,13 @@ from binlane.codec.buffer import Reader
 from binlane.codec.event import Event, EventHeader
 from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.load_data import ExecuteLoadQueryEvent
+from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.registry import body_type
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import EventType, GtidFlag
+from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind
 from binlane.errors import CodecError
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, is_begin
@@ -52,6 +53,7 @@ _CONTROL: Final = frozenset(
 _MAKING: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
 _ENDS: Final = frozenset({EventType.XID, EventType.XA_PREPARE_LOG})
 _XA_END: Final = b"XA END "
+_MAY_HAVE_STATEMENTS: Final = 1
 _STATEMENTS: Final = QueryEvent | ExecuteLoadQueryEvent
 
 
@@ -170,6 +172,11 @@ class PlannedPart:
         assert isinstance(body, QueryEvent), "a text ends with its statement"
         return body
 
+    @property
+    def uses_temporary_tables(self) -> bool:
+        """Whether the text can be run by the same connection of a replica alone."""
+        return bool(self.text) and bool(self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC)
+
     def as_rows(self, reason: str) -> PlannedPart:
         """The same without its text."""
         return replace(self, text=(), reason=reason)
@@ -219,8 +226,10 @@ class PlannedGroup:
         if self.own_end is not None and len(texts) == len(self.parts):
             end = self.own_end
             head = head if end else (_standing_alone(head[0]),)
-        if any(not part.rows for part in texts):
+        if any(not part.rows and part.uses_temporary_tables for part in texts):
             head = (_not_transactional(head[0]), *head[1:])
+        if texts:
+            head = (_with_statements(head[0]), *head[1:])
         return replace(self.source, events=(*head, *middle, *end))
 
 
@@ -586,11 +595,11 @@ def _undone(items: Iterable[Control | int | None]) -> set[int]:
 
 
 def _standing_alone(first: Event) -> Event:
-    """A GTID event behind which one statement follows."""
+    """A GTID event behind which one statement follows, which makes or drops a table."""
     body = first.body
     if not isinstance(body, GtidEvent):
         return first
-    flags = (body.flags | GtidFlag.STANDALONE) & ~GtidFlag.TRANSACTIONAL
+    flags = (body.flags | GtidFlag.STANDALONE | GtidFlag.DDL) & ~GtidFlag.TRANSACTIONAL
     return replace(first, body=replace(body, flags=flags))
 
 
@@ -600,3 +609,11 @@ def _not_transactional(first: Event) -> Event:
     if not isinstance(body, GtidEvent) or not body.flags & GtidFlag.TRANSACTIONAL:
         return first
     return replace(first, body=replace(body, flags=body.flags & ~GtidFlag.TRANSACTIONAL))
+
+
+def _with_statements(first: Event) -> Event:
+    """MySQL's GTID event of a group that is not of rows alone, before which replicas lock more."""
+    body = first.body
+    if not isinstance(body, MysqlGtidEvent):
+        return first
+    return replace(first, body=replace(body, flags=body.flags | _MAY_HAVE_STATEMENTS))

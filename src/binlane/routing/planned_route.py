@@ -257,7 +257,7 @@ def _threads(parts: Iterable[PlannedPart]) -> frozenset[int]:
     return frozenset(
         part.statement.thread_id
         for part in parts
-        if part.statement is not None and part.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC
+        if part.statement is not None and part.uses_temporary_tables
     )
 
 
