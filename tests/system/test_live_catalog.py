@@ -311,6 +311,34 @@ def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
     asyncio.run(run())
 
 
+def test_an_account_that_sees_not_all_is_told_what_it_lacks(server: PrivateServer) -> None:
+    execute(
+        server,
+        "CREATE DATABASE cat_a",
+        "CREATE TABLE cat_a.t (a INT)",
+        "CREATE EVENT cat_a.e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
+        "DROP USER IF EXISTS seer@'%'",
+        "CREATE USER seer@'%' IDENTIFIED BY 'secret'",
+        "GRANT SELECT, SHOW VIEW ON *.* TO seer@'%'",
+        "GRANT TRIGGER ON cat_a.* TO seer@'%'",
+    )
+
+    async def run() -> None:
+        async with live(settings_of(server, user="seer", password="secret")) as catalog:
+            facts = facts_of(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            with pytest.raises(StatementError, match="may not see all objects") as raised:
+                await catalog.fetch(facts, "cat_a")
+            assert raised.value.hint == "GRANT TRIGGER ON *.* TO 'seer'@'%'"
+            assert not catalog.covers(facts, "cat_a")
+            execute(server, "GRANT TRIGGER ON *.* TO seer@'%'")
+            await fetch(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            await fetch(catalog, "DROP EVENT e", "cat_a")
+            assert catalog.catalog().event(name("e")) is not is_mysql(server)
+
+    asyncio.run(run())
+    execute(server, "DROP USER seer@'%'")
+
+
 def test_a_source_that_is_down_is_told_and_found_again(servers: ServerFactory) -> None:
     source = servers.start("down")
     execute(source, "CREATE DATABASE cat_a", "CREATE TABLE cat_a.t (a INT)")

@@ -245,11 +245,17 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     )
 
 
-def _event(name: TableName, _: Asked) -> Asking:
+def _event(name: TableName, asked: Asked) -> Asking:
+    # Of the other table MariaDB shows only what the account may change.
+    database, event, table = (
+        ("db", "name", "mysql.event")
+        if asked.is_mariadb
+        else ("EVENT_SCHEMA", "EVENT_NAME", "information_schema.EVENTS")
+    )
     rows = yield (
-        "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS"  # noqa: S608  # names are hexadecimal
-        f" WHERE EVENT_SCHEMA = {text_literal(name.database)}"
-        f" AND EVENT_NAME = {text_literal(name.table)}"
+        f"SELECT {database}, {event} FROM {table}"  # noqa: S608  # names are hexadecimal
+        f" WHERE {database} = {text_literal(name.database)}"
+        f" AND {event} = {text_literal(name.table)}"
     )
     is_there = any(small(_name(row)) == small(name) for row in rows)
     return Answer(objects=ObjectStore(events={small(name)} if is_there else set()))

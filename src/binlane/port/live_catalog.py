@@ -15,7 +15,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +25,7 @@ from typing import Final, TypeVar
 
 from binlane.capture.backoff import Backoff
 from binlane.capture.settings import SourceSettings
+from binlane.capture.source_facts import quoted_account
 from binlane.client.known_objects import KnownObjects
 from binlane.client.questions import (
     Answer,
@@ -38,6 +39,7 @@ from binlane.client.session import ServerSession
 from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
+from binlane.gateway.privileges import global_privileges
 from binlane.grouping.raw import Item
 from binlane.names import folded
 from binlane.policy.server import Server
@@ -57,11 +59,10 @@ _ROUNDS_MAX: Final = 256
 """How deep views, triggers and foreign keys may hang on each other."""
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
+_ACCESS_DENIED: Final = 1142
 _NOT_TOLD: Final = "the source does not tell what the statement uses"
-_GRANT_HINT: Final = (
-    "binlane's own account needs SELECT, SHOW VIEW, TRIGGER and PROCESS ON *.*, on MySQL also"
-    " SHOW_ROUTINE and EVENT"
-)
+_NEEDED: Final = ("SELECT", "SHOW VIEW", "TRIGGER")
+"""Privileges on `*.*` without which the source hides objects, and does not say that it does."""
 _ANY: Final = Dialect()
 _Result = TypeVar("_Result")
 
@@ -355,7 +356,7 @@ class _Source:
             StatementError: If it cannot be asked.
         """
         ((version,),) = self._with_session(lambda session: session.ask("SELECT VERSION()"))
-        assert version is not None
+        version = version or ""
         return Server.of("mariadb" if "mariadb" in version.lower() else "mysql", version)
 
     def after(self, gtid: MysqlGtid) -> None:
@@ -380,7 +381,7 @@ class _Source:
                 f"{_NOT_TOLD}, {what}{name}: {error.message}",
                 errno=error.errno,
                 sqlstate=error.sqlstate,
-                hint=error.hint or _GRANT_HINT,
+                hint=error.hint or "try again",
             ) from None
 
     def _answer(self, session: ServerSession, question: Question, asked: Asked) -> Answer:
@@ -470,8 +471,27 @@ def _each(work: Iterable[Callable[[], None]]) -> None:
         one()
 
 
+def _lacking_privileges(grants: Sequence[str]) -> list[str]:
+    """What an account lacks to see all objects.
+
+    Args:
+        grants: The lines of SHOW GRANTS.
+    """
+    held = global_privileges(grants)
+    # MySQL's partial_revokes take databases away again.
+    is_partial = any(line.startswith("REVOKE ") for line in grants)
+    if "ALL PRIVILEGES" in held and not is_partial:
+        return []
+    return [name for name in _NEEDED if name not in held or is_partial]
+
+
 def _prepare(session: ServerSession) -> None:
-    """Set what the texts of definitions hang on, and how long anything is waited for."""
+    """Set what the texts of definitions hang on, and how long anything is waited for.
+
+    Raises:
+        StatementError: If the source hides objects from the account; a session keeps the rights
+            that it began with.
+    """
     timeout = (
         f", max_statement_time = {TIMEOUT_S:.0f}" if "mariadb" in session.version.lower() else ""
     )
@@ -479,6 +499,15 @@ def _prepare(session: ServerSession) -> None:
         "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
         f" lock_wait_timeout = {LOCK_TIMEOUT_S}, wait_timeout = 86400{timeout}"
     )
+    lacking = _lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
+    if lacking:
+        ((account,),) = session.ask("SELECT CURRENT_USER()")
+        raise StatementError(
+            f"{_NOT_TOLD}: binlane's own account {account} there may not see all objects",
+            errno=_ACCESS_DENIED,
+            sqlstate="42000",
+            hint=f"GRANT {', '.join(lacking)} ON *.* TO {quoted_account(account or '')}",
+        )
 
 
 def _answer(session: ServerSession, steps: Asking) -> Answer:
