@@ -18,9 +18,17 @@ from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
-from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind, VariableScope
+from binlane.sql.facts import (
+    CREATE_TABLE_KINDS,
+    FunctionUse,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+    VariableScope,
+)
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
+from binlane.sql.tree.definitions import Column, CreateTable
 from binlane.sql.tree.expressions import Name, Star, walk
 
 DATABASES_MAX: Final = 16
@@ -57,6 +65,21 @@ _PROGRAM_KINDS: Final = frozenset(
 _INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
 _VIEWS_MAX: Final = 64
+_ROW_START: Final = "ROW START"
+_OF_PERIOD: Final = (_ROW_START, "ROW END")
+_LOGGED_VARIABLES: Final = frozenset(
+    (
+        *("sql_mode", "auto_increment_increment", "auto_increment_offset", "names"),
+        *("character_set_client", "character_set_connection", "collation_connection"),
+        *("character_set_server", "collation_server", "character_set_database"),
+        *("collation_database", "character set", "time_zone", "lc_time_names"),
+        *("sql_auto_is_null", "foreign_key_checks", "unique_checks", "check_constraint_checks"),
+        *("explicit_defaults_for_timestamp", "sql_if_exists", "timestamp", "rand_seed1"),
+        *("rand_seed2", "insert_id", "last_insert_id", "identity", "pseudo_thread_id"),
+        *("character_set_collations", "default_collation_for_utf8mb4"),
+        *("sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"),
+    )
+)
 
 
 class ContextUse(NamedTuple):
@@ -67,6 +90,7 @@ class ContextUse(NamedTuple):
         time_zone: It may ask for the time zone.
         has_microseconds: The server logs the microseconds of its start with it.
         needs_microseconds: What it stores depends on them.
+        needs_server_time: They must be the source's own: rows of its history are ordered by them.
         databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
         updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
         is_thread_specific: It means something in its session's connection only.
@@ -75,12 +99,18 @@ class ContextUse(NamedTuple):
         reads_diagnostics: It reads what the statement before it left, as ROW_COUNT() does.
         changes_session: Programs in it may change variables of the session.
         sets_user_variables: What user variables it, or programs in it, may assign.
+        may_skip_rows: It may leave rows out, or change others in their place, because of a key.
+        creates_table: It creates a table by its text.
+        creates_timestamps: That has a column of type TIMESTAMP.
+        routines: The procedures that CALL runs, directly or not.
+        sets_context: It sets values for itself, by SET STATEMENT … FOR, that are logged with it.
     """
 
     is_known: bool = True
     time_zone: bool = False
     has_microseconds: bool = False
     needs_microseconds: bool = False
+    needs_server_time: bool = False
     databases: tuple[str, ...] | None = ()
     updated_tables: int = 0
     is_thread_specific: bool = False
@@ -89,6 +119,11 @@ class ContextUse(NamedTuple):
     reads_diagnostics: bool = False
     changes_session: bool = False
     sets_user_variables: frozenset[str] = frozenset()
+    may_skip_rows: bool = False
+    creates_table: bool = False
+    creates_timestamps: bool = False
+    routines: tuple[TableName, ...] = ()
+    sets_context: bool = False
 
 
 PLAIN: Final = ContextUse()
@@ -96,7 +131,11 @@ PLAIN: Final = ContextUse()
 
 
 def context_use(
-    facts: StatementFacts, resolved: ResolvedStatement, objects: Objects, server: Server
+    facts: StatementFacts,
+    resolved: ResolvedStatement,
+    objects: Objects,
+    server: Server,
+    database: str = "",
 ) -> ContextUse:
     """What of the context is logged with a statement.
 
@@ -105,8 +144,9 @@ def context_use(
         resolved: Its tables.
         objects: The server's, the session's temporary tables among them.
         server: Whose log.
+        database: The default one.
     """
-    found = _Finder(facts, resolved, objects, server)
+    found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
     flags = [*map(found.of_function, found.functions), *found.of_columns()]
     databases = {access.name.database for access in resolved.accesses if _is_written(access)}
@@ -133,6 +173,12 @@ def context_use(
         reads_diagnostics=found.reads_diagnostics(),
         changes_session=found.changes_session(),
         sets_user_variables=found.set_variables(),
+        may_skip_rows=any(map(_may_skip_rows, (facts, *found.programs))),
+        needs_server_time=any(one.needs_server_time for one in flags),
+        creates_table=kind in CREATE_TABLE_KINDS,
+        creates_timestamps=_creates_timestamps(facts),
+        routines=tuple(found.routines),
+        sets_context=any(one.name in _LOGGED_VARIABLES for one in facts.statement_assignments),
     )
 
 
@@ -140,9 +186,11 @@ class _TimeUse(NamedTuple):
     zone: bool = False
     has_microseconds: bool = False
     needs_microseconds: bool = False
+    needs_server_time: bool = False
 
 
 _NO_TIME: Final = _TimeUse()
+_VERSIONED: Final = _TimeUse(True, True, True, needs_server_time=True)
 
 
 class _Finder:
@@ -154,12 +202,15 @@ class _Finder:
         resolved: ResolvedStatement,
         objects: Objects,
         server: Server,
+        database: str,
     ) -> None:
         self.facts = facts
+        self.database = database
         self.resolved = resolved
         self.objects = objects
         self.server = server
         self.is_known = True
+        self.routines: list[TableName] = []
         self.programs = list(self._programs())
         self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
         self.functions = [use for text in self.texts for use in text.functions]
@@ -215,6 +266,8 @@ class _Finder:
         """What columns with times ask for, and defaults that are the current time."""
         names, has_all = self._mentioned()
         for access in self.resolved.accesses:
+            if access.changes and access.table.definition.is_versioned:
+                yield _VERSIONED
             is_own = not access.is_prelocked
             for column in access.table.definition.columns:
                 is_named = has_all or not is_own or column.name.lower() in names
@@ -258,8 +311,8 @@ class _Finder:
             is_update = not is_insert or self.facts.is_on_duplicate or not is_own
             if is_update:
                 found = _TimeUse(found.zone, True, True)
-        if column.generated is not None and "row_" in column.generated.lower():
-            found = _TimeUse(found.zone, True, True)
+        if column.generated == _ROW_START and column.type_name == "TIMESTAMP":
+            return _VERSIONED
         return found
 
     def _views(self) -> Iterator[StatementFacts]:
@@ -281,7 +334,9 @@ class _Finder:
             if function is not None:
                 waiting.append(function)
         if self.facts.effects.kind is StatementKind.CALL:
-            waiting += self._called(self.facts.functions, "")
+            waiting += self._called(self.facts.functions, self.database)
+            # A procedure that is not known, as one of a package, may do anything.
+            self.is_known &= bool(waiting)
         seen: set[TableName] = set()
         for program in waiting:
             if program.name in seen:
@@ -302,6 +357,8 @@ class _Finder:
             routine = self.objects.procedure(name) or self.objects.function(name)
             if routine is not None:
                 found.append(routine)
+                if not routine.is_function and routine.name not in self.routines:
+                    self.routines.append(routine.name)
         return found
 
     def _defaults(self) -> Iterator[StatementFacts]:
@@ -311,8 +368,23 @@ class _Finder:
                 continue
             for column in table.definition.columns:
                 is_other = column.has_default_expression and column.default_form != "now"
-                if is_other and column.default is not None:
-                    yield default_facts(column.default, table.name.database, table.dialect)
+                for text in (column.default if is_other else None, column.generated):
+                    if text is not None and text not in _OF_PERIOD:
+                        yield default_facts(text, table.name.database, table.dialect)
+
+
+def _creates_timestamps(facts: StatementFacts) -> bool:
+    tree = facts.tree
+    return isinstance(tree, CreateTable) and any(
+        isinstance(one, Column) and one.type is not None and one.type.name == "TIMESTAMP"
+        for one in tree.elements
+    )
+
+
+def _may_skip_rows(facts: StatementFacts) -> bool:
+    # Of a file the servers leave rows out where it comes from the client, also unsaid.
+    is_load = facts.effects.kind is StatementKind.LOAD_DATA and facts.is_local
+    return facts.is_ignore or facts.is_on_duplicate or is_load
 
 
 def _digits(text: str) -> int:
@@ -326,11 +398,11 @@ def _is_written(access: TableAccess) -> bool:
 
 
 def _has_foreign_keys(access: TableAccess, objects: Objects) -> bool:
-    return _is_written(access) and (
-        access.is_foreign_key
-        or bool(access.table.foreign_keys)
-        or bool(objects.children(access.name))
-    )
+    """Whether rows of other tables are looked at or changed with those of a table."""
+    if not _is_written(access):
+        return False
+    looks_at_parents = access.table.foreign_keys and access.changes != {RowChange.DELETE}
+    return access.is_foreign_key or bool(looks_at_parents or objects.children(access.name))
 
 
 def _updated_tables(facts: StatementFacts, resolved: ResolvedStatement) -> int:

@@ -69,11 +69,13 @@ class Foreseen(NamedTuple):
         result: What it will tell.
         waits: Names of binlogs in whose transaction cache some of it will wait.
         clears: Names of those whose transaction cache it empties before that.
+        waiting: Kinds of events that will wait somewhere: texts may be another statement's.
     """
 
     result: StatementResult
     waits: frozenset[str]
     clears: frozenset[str]
+    waiting: tuple[Body, ...]
 
 
 class Recurring:
@@ -474,6 +476,7 @@ class _Kept:
             result,
             frozenset([self.names[number] for number in waits]),
             frozenset([self.names[number] for number in self.cleared]),
+            tuple([body for made, _ in self.appended for body in made.constant]),
         )
 
     def again(

@@ -190,19 +190,12 @@ class Session:
         return self._state.programs
 
     @property
-    def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self._state.is_in_transaction
-
-    @property
-    def is_transaction_active(self) -> bool:
-        """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
-        return self._state.transaction.is_active
-
-    @property
-    def logs_rows_alone(self) -> bool:
-        """Whether every binlog has what the session changes in rows."""
-        return all(self._state.mode(name) is LoggingMode.ROW for name in self._state.binlogs)
+    def has_scopes(self) -> bool:
+        """Whether a binlog does not log everything."""
+        safety = self._state.safety
+        return safety is not None and any(
+            not one.scope.is_unscoped for one in safety.definitions
+        )
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
