@@ -18,10 +18,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from binlane.codec.body import Body
-from binlane.codec.control import IncidentEvent
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.grouping.event_group import EventGroup
-from binlane.routing.xa import UNKNOWN
 from binlane.service.private_server import PrivateServer
 from binlane.store.reading import StoreReader, read_groups
 
@@ -121,34 +119,19 @@ def _groups(paths: list[Path]) -> Iterator[EventGroup]:
     return (group for group in read_groups(paths) if not group.is_control)
 
 
-def _is_forgotten_xa(group: EventGroup) -> bool:
-    """Whether a group is the INCIDENT of an XA COMMIT whose PREPARE a binlog does not know."""
-    return any(
-        isinstance(event.body, IncidentEvent) and UNKNOWN in event.body.message.decode()
-        for event in group.events
-    )
-
-
-def differences(
-    source: PrivateServer, data_dir: Path, out: Path, *, forgets_xa: bool = False
-) -> list[str]:
+def differences(source: PrivateServer, data_dir: Path, out: Path) -> list[str]:
     """How the binlogs of a store differ from what they must hold, one line each.
 
     Args:
         source: That writes no more.
         data_dir: Of a store whose binlogs are complete.
         out: A directory to be made; is removed where nothing differs.
-        forgets_xa: Whether `serve` was killed while XA transactions were prepared: of one with
-            nothing in scope it may have forgotten that it saw it, and an INCIDENT says so.
     """
     found = []
     store = StoreReader(data_dir)
     for name, paths in expected(source, data_dir, out).items():
         wanted = list(_groups(paths))
         held = _groups([file.path for file in store.files(name)])
-        if forgets_xa:
-            gtids = {group.gtid for group in wanted}
-            held = (g for g in held if g.gtid in gtids or not _is_forgotten_xa(g))
         for number, (is_there, must) in enumerate(zip_longest(held, wanted)):
             if is_there is None or must is None:
                 extra = must or is_there

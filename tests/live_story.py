@@ -190,7 +190,7 @@ class Story:
             self._check_replica(name, replica)
         assert self.serve.stop() == 0, self.serve.log[-4000:]
         oracle = self._directory / "oracle"
-        assert differences(self.source, self.serve.data_dir, oracle, forgets_xa=True) == []
+        assert differences(self.source, self.serve.data_dir, oracle) == []
         for name in ("shop", "rest"):
             assert SECRET.encode() not in self.serve.binlog_bytes(name)
         assert "Traceback" not in self.serve.log

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from pymysql import MySQLError, OperationalError
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.cli import main
+from binlane.codec.types import Flavor
+from binlane.port.lanes import Lanes
 from binlane.service.private_server import PrivateServer
 from tests.servers import ServerFactory, connect, execute
 
@@ -24,14 +27,20 @@ MYSQL_OF_OLD = (
 )
 
 
-def _account(server: PrivateServer, directory: Path, *grants: str) -> tuple[str, Path]:
+def _account(
+    server: PrivateServer, directory: Path, *grants: str, may_grant: bool = False
+) -> tuple[str, Path]:
     """An account of the server: its URL, and the file with its password."""
     secret = directory / "secret"
     secret.write_text("test'\\binlane\n")
     execute(
         server,
         "CREATE USER binlane@'127.0.0.1' IDENTIFIED BY 'test\\'\\\\binlane'",
-        *(f"GRANT {grant} ON *.* TO binlane@'127.0.0.1'" for grant in grants),
+        *(
+            f"GRANT {grant} ON *.* TO binlane@'127.0.0.1'"
+            + (" WITH GRANT OPTION" if may_grant else "")
+            for grant in grants
+        ),
     )
     return server.url.replace("root@", "binlane@"), secret
 
@@ -40,6 +49,15 @@ def _statements(printed: str) -> list[str]:
     lines = printed.splitlines()
     assert all(line.startswith("-- ") or line.endswith(";") for line in lines), printed
     return [line for line in lines if not line.startswith("-- ")]
+
+
+def _of_the_log(printed: str) -> list[str]:
+    """The statements but those that make what the port needs."""
+    return [
+        each
+        for each in _statements(printed)
+        if not any(part in each for part in (" binlane.", "binlane_lane", " binlane;", "sql_mode"))
+    ]
 
 
 def _set_up(*arguments: object) -> int:
@@ -63,10 +81,10 @@ def test_a_mariadb_as_installed(
     servers: ServerFactory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start("source", MARIADB_AS_INSTALLED)
-    url, secret = _account(server, tmp_path, "ALL PRIVILEGES")
+    url, secret = _account(server, tmp_path, "ALL PRIVILEGES", may_grant=True)
     assert _set_up("--check", url, "--password-file", secret) == 1
     wanted = capsys.readouterr().out
-    assert _statements(wanted) == [
+    assert _of_the_log(wanted) == [
         "SET GLOBAL binlog_format = ROW;",
         "SET GLOBAL binlog_row_metadata = FULL;",
         "SET GLOBAL gtid_strict_mode = ON;",
@@ -90,11 +108,11 @@ def test_a_mysql_without_gtids_gets_them_while_it_runs(
     servers: ServerFactory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start_mysql("source", *MYSQL_OF_OLD)
-    url, secret = _account(server, tmp_path, "ALL PRIVILEGES")
+    url, secret = _account(server, tmp_path, "ALL PRIVILEGES", may_grant=True)
     execute(server, "CREATE DATABASE shop", "CREATE TABLE shop.t (a INT PRIMARY KEY)")
     assert _set_up("--check", url, "--password-file", secret) == 1
-    wanted = _statements(capsys.readouterr().out)
-    assert wanted == [
+    wanted = capsys.readouterr().out
+    assert _of_the_log(wanted) == [
         "SET PERSIST binlog_row_metadata = FULL;",
         "SET PERSIST binlog_checksum = CRC32;",
         "SET PERSIST enforce_gtid_consistency = ON;",
@@ -103,7 +121,7 @@ def test_a_mysql_without_gtids_gets_them_while_it_runs(
         "SET PERSIST gtid_mode = ON;",
     ]
     assert _set_up(url, "--password-file", secret) == 0
-    assert _statements(capsys.readouterr().out) == wanted
+    assert _statements(capsys.readouterr().out) == _statements(wanted)
     server.options = tuple(o for o in server.options if o not in MYSQL_OF_OLD)
     server.restart()
     assert _set_up("--check", url, "--password-file", secret) == 0
@@ -117,6 +135,9 @@ def test_values_that_a_restart_of_mysql_would_lose_are_persisted(
     servers: ServerFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start_mysql("source", "--binlog-row-metadata=MINIMAL")
+    assert _set_up("--quiet", server.url) == 0
+    execute(server, "RESET PERSIST", "SET GLOBAL binlog_row_metadata = MINIMAL")
+    capsys.readouterr()
     execute(server, "SET GLOBAL binlog_row_metadata = FULL")
     with connect(server) as old:
         with old.cursor() as cursor:
@@ -136,51 +157,53 @@ def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
     mariadb_server: PrivateServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, secret = _account(mariadb_server, tmp_path)
-    grant = "GRANT REPLICATION SLAVE ON *.* TO 'binlane'@'127.0.0.1';"
+    grants = [
+        "GRANT REPLICATION SLAVE ON *.* TO 'binlane'@'127.0.0.1';",
+        "GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO 'binlane'@'127.0.0.1';",
+    ]
     try:
         for arguments in (["--check"], []):
             assert _set_up(*arguments, url, "--password-file", secret) == 1
-            assert _statements(capsys.readouterr().out) == [grant]
-        execute(mariadb_server, grant)
-        assert _set_up(url, "--password-file", secret) == 0
+            told = capsys.readouterr().out
+            assert _statements(told) == grants
+            assert "-- the account does not see whether the source has the database binlane" in told
+        execute(mariadb_server, *grants)
+        # Now it sees that more lacks, which it may not mend.
+        assert _set_up("--check", url, "--password-file", secret) == 1
+        assert _of_the_log(capsys.readouterr().out) == []
     finally:
         execute(mariadb_server, "DROP USER binlane@'127.0.0.1'")
 
 
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
 def test_an_account_is_made(
-    mariadb_server: PrivateServer,
-    servers: ServerFactory,
-    flavor: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Of a variable that others have set MySQL knows it for good, and `setup` would say so.
-    server = servers.start_mysql("made") if flavor == "mysql" else mariadb_server
+    server = servers.start_mysql("made") if flavor == "mysql" else servers.start("made")
+    sees = "SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
     secret = tmp_path / "made"
     arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", secret, server.url]
     assert _set_up("--check", *arguments) == 1
-    script = _statements(capsys.readouterr().out)
-    assert script == [
+    planned = capsys.readouterr().out
+    assert _of_the_log(planned) == [
         "CREATE USER 'maker'@'127.0.0.1' IDENTIFIED BY '<password>';",
         "GRANT REPLICATION SLAVE ON *.* TO 'maker'@'127.0.0.1';",
+        f"GRANT {sees} ON *.* TO 'maker'@'127.0.0.1';",
     ]
+    assert "GRANT EXECUTE ON PROCEDURE binlane.mark TO 'maker'@'127.0.0.1';" in planned
     assert not secret.exists()
     assert _set_up(*arguments) == 0
     password = secret.read_text().strip()
     assert secret.stat().st_mode & 0o777 == 0o600
     printed = capsys.readouterr().out
-    assert _statements(printed) == script
+    assert set(_statements(planned)) <= set(_statements(printed))
     assert password not in printed
-    try:
-        with connect(server, user="maker", password=password) as connection:
-            assert connection.open
-        assert _set_up(*arguments) == 0
-        assert "its password stays" in capsys.readouterr().out
-        url = server.url.replace("root@", "maker@")
-        assert _set_up("--check", url, "--password-file", secret) == 0
-    finally:
-        execute(server, "DROP USER maker@'127.0.0.1'")
+    with connect(server, user="maker", password=password) as connection:
+        assert connection.open
+    assert _set_up(*arguments) == 0
+    assert "its password stays" in capsys.readouterr().out
+    url = server.url.replace("root@", "maker@")
+    assert _set_up("--check", url, "--password-file", secret) == 0
 
 
 def test_the_password_comes_from_the_environment(
@@ -190,10 +213,10 @@ def test_the_password_comes_from_the_environment(
     try:
         assert _set_up("--check", url) == 3
         monkeypatch.setenv("MYSQL_PWD", secret.read_text().strip())
-        assert _set_up("--check", url) == 0
+        assert _set_up("--check", url) == 1
         by_socket = f"{url}?socket={mariadb_server.socket_path}".replace("127.0.0.1", "localhost")
         execute(mariadb_server, "RENAME USER binlane@'127.0.0.1' TO binlane@localhost")
-        assert _set_up("--check", by_socket) == 0
+        assert _set_up("--check", by_socket) == 1
     finally:
         execute(mariadb_server, "DROP USER IF EXISTS binlane@'127.0.0.1', binlane@localhost")
 
@@ -216,7 +239,84 @@ def test_an_account_of_the_operating_system_over_the_socket(
         f"ALTER USER {user}@localhost IDENTIFIED {how}",
     )
     url = f"{flavor}://{user}@localhost?socket={server.socket_path}"
+    assert _set_up(url) == 0
     assert _set_up("--check", url) == 0
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_what_the_port_needs(
+    servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("source") if flavor == "mysql" else servers.start("source")
+    execute(
+        server,
+        "CREATE DATABASE shop",
+        "CREATE USER app@'127.0.0.1'",
+        "GRANT ALL ON shop.* TO app@'127.0.0.1'",
+        "CREATE ROLE clerk",
+        "GRANT clerk TO app@'127.0.0.1'",
+    )
+    # Who does not let `setup` change anything runs the script by himself.
+    assert _set_up("--check", server.url) == 1
+    execute(server, *_statements(capsys.readouterr().out))
+    assert _set_up("--check", server.url) == 0
+    capsys.readouterr()
+    lane = Lanes(Flavor(flavor), 1).lane(7)
+    with connect(server, user="app") as connection, connection.cursor() as cursor:
+        cursor.execute("SET ROLE clerk")
+        cursor.execute(lane.enter)
+        cursor.execute("CREATE TABLE shop.t (a INT PRIMARY KEY)")
+        for number in (1, 2):
+            cursor.execute(f"INSERT INTO shop.t VALUES ({number})")
+        with pytest.raises(OperationalError, match="execute command denied"):
+            cursor.execute("CALL binlane.mark()")
+        with pytest.raises(MySQLError):
+            cursor.execute("CALL binlane.lane(256)")
+    position = "@@GLOBAL.gtid_executed" if flavor == "mysql" else "@@GLOBAL.gtid_binlog_pos"
+    before = execute(server, f"SELECT {position}")[0][0]
+    assert f":{lane.tag}:1-3" in before if lane.tag else f"-{lane.server_id}-" in before
+    execute(server, lane.enter, "CALL binlane.mark()", "CALL binlane.mark()")
+    after = execute(server, f"SELECT {position}")[0][0]
+    if lane.tag:
+        assert f":{lane.tag}:1-5" in after
+    else:
+        counts = [int(str(gtid).rpartition("-")[2]) for gtid in (before, after)]
+        assert counts[1] - counts[0] == 2
+    assert execute(server, "SELECT COUNT(*), SUM(number) FROM binlane.marks") == ((1, 2),)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_what_the_port_needs_is_made_anew_where_it_is_older(
+    servers: ServerFactory, flavor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("source") if flavor == "mysql" else servers.start("source")
+    execute(server, "CREATE USER app@'127.0.0.1'")
+    assert _set_up(server.url) == 0
+    execute(server, "ALTER PROCEDURE binlane.lane COMMENT 'of binlane, version 0'")
+    assert _set_up("--check", server.url) == 1
+    assert "incomplete, or of an older binlane" in capsys.readouterr().out
+    assert _set_up(server.url) == 0
+    with connect(server, user="app") as connection, connection.cursor() as cursor:
+        cursor.execute("CALL binlane.lane(1)")
+    execute(server, "DROP USER binlane_lane@localhost")
+    assert _set_up("--check", server.url) == 1
+    assert _set_up(server.url) == 0
+    with connect(server, user="app") as connection, connection.cursor() as cursor:
+        cursor.execute("CALL binlane.lane(1)")
+
+
+def test_a_database_of_that_name_that_is_somebody_elses(
+    mariadb_server: PrivateServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    execute(mariadb_server, "CREATE DATABASE binlane", "CREATE TABLE binlane.accounts (a INT)")
+    try:
+        assert _set_up(mariadb_server.url) == 1
+        told = capsys.readouterr().out
+        assert _statements(told) == []
+        assert "a database binlane that is not binlane's: it holds accounts\n" in told
+        assert execute(mariadb_server, "SHOW TABLES IN binlane") == (("accounts",),)
+    finally:
+        execute(mariadb_server, "DROP DATABASE binlane")
 
 
 def test_a_server_without_a_log_needs_a_restart(

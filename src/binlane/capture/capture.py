@@ -26,7 +26,7 @@ from binlane.client.dialogue import Account, Command, Dialogue
 from binlane.client.packet_flow import PacketFlow
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.format import MAGIC
-from binlane.errors import BinlaneError, ConfigError, PeerError
+from binlane.errors import BinlaneError, PeerError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import Item
 from binlane.kernels.load import is_compiled
@@ -155,7 +155,7 @@ class Capture:
         """
         self.close()
         self._spill.clean()
-        account = account_at(self.settings.url, _password(self.settings))
+        account = account_at(self.settings.url, self.settings.secret())
         start = self._start if self._position is None else self._position
         if isinstance(start, FilePosition):
             found = self._position_before(start, account)
@@ -352,17 +352,3 @@ def is_transient(error: BaseException) -> bool:
             return error.phase in _TRANSIENT_PHASES
         return error.errno in _TRANSIENT_ERRNOS
     return isinstance(error, OSError) and not isinstance(error, BinlaneError)
-
-
-def _password(settings: SourceSettings) -> str:
-    path = settings.password_file
-    if path is None:
-        return settings.password
-    try:
-        return path.read_text(encoding="utf-8").partition("\n")[0].removesuffix("\r")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"the password file {path} cannot be read: {error}",
-            key="source.password_file",
-            hint="its first line is the password, in UTF-8",
-        ) from None

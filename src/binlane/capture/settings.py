@@ -67,6 +67,24 @@ class SourceSettings:
         if not self.timeout_s > 0:
             raise ConfigError(f"{self.timeout_s} s is no timeout", key="source.timeout_s")
 
+    def secret(self) -> str:
+        """The password, as it is now.
+
+        Raises:
+            ConfigError: If its file cannot be read.
+        """
+        path = self.password_file
+        if path is None:
+            return self.password
+        try:
+            return path.read_text(encoding="utf-8").partition("\n")[0].removesuffix("\r")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"the password file {path} cannot be read: {error}",
+                key="source.password_file",
+                hint="its first line is the password, in UTF-8",
+            ) from None
+
 
 def parse_start(text: str, *, key: str = "source.start") -> Start:
     """Read `now`, `oldest`, a GTID position or set, or `file:position`.

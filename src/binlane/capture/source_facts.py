@@ -58,6 +58,7 @@ GRANTS_STATEMENT: Final = "SHOW GRANTS"
 
 _GLOBAL_GRANT: Final = re.compile(r"GRANT (?P<privileges>[A-Z_, ]+) ON \*\.\* TO ")
 _REPLICATION: Final = "REPLICATION SLAVE"
+_ALL: Final = "ALL PRIVILEGES"
 _OLDEST: Final = {Flavor.MARIADB: (10, 6), Flavor.MYSQL: (8, 0)}
 _NEWEST: Final = {Flavor.MARIADB: (11, 8), Flavor.MYSQL: (9, 7)}
 _SHORT_EXPIRY_S: Final = 86_400
@@ -170,6 +171,25 @@ class SourceFacts:
         """What tells the server from others: MySQL's UUID, MariaDB's server id."""
         return self.server_uuid or str(self.server_id)
 
+    @property
+    def number(self) -> tuple[int, ...]:
+        """The first two numbers of the version."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.version)[:2])
+
+    def has_privilege(self, name: str) -> bool:
+        """Whether the account has a global privilege, or may have it by way of a role."""
+        # A role may bring it, which only the server knows.
+        has_role = any(" ON " not in grant for grant in self.grants)
+        return not self.grants or has_role or not {name, _ALL}.isdisjoint(self.privileges)
+
+    @property
+    def privileges(self) -> frozenset[str]:
+        """The account's own global privileges."""
+        matches = map(_GLOBAL_GRANT.match, self.grants)
+        return frozenset(
+            name.strip() for match in matches if match for name in match["privileges"].split(",")
+        )
+
     def findings(self, *, server_id: int | None = None) -> list[Finding]:
         """Everything that was looked at, judged.
 
@@ -222,7 +242,7 @@ class SourceFacts:
         return note
 
     def _version(self) -> Finding:
-        numbers = tuple(int(number) for number in re.findall(r"\d+", self.version)[:2])
+        numbers = self.number
         oldest, newest = _OLDEST[self.flavor], _NEWEST[self.flavor]
         wanted = f"{self.flavor.value} {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}"
         if oldest <= numbers <= newest:
@@ -366,18 +386,11 @@ class SourceFacts:
 
     def _privilege(self) -> Finding:
         key = "privilege"
-        privileges = set[str]()
-        for grant in self.grants:
-            match = _GLOBAL_GRANT.match(grant)
-            if match:
-                privileges |= {name.strip() for name in match["privileges"].split(",")}
-        # A role may bring it, which only the server knows.
-        has_role = any(" ON " not in grant for grant in self.grants)
-        if not self.grants or has_role or privileges & {_REPLICATION, "ALL PRIVILEGES"}:
+        if self.has_privilege(_REPLICATION):
             return Finding(key=key, value=_REPLICATION, wanted=_REPLICATION)
         return Finding(
             key=key,
-            value=", ".join(sorted(privileges)),
+            value=", ".join(sorted(self.privileges)),
             wanted=_REPLICATION,
             weight=Weight.STOPS,
             reason=f"the account {self.account} lacks {_REPLICATION}",

@@ -1,79 +1,20 @@
-"""What the gateway asks of whoever knows the binlogs, and the answers it takes."""
+"""What the gateway asks of whoever knows the binlogs."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
-from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
+from binlane.codec.packets.results import ResultSet
+from binlane.gateway.answers import Answer
+from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.privileges import Privilege
 from binlane.positions import Position
 
 Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets to the client; returns when it takes more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OkAnswer:
-    """The statement is done.
-
-    Attributes:
-        affected_rows: As the client shows it.
-        info: For people.
-        warnings: How many there are.
-    """
-
-    affected_rows: int = 0
-    info: str = ""
-    warnings: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RowsAnswer:
-    """A result set.
-
-    Attributes:
-        columns: Heads: a name is a column of text.
-        rows: One cell a column; None is NULL.
-    """
-
-    columns: Sequence[ColumnDefinition | str]
-    rows: Sequence[Sequence[Cell]]
-
-    @property
-    def heads(self) -> list[ColumnDefinition]:
-        """All heads with their types."""
-        return _heads(self.columns)
-
-
-@dataclass(frozen=True, slots=True)
-class RowsInParts:
-    """A result set that is too large to be held: it is sent as it is made.
-
-    Attributes:
-        columns: As of `RowsAnswer`.
-        parts: Some rows at a time; what it raises ends the result set with that error.
-    """
-
-    columns: Sequence[ColumnDefinition | str]
-    parts: AsyncGenerator[Sequence[Sequence[Cell]], None]
-
-    @property
-    def heads(self) -> list[ColumnDefinition]:
-        """All heads with their types."""
-        return _heads(self.columns)
-
-
-def _heads(columns: Sequence[ColumnDefinition | str]) -> list[ColumnDefinition]:
-    return [
-        ColumnDefinition(name=column) if isinstance(column, str) else column for column in columns
-    ]
-
-
-Answer = OkAnswer | RowsAnswer | RowsInParts
 
 
 class SessionContext(Protocol):
@@ -123,6 +64,15 @@ class SessionContext(Protocol):
         """
         ...
 
+    async def run_at_source(self, statement: str) -> Reply:
+        """Run a statement that gives no rows in this session on the source; such are left out.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If the source goes away.
+        """
+        ...
+
     async def require(self, privilege: Privilege) -> None:
         """See that the source grants the session's account a privilege.
 
@@ -134,6 +84,14 @@ class SessionContext(Protocol):
 
 class Handler(Protocol):
     """Whoever knows the binlogs."""
+
+    def judge(self, session: SessionContext) -> Judge | None:
+        """Who judges the statements of a session; None lets all pass.
+
+        Args:
+            session: At its login: its `user` and `server_version` are known, no more.
+        """
+        ...
 
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Answer a statement on binlogs; None hands it on to the source.

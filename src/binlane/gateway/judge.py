@@ -8,26 +8,30 @@ what came of each.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
 
 from binlane.codec.packets.flags import ServerStatus
 from binlane.errors import StatementError
-from binlane.gateway.handler import Answer
+from binlane.gateway.answers import Answer
+from binlane.sql.servers import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class ClientStatement:
+class ClientStatement(NamedTuple):
     """One statement that a client wants to have run.
 
     Attributes:
-        text: SQL; of a prepared statement with its values in the places of the `?`, as the servers
-            log it.
+        text: SQL, without white space around it and without its `;`; of a prepared statement with
+            its values in the places of the `?`, as the servers log it.
         is_prepared: It came as COM_STMT_EXECUTE.
+        is_complete: The source runs this text. If not, `text` is what was prepared, `?` and all,
+            and its values cannot be told; empty if that is not known either.
     """
 
     text: str
     is_prepared: bool = False
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,13 @@ class Run:
     """Goes to the source, and the judge is told what came of it.
 
     Attributes:
-        before: Statements of binlane's own that go first, in the same write; their replies are
-            kept from the client. If one fails, the client gets its error and nothing else is run.
-        after: Likewise behind it, whatever came of it.
+        before: Statements of binlane's own that go first, all in one write; their replies are kept
+            from the client. The command goes once the last one has succeeded, which costs the time
+            of one more way to the source. If one fails, the client gets its error, the command and
+            `after` are not run, and `Judge.done` is called with no reply at all; those behind it
+            have run.
+        after: Likewise behind it, whatever came of it, in the same write as the command. The client
+            has its reply before they are done; its next command waits for them.
     """
 
     before: tuple[str, ...] = ()
@@ -66,15 +74,19 @@ class Run:
 Verdict = Pass | Refuse | Give | Run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Reply(NamedTuple):
     """The source's answer to one statement of a command; CALL and its like have several.
 
     Attributes:
         errno: The server's error number; 0 for none.
+        message: Its text; empty for none.
         affected_rows: As the OK packet says; 0 for a result set.
         insert_id: Likewise.
-        status: Of the session afterwards.
+        status: Of the session afterwards; servers tell none with an error, so that it is then the
+            one before.
         warnings: How many there are.
         info: As the OK packet has it, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
         is_result_set: It had columns.
@@ -84,13 +96,14 @@ class Reply:
     """
 
     errno: int = 0
+    message: str = ""
     affected_rows: int = 0
     insert_id: int = 0
     status: ServerStatus = ServerStatus.AUTOCOMMIT
     warnings: int = 0
     info: str = ""
     is_result_set: bool = False
-    tracked: Mapping[str, str] = field(default_factory=dict)
+    tracked: Mapping[str, str] = _NOTHING
     gtids: str = ""
     database: str | None = None
 
@@ -101,7 +114,8 @@ class Done:
 
     Attributes:
         warnings: By how many the count of warnings grows that the client is told in its last OK.
-        then: Run before the client's next command is looked at; None for nothing.
+        then: Run before the client's next command is looked at; None for nothing. What it raises
+            ends the session.
     """
 
     warnings: int = 0
@@ -114,21 +128,33 @@ NOTHING_LEFT = Done()
 class Judge(Protocol):
     """Judges the statements of one session; all of it is called in the event loop."""
 
-    async def start(self) -> None:
-        """Prepare the session on the source: after its login, COM_CHANGE_USER and a reset.
+    @property
+    def dialect(self) -> Dialect:
+        """How the source reads the session's next statement."""
+        ...
+
+    async def start(self, *, is_reset: bool) -> None:
+        """Prepare the session on the source.
 
         The client's commands wait meanwhile.
 
+        Args:
+            is_reset: The session was reset, by COM_CHANGE_USER or COM_RESET_CONNECTION; it may have
+                another user. If not, it is new.
+
         Raises:
-            PeerError: If the source goes away.
+            BinlaneError: The session ends.
         """
         ...
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Say what becomes of a command, at once; None where that needs `judge_later`.
 
+        The source owes the session nothing then, and nothing is asked of it.
+
         Args:
-            statements: Of one packet, in order; one where it is no multi-statement.
+            statements: Of one packet, in order; one where it is no multi-statement, and none where
+                there is nothing but comments.
         """
         ...
 
@@ -145,7 +171,24 @@ class Judge(Protocol):
         """Be told what came of the command that `judge` let run, once it is answered in full.
 
         Args:
-            replies: In order; ends with an error where one of several statements failed.
+            replies: In order; ends with an error where one of several statements failed. None at
+                all where the command was not sent (`Run.before`).
+        """
+        ...
+
+    def failed(self, statement: str, reply: Reply) -> Done:
+        """Be told that a statement of `Run.after` failed, as by KILL QUERY; others have run.
+
+        Returns:
+            Of which only `then` counts.
+        """
+        ...
+
+    def local_data(self, data: bytes) -> None:
+        """Be told what a client sends of a file, for LOAD DATA LOCAL that `judge` let run.
+
+        Args:
+            data: Some bytes of it, in order; empty at its end.
         """
         ...
 
@@ -154,5 +197,8 @@ class Judge(Protocol):
         ...
 
     async def ended(self) -> None:
-        """Be told that the session is over, whoever ended it; what was under way has no reply."""
+        """Be told that the session is over, whoever ended it; what was under way has no reply.
+
+        Called once, after `start` was called.
+        """
         ...

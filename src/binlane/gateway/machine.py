@@ -3,13 +3,20 @@
 After the login, packets pass unread but for their first bytes. What stops is a question: a statement
 that binlane may answer, a replica that registers, or a dump. While one is open, what the client sends
 further on waits.
+
+Where the session has a judge, its statements are read and judged when the source owes nothing; what a
+judge has let run is answered in full, and followed, before the next command is looked at. What a judge
+does not say at once is a question too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from struct import Struct
+from typing import Final, NamedTuple
 
 from binlane.codec.buffer import Reader
 from binlane.codec.packets.commands import (
@@ -23,6 +30,7 @@ from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     FRAME_PAYLOAD_MAX,
+    PAYLOAD_MAX,
     PacketSplitter,
     frame,
     frame_count,
@@ -30,19 +38,38 @@ from binlane.codec.packets.framing import (
     nul_bytes,
     text_of,
 )
-from binlane.codec.packets.replies import ErrPacket, OkPacket, error_packet
+from binlane.codec.packets.replies import (
+    EOF_MARK,
+    ErrPacket,
+    OkPacket,
+    error_packet,
+    is_error,
+    is_ok,
+)
 from binlane.codec.packets.results import (
     Cell,
     ColumnDefinition,
     ReplyReader,
     ResultSet,
+    encode_binary_row,
     encode_end_of_rows,
     encode_heads,
-    encode_result_set,
     encode_row,
 )
 from binlane.errors import CodecError, StatementError
-from binlane.gateway.handler import OkAnswer, RowsAnswer
+from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
+from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.followed_replies import FollowedReplies, Role
+from binlane.gateway.judge import (
+    ClientStatement,
+    Done,
+    Judge,
+    Pass,
+    Refuse,
+    Reply,
+    Run,
+    Verdict,
+)
 from binlane.gateway.login import Login, LoginPhase
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_tracker import ReplyTracker
@@ -58,6 +85,80 @@ _READ_COMMANDS: Final = frozenset(
         Command.BINLOG_DUMP_GTID,
     }
 )
+# Commands that a judge is asked of.
+_JUDGED_COMMANDS: Final = frozenset(
+    {Command.QUERY, Command.STMT_EXECUTE, Command.STMT_BULK_EXECUTE}
+)
+# Commands whose whole packet is looked at where there is a judge.
+_FOLLOWED_COMMANDS: Final = (
+    _READ_COMMANDS
+    | _JUDGED_COMMANDS
+    | {
+        Command.INIT_DB,
+        Command.SET_OPTION,
+        Command.STMT_PREPARE,
+        Command.STMT_SEND_LONG_DATA,
+        Command.STMT_CLOSE,
+        Command.STMT_RESET,
+    }
+)
+_RESETTING_COMMANDS: Final = frozenset({Command.CHANGE_USER, Command.RESET_CONNECTION})
+_PREPARED: Final = Struct("<BIHH")
+_LONG_DATA: Final = Struct("<BIH")
+_STATEMENT_ID: Final = Struct("<BI")
+_OPTION: Final = Struct("<BH")
+_MULTI_STATEMENTS_ON: Final = 0
+
+
+class ClientCommand(NamedTuple):
+    """A command as the client sent it.
+
+    Attributes:
+        number: Its first byte.
+        payload: All of it, with that byte.
+        packet: Its frames.
+    """
+
+    number: int
+    payload: bytes
+    packet: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """A question: may the session begin?
+
+    Attributes:
+        is_reset: It was reset, and is not new.
+    """
+
+    is_reset: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """A question: what becomes of a command?
+
+    Attributes:
+        statements: In it.
+        command: It.
+        answer: Whose rows are to be sent in parts; None if the verdict is not known yet.
+    """
+
+    statements: Sequence[ClientStatement]
+    command: ClientCommand
+    answer: RowsInParts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A question: is done what was to follow a command?
+
+    Attributes:
+        then: Does it.
+    """
+
+    then: Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +174,8 @@ class Statement:
     packet: bytes
 
 
-Question = Statement | RegisterSlave | BinlogDump | BinlogDumpGtid
-"""What binlane is asked: to answer a statement, to let a replica register, or to dump."""
+Question = Statement | RegisterSlave | BinlogDump | BinlogDumpGtid | Starting | Judging | Following
+"""What binlane is asked: to answer a statement, to let a replica register, to dump, or to judge."""
 
 
 class Relay:
@@ -85,6 +186,8 @@ class Relay:
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
+        find_judge: Called once when the client logs in: who judges its statements.
+        judge: Whom that gave.
     """
 
     def __init__(self, *, refused_users: frozenset[str] = frozenset()) -> None:
@@ -93,7 +196,7 @@ class Relay:
         Args:
             refused_users: Accounts that may not log in here.
         """
-        self._login = Login(refused_users)
+        self._login = Login(refused_users, self._is_judged)
         self._is_closed = False
         self._client_bytes = bytearray()
         self._passing_bytes = 0
@@ -109,6 +212,25 @@ class Relay:
         self.user = ""
         self.variables: dict[str, str | None] = {}
         self.replica: RegisterSlave | None = None
+        self.find_judge: Callable[[], Judge | None] = lambda: None
+        self.judge: Judge | None = None
+        self._followed: FollowedReplies | None = None
+        self._statements = ClientStatements(self._login.capabilities)
+        self._has_to_wait = False
+        self._is_binary = False
+        self._heads: Sequence[ColumnDefinition] = ()
+        self._former_user = ""
+        # Of a command that a judge has let run:
+        self._is_running = False
+        self._pending: tuple[ClientCommand, tuple[str, ...]] | None = None
+        self._befores_left = 0
+        self._own: deque[str] = deque()
+        self._thens: deque[Callable[[], Awaitable[None]]] = deque()
+        self._is_reset = False
+        self._watchers: deque[Callable[[bytes], None]] = deque()
+        # Of a LOAD DATA LOCAL file:
+        self._is_told = False
+        self._header_left = 0
 
     @property
     def thread_id(self) -> int:
@@ -145,6 +267,11 @@ class Relay:
         return self.question is None and self._tracker.is_idle
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether more of the client cannot be used now."""
+        return self.question is not None or self._has_to_wait
+
+    @property
     def waiting_bytes(self) -> int:
         """Bytes of the client that wait for the answer to a question, or for a whole packet."""
         return len(self._client_bytes)
@@ -169,14 +296,14 @@ class Relay:
             self._to_client.append(self._login.from_source(data))
             self._after_login()
             return
-        self._tracker.feed(data)
+        passed = self._tracker.feed(data)
         if self._reply_packets is not None:
             self._read_reply(data)
         elif not isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
-            self._to_client.append(data)
+            self._to_client.append(passed)
         if self._tracker.is_idle:
-            self._read_commands()
+            self._settle()
 
     def from_client(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -196,13 +323,35 @@ class Relay:
         self._read_commands()
 
     def hand_on(self) -> None:
-        """Let the source answer the open statement."""
+        """Let the source answer the open statement, if its judge does."""
         assert isinstance(self.question, Statement), "a dump is not handed on"
-        self._forward(Command.QUERY, self.question.packet)
-        self._close_question()
+        packet, self.question = self.question.packet, None
+        if self.judge is None:
+            self._forward(Command.QUERY, packet)
+        else:
+            payload = packet[FRAME_HEADER_LENGTH:]
+            self._judge(self.judge, ClientCommand(Command.QUERY, payload, packet))
+        if self._get_question() is None:
+            self._close_question()
+
+    def decide(self, verdict: Verdict) -> None:
+        """Say what becomes of the command that is judged."""
+        question = self.question
+        assert isinstance(question, Judging), "nothing is judged"
+        self.question = None
+        self._decide(verdict, question.statements, question.command)
+        if self._get_question() is None:
+            self._close_question()
+
+    def go_on(self) -> None:
+        """The session may begin, or what was to follow a command is done."""
+        assert isinstance(self.question, Starting | Following), "nobody waits"
+        self.question = None
+        self._settle()
 
     def begin_rows(self, heads: Sequence[ColumnDefinition]) -> None:
         """Begin to answer the open statement with rows; `rows` and `end_rows` or `refuse` follow."""
+        self._heads = heads
         self._reply_to_client(
             encode_heads(
                 heads,
@@ -214,17 +363,17 @@ class Relay:
 
     def rows(self, rows: Iterable[Sequence[Cell]]) -> None:
         """Go on with rows."""
-        self._reply_to_client(list(map(encode_row, rows)))
+        encode = partial(encode_binary_row, self._heads) if self._is_binary else encode_row
+        self._reply_to_client(list(map(encode, rows)))
 
     def end_rows(self) -> None:
         """End the rows."""
-        end = encode_end_of_rows(capabilities=self.capabilities, status=self._tracker.status)
-        self._reply_to_client([end])
+        self._end_rows()
         self._close_question()
 
     def answer(self, answer: OkAnswer | RowsAnswer) -> None:
         """Answer the open statement, or let the replica register."""
-        self._reply_to_client(self._payloads(answer))
+        self._answer(answer)
         self._close_question()
 
     def refuse(self, error: StatementError) -> None:
@@ -246,8 +395,8 @@ class Relay:
         """Send a statement of binlane's own to the source, while a question is open."""
         assert self._tracker.is_idle, "questions open when the source owes nothing"
         self._reply_packets = PacketSplitter()
-        self._reply_reader = ReplyReader(self.capabilities, self._login.extended)
-        self._forward(Command.QUERY, frame(encode_query(statement, self.capabilities), 0))
+        self._reply_reader = ReplyReader(self._login.source_capabilities, self._login.extended)
+        self._forward(Command.QUERY, self._own_packet(statement))
 
     def take_reply(self) -> OkPacket | ErrPacket | ResultSet | None:
         """The reply to `ask`, once; None until it is whole."""
@@ -262,16 +411,33 @@ class Relay:
         if self._reply is not None:
             self._reply_packets = self._reply_reader = None
 
+    def _is_judged(self, user: str) -> bool:
+        self.user = user
+        self.judge = self.find_judge()
+        return self.judge is not None
+
     def _after_login(self) -> None:
         login = self._login
         self._is_closed = login.phase is LoginPhase.REFUSED
-        if login.phase is LoginPhase.DONE:
-            self.user = login.user
+        if login.phase is not LoginPhase.DONE:
+            return
+        self.user = login.user
+        self._client_bytes += login.early
+        if self.judge is None:
             self._tracker = ReplyTracker(login.capabilities, login.extended)
+            self._read_commands()
+            return
+        self._tracker = self._followed = FollowedReplies(
+            login.source_capabilities, login.extended, client=login.capabilities, listener=self
+        )
+        self._statements = ClientStatements(login.capabilities)
+        self.question = Starting(is_reset=False)
 
     def _read_commands(self) -> None:
         """Read the client's frames until one has to wait."""
         buffer = self._client_bytes
+        read = self._read_command if self._followed is None else self._read_followed_command
+        self._has_to_wait = False
         while buffer and self.question is None and not self._is_closed:
             if self._passing_bytes:
                 self._pass(min(self._passing_bytes, len(buffer)))
@@ -281,21 +447,36 @@ class Relay:
             length = int.from_bytes(buffer[:3], "little")
             if self._is_passing_frame():
                 self._begin_to_pass(length)
-            elif not self._read_command(length):
+            elif not read(length):
                 return
 
     def _pass(self, length: int) -> None:
-        self._to_source.append(bytes(self._client_bytes[:length]))
+        data = bytes(self._client_bytes[:length])
+        self._to_source.append(data)
         del self._client_bytes[:length]
         self._passing_bytes -= length
+        if self._is_told and self.judge is not None:
+            content = data[self._header_left :]
+            self._header_left = max(self._header_left - length, 0)
+            if content:
+                self.judge.local_data(content)
 
     def _is_passing_frame(self) -> bool:
         tracker = self._tracker
-        return self._continues or tracker.wants_local_data or tracker.is_authenticating
+        if self._continues or tracker.wants_local_data:
+            return True
+        # Of its answers the first is numbered 2; a packet numbered 0 is a command.
+        return tracker.is_authenticating and bool(self._client_bytes[FRAME_HEADER_LENGTH - 1])
 
     def _begin_to_pass(self, length: int) -> None:
-        if self._tracker.wants_local_data and not length and not self._continues:
-            self._tracker.local_data_ended()
+        tracker = self._tracker
+        if self._followed is not None:
+            self._is_told = tracker.wants_local_data and self._followed.is_judged
+            self._header_left = FRAME_HEADER_LENGTH
+        if tracker.wants_local_data and not length and not self._continues:
+            tracker.local_data_ended()
+            if self._is_told and self.judge is not None:
+                self.judge.local_data(b"")
         self._passing_bytes = FRAME_HEADER_LENGTH + length
         self._continues = length == FRAME_PAYLOAD_MAX
 
@@ -343,6 +524,12 @@ class Relay:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
     def _forward_session_command(self, command: int, payload: bytes, packet: bytes) -> None:
+        if command != Command.QUERY and not self._begin_anew(command, payload):
+            return
+        self._forward(command, packet)
+
+    def _begin_anew(self, command: int, payload: bytes) -> bool:
+        """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
             self.user = text_of(nul_bytes(Reader(payload, 1)))
             try:
@@ -350,10 +537,257 @@ class Relay:
             except StatementError as error:
                 self._reply_to_client([error_packet(error)])
                 self._is_closed = True
+                return False
+        self.variables.clear()
+        return True
+
+    # With a judge -----------------------------------------------------------------------------
+
+    def _read_followed_command(self, length: int) -> bool:
+        """Read the command at the buffer's beginning; False if it has to wait."""
+        followed, judge = self._followed, self.judge
+        assert followed is not None, "there is a judge"
+        assert judge is not None, "there is a judge"
+        buffer = self._client_bytes
+        if not length:
+            raise CodecError("the client sends an empty command")
+        if len(buffer) <= FRAME_HEADER_LENGTH:
+            return False
+        number = buffer[FRAME_HEADER_LENGTH]
+        if self._is_running:
+            self._has_to_wait = True
+            return False
+        if number not in _FOLLOWED_COMMANDS:
+            followed.expect(number)
+            self._begin_to_pass(length)
+            return True
+        found = self._find_packet(length)
+        if found is None:
+            return False
+        payload, end = found
+        if not followed.is_idle and (
+            number in _JUDGED_COMMANDS
+            or number in _RESETTING_COMMANDS
+            or self._asks(number, payload)
+        ):
+            self._has_to_wait = True
+            return False
+        packet = bytes(buffer[:end])
+        del buffer[:end]
+        command = ClientCommand(number, payload, packet)
+        if self._asks(number, payload):
+            self._open(number, payload, packet)
+        elif number in _JUDGED_COMMANDS:
+            self._judge(judge, command)
+        elif number in _RESETTING_COMMANDS:
+            self._reset(followed, command)
+        else:
+            self._follow(followed, judge, command)
+        return True
+
+    def _asks(self, number: int, payload: bytes) -> bool:
+        """Whether a command is a question for those who know the binlogs."""
+        if number == Command.QUERY:
+            return len(payload) <= INSPECTED_MAX and may_concern_binlogs(
+                decode_query(payload, self.capabilities)
+            )
+        return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
+
+    def _find_packet(self, length: int) -> tuple[bytes, int] | None:
+        """The payload of the packet at the buffer's beginning, and its end; None until it is there.
+
+        Args:
+            length: Of its first frame.
+        """
+        buffer = self._client_bytes
+        end = FRAME_HEADER_LENGTH + length
+        if len(buffer) < end:
+            return None
+        if length < FRAME_PAYLOAD_MAX:
+            return bytes(buffer[FRAME_HEADER_LENGTH:end]), end
+        parts = [(FRAME_HEADER_LENGTH, end)]
+        while length == FRAME_PAYLOAD_MAX:
+            if end > PAYLOAD_MAX:
+                raise CodecError(f"the client sends a command of more than {PAYLOAD_MAX} bytes")
+            start = end + FRAME_HEADER_LENGTH
+            if len(buffer) < start:
+                return None
+            length = int.from_bytes(buffer[end : end + 3], "little")
+            end = start + length
+            parts.append((start, end))
+        if len(buffer) < end:
+            return None
+        view = memoryview(buffer)
+        try:
+            return b"".join(view[start:stop] for start, stop in parts), end
+        finally:
+            view.release()
+
+    def _judge(self, judge: Judge, command: ClientCommand) -> None:
+        self._reply_number = frame_count(len(command.payload)) & 0xFF
+        statements = self._statements.of(command.number, command.payload, judge.dialect)
+        verdict = judge.judge(statements)
+        if verdict is None:
+            self.question = Judging(statements, command)
+        else:
+            self._decide(verdict, statements, command)
+
+    def _decide(
+        self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
+    ) -> None:
+        """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        if isinstance(verdict, Pass):
+            self._forward(command.number, command.packet)
+        elif isinstance(verdict, Run):
+            self._run(verdict, command)
+            return  # its number is used if `before` fails
+        elif isinstance(verdict, Refuse):
+            self._reply_to_client([error_packet(verdict.error)])
+        else:
+            self._is_binary = command.number != Command.QUERY
+            if isinstance(verdict.answer, RowsInParts):
+                self.question = Judging(statements, command, verdict.answer)
                 return
-        if command != Command.QUERY:
-            self.variables.clear()
-        self._forward(command, packet)
+            self._answer(verdict.answer)
+        self._reply_number = 1
+        self._is_binary = False
+
+    def _run(self, verdict: Run, command: ClientCommand) -> None:
+        self._is_running = True
+        if verdict.before:
+            self._pending = command, verdict.after
+            self._befores_left = len(verdict.before)
+            self._send_own(verdict.before)
+        else:
+            self._send(command, verdict.after)
+
+    def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
+        assert self._followed is not None, "there is a judge"
+        self._followed.expect(command.number, Role.JUDGED)
+        self._to_source.append(command.packet)
+        self._send_own(after)
+
+    def _send_own(self, statements: Iterable[str]) -> None:
+        assert self._followed is not None, "there is a judge"
+        for statement in statements:
+            self._own.append(statement)
+            self._followed.expect(Command.QUERY, Role.OWN)
+            self._to_source.append(self._own_packet(statement))
+
+    def answered(self, replies: list[Reply]) -> int:
+        """Be told what came of a command; by how many its count of warnings grows."""
+        assert self.judge is not None, "it let the command run"
+        return self._take(self.judge.done(replies)).warnings
+
+    def own_answered(self, reply: Reply, payload: bytes) -> None:
+        """Be told what came of a statement of binlane's own, and its last packet."""
+        assert self.judge is not None, "it wanted the statement"
+        statement = self._own.popleft()
+        if not self._befores_left:
+            if reply.errno:
+                self._take(self.judge.failed(statement, reply))
+            return
+        self._befores_left -= 1
+        if self._pending is None:
+            return  # another one has failed before
+        if reply.errno:
+            self._pending = None
+            self._reply_to_client([payload])
+            self._reply_number = 1
+            self._take(self.judge.done(()))
+        elif not self._befores_left:
+            (command, after), self._pending = self._pending, None
+            self._reply_number = 1
+            self._send(command, after)
+
+    def _take(self, done: Done) -> Done:
+        if done.then is not None:
+            self._thens.append(done.then)
+        return done
+
+    def watched(self, payload: bytes) -> None:
+        """Be told the head of the reply to a command that is followed."""
+        command = self._watchers[0]
+        if command == self._reset_answered and payload[:1] == bytes((EOF_MARK,)):
+            return  # the authentication goes on
+        self._watchers.popleft()(payload)
+
+    def _follow(self, followed: FollowedReplies, judge: Judge, command: ClientCommand) -> None:
+        """Forward a command that says something of the statements to come."""
+        number, payload, packet = command
+        prepared = self._statements.prepared
+        watcher: Callable[[bytes], None] | None = None
+        if number == Command.INIT_DB:
+            watcher = partial(self._database_used, judge, text_of(payload[1:]))
+        elif number == Command.SET_OPTION:
+            watcher = partial(self._option_set, Reader(payload).unpack(_OPTION)[1])
+        elif number == Command.STMT_PREPARE:
+            watcher = partial(self._statement_prepared, bare(text_of(payload[1:])))
+        elif number == Command.STMT_SEND_LONG_DATA:
+            reader = Reader(payload)
+            _, statement_id, parameter = reader.unpack(_LONG_DATA)
+            prepared.add_long_data(statement_id, parameter, reader.rest())
+        elif number == Command.STMT_CLOSE:
+            prepared.close(Reader(payload).unpack(_STATEMENT_ID)[1])
+        else:
+            prepared.reset(Reader(payload).unpack(_STATEMENT_ID)[1])
+        if watcher is None:
+            followed.expect(number)
+        else:
+            self._watchers.append(watcher)
+            followed.expect(number, Role.WATCHED)
+        self._to_source.append(packet)
+
+    def _database_used(self, judge: Judge, database: str, reply: bytes) -> None:
+        if is_ok(reply):
+            judge.used(database)
+
+    def _option_set(self, option: int, reply: bytes) -> None:
+        if not is_error(reply):
+            self._statements.has_many = option == _MULTI_STATEMENTS_ON
+
+    def _statement_prepared(self, text: str, reply: bytes) -> None:
+        prepared = self._statements.prepared
+        if is_error(reply):
+            prepared.add_none()
+            return
+        _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
+        prepared.add(statement_id, text, parameter_count)
+
+    def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
+        user = self.user
+        if not self._begin_anew(command.number, command.payload):
+            return
+        self._former_user = user
+        self._watchers.append(self._reset_answered)
+        followed.expect(command.number, Role.WATCHED)
+        self._to_source.append(command.packet)
+
+    def _reset_answered(self, reply: bytes) -> None:
+        if is_error(reply):
+            self.user = self._former_user
+        self._statements.prepared.clear()
+        self._is_reset = True
+
+    def _settle(self) -> None:
+        """The source owes nothing: go on with what waits for that."""
+        if self.question is None:
+            self._is_running = False
+            if self._thens:
+                self.question = Following(self._thens.popleft())
+            elif self._is_reset:
+                self._is_reset = False
+                self.question = Starting(is_reset=True)
+        self._read_commands()
+
+    # For both sides -----------------------------------------------------------------------------
+
+    def _own_packet(self, statement: str) -> bytes:
+        return frame(encode_query(statement, self._login.source_capabilities), 0)
+
+    def _get_question(self) -> Question | None:
+        # A type checker remembers what it was before a call that opened another one.
+        return self.question
 
     def _forward(self, command: int, packet: bytes) -> None:
         self._tracker.expect(command)
@@ -369,23 +803,25 @@ class Relay:
             # One client says one byte less than it sends: that byte is no command.
             self._client_bytes.clear()
         self.question = None
-        self._reply_number = 1
+        if not self._is_running:
+            self._reply_number = 1
+            self._is_binary = False
         self._read_commands()
 
-    def _payloads(self, answer: OkAnswer | RowsAnswer) -> list[bytes]:
-        status = self._tracker.status
-        if isinstance(answer, OkAnswer):
-            packet = OkPacket(
-                affected_rows=answer.affected_rows,
-                status=status,
-                warnings=answer.warnings,
-                info=answer.info.encode(),
-            )
-            return [packet.encode(self.capabilities)]
-        return encode_result_set(
-            answer.heads,
-            answer.rows,
-            capabilities=self.capabilities,
-            extended=self._login.extended,
-            status=status,
+    def _answer(self, answer: OkAnswer | RowsAnswer) -> None:
+        if isinstance(answer, RowsAnswer):
+            self.begin_rows(answer.heads)
+            self.rows(answer.rows)
+            self._end_rows()
+            return
+        packet = OkPacket(
+            affected_rows=answer.affected_rows,
+            status=self._tracker.status,
+            warnings=answer.warnings,
+            info=answer.info.encode(),
         )
+        self._reply_to_client([packet.encode(self.capabilities)])
+
+    def _end_rows(self) -> None:
+        end = encode_end_of_rows(capabilities=self.capabilities, status=self._tracker.status)
+        self._reply_to_client([end])

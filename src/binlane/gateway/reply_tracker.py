@@ -23,14 +23,24 @@ from binlane.codec.packets.results import LOCAL_INFILE_MARK
 NO_REPLY: Final = frozenset({Command.QUIT, Command.STMT_SEND_LONG_DATA, Command.STMT_CLOSE})
 _ROWS_ONLY: Final = frozenset({Command.FIELD_LIST, Command.STMT_FETCH})
 # An OK packet's fields up to its status: a mark, two packed integers, the flags.
-_HEAD_MAX: Final = 24
-_EOF_LENGTH_MAX: Final = 8
+HEAD_MAX: Final = 24
+EOF_LENGTH_MAX: Final = 8
 _PROGRESS: Final = bytes((ERR_MARK, 0xFF, 0xFF))
+_LASTING: Final = (
+    ServerStatus.IN_TRANSACTION
+    | ServerStatus.AUTOCOMMIT
+    | ServerStatus.DB_DROPPED
+    | ServerStatus.NO_BACKSLASH_ESCAPES
+    | ServerStatus.IN_READ_ONLY_TRANSACTION
+    | ServerStatus.ANSI_QUOTES
+)
 _PREPARED: Final = Struct("<BIHH")
 _STATUS_OFFSET_OF_EOF: Final = 3
 
 
-class _Step(Enum):
+class Step(Enum):
+    """Where in a reply its next packet stands."""
+
     HEAD = "head"
     DEFINITIONS = "definitions"
     DEFINITIONS_END = "end of definitions"
@@ -42,7 +52,7 @@ class ReplyTracker:
     """Follows the source's replies to the commands that it was sent.
 
     Attributes:
-        status: Of the session, as its last reply said.
+        status: Of the session, as its last reply said; without what is said of that reply alone.
         wants_local_data: Whether the client's next packets are a file's content.
     """
 
@@ -51,7 +61,7 @@ class ReplyTracker:
         self._caches_metadata = ExtendedCapability.CACHE_METADATA in extended
         self._reports_progress = ExtendedCapability.PROGRESS in extended
         self._commands: deque[int] = deque()
-        self._step = _Step.HEAD
+        self._step = Step.HEAD
         self._packets_left = 0
         self._rest = b""
         self._bytes_left = 0
@@ -81,12 +91,16 @@ class ReplyTracker:
         """The client has sent the empty packet behind a file's content."""
         self.wants_local_data = False
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bytes:
         """Look at bytes from the source, in order.
+
+        Returns:
+            What the client gets of them.
 
         Raises:
             CodecError: If a packet is not what the protocol has at its place.
         """
+        given = data
         if self._rest:
             data, self._rest = self._rest + data, b""
         offset, size = 0, len(data)
@@ -97,31 +111,32 @@ class ReplyTracker:
                 break
             length = data[offset] | data[offset + 1] << 8 | data[offset + 2] << 16
             start = offset + FRAME_HEADER_LENGTH
-            end = start + min(length, _HEAD_MAX)
+            end = start + min(length, HEAD_MAX)
             if end > size:
                 break
-            is_plain_row = self._step is _Step.ROWS and length and data[start] < EOF_MARK
+            is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
             if not self._continues and not is_plain_row and self._commands:
                 self._packet(length, data[start:end])
             self._continues = length == FRAME_PAYLOAD_MAX
             offset, self._bytes_left = start, length
         self._rest = data[offset:]
+        return given
 
     def _begin(self) -> None:
-        self._step = _Step.ROWS if self._commands[0] in _ROWS_ONLY else _Step.HEAD
+        self._step = Step.ROWS if self._commands[0] in _ROWS_ONLY else Step.HEAD
 
     def _end(self) -> None:
         self._commands.popleft()
         if self._commands:
             self._begin()
         else:
-            self._step = _Step.HEAD
+            self._step = Step.HEAD
 
     def _end_or_more(self, status: int) -> None:
         """The end of one result: another one follows where the flags say so."""
-        self.status = ServerStatus(status)
+        self.status = ServerStatus(status & _LASTING)
         if status & ServerStatus.MORE_RESULTS and self._commands[0] not in _ROWS_ONLY:
-            self._step = _Step.HEAD
+            self._step = Step.HEAD
         else:
             self._end()
 
@@ -130,16 +145,16 @@ class ReplyTracker:
         if mark == ERR_MARK:
             if not (self._reports_progress and head.startswith(_PROGRESS)):
                 self._end()
-        elif self._step is _Step.HEAD:
+        elif self._step is Step.HEAD:
             self._head(mark, length, head)
-        elif self._step is _Step.ROWS:
+        elif self._step is Step.ROWS:
             self._row(mark, length, head)
-        elif self._step is _Step.DEFINITIONS_END:
+        elif self._step is Step.DEFINITIONS_END:
             status = _status_of_eof(head)
             if status & ServerStatus.CURSOR_EXISTS:
                 self._end_or_more(status)
             else:
-                self._step = _Step.ROWS
+                self._step = Step.ROWS
         else:
             self._count()
 
@@ -147,10 +162,10 @@ class ReplyTracker:
         self._packets_left -= 1
         if self._packets_left:
             return
-        if self._step is _Step.SKIP:
+        if self._step is Step.SKIP:
             self._end()
         else:
-            self._step = _Step.ROWS if self._deprecates_eof else _Step.DEFINITIONS_END
+            self._step = Step.ROWS if self._deprecates_eof else Step.DEFINITIONS_END
 
     def _head(self, mark: int, length: int, head: bytes) -> None:
         command = self._commands[0]
@@ -162,7 +177,7 @@ class ReplyTracker:
             return
         elif mark == OK_MARK:
             self._end_or_more(_status_of_ok(head))
-        elif mark == EOF_MARK and length <= _EOF_LENGTH_MAX:
+        elif mark == EOF_MARK and length <= EOF_LENGTH_MAX:
             self._end_or_more(_status_of_eof(head))
         elif mark == LOCAL_INFILE_MARK:
             self.wants_local_data = True
@@ -175,16 +190,16 @@ class ReplyTracker:
         sends_definitions = not self._caches_metadata or reader.u8()
         self._packets_left = count
         if sends_definitions and count:
-            self._step = _Step.DEFINITIONS
+            self._step = Step.DEFINITIONS
         else:
-            self._step = _Step.ROWS if self._deprecates_eof else _Step.DEFINITIONS_END
+            self._step = Step.ROWS if self._deprecates_eof else Step.DEFINITIONS_END
 
     def _prepared(self, head: bytes) -> None:
         _, _, columns, parameters = Reader(head).unpack(_PREPARED)
         ends = 0 if self._deprecates_eof else 1
         self._packets_left = sum(count + ends for count in (parameters, columns) if count)
         if self._packets_left:
-            self._step = _Step.SKIP
+            self._step = Step.SKIP
         else:
             self._end()
 
@@ -194,7 +209,7 @@ class ReplyTracker:
             return
         if self._deprecates_eof and length < FRAME_PAYLOAD_MAX:
             self._end_or_more(_status_of_ok(head))
-        elif not self._deprecates_eof and length <= _EOF_LENGTH_MAX:
+        elif not self._deprecates_eof and length <= EOF_LENGTH_MAX:
             self._end_or_more(_status_of_eof(head))
 
 

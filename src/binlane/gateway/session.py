@@ -19,8 +19,11 @@ from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, PeerError, StatementError
-from binlane.gateway.handler import Answer, Handler, OkAnswer, RowsAnswer, RowsInParts
-from binlane.gateway.machine import Relay, Statement
+from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
+from binlane.gateway.followed_replies import reply_of
+from binlane.gateway.handler import Handler
+from binlane.gateway.judge import Reply
+from binlane.gateway.machine import Following, Judging, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
@@ -107,6 +110,8 @@ class Session:
         self._source = source
         self._handler = handler
         self._relay = relay
+        relay.find_judge = lambda: handler.judge(self)
+        self._is_judged = False
         self._logged_in = logged_in
         self._progress = asyncio.Event()
         self._is_draining = False
@@ -165,6 +170,9 @@ class Session:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if self._is_judged and self._relay.judge is not None:
+                self._is_judged = False
+                await self._relay.judge.ended()
 
     async def take_leave(self) -> None:
         """End what the source takes for a login under way, once `run` has ended.
@@ -189,14 +197,22 @@ class Session:
             StatementError: If the source refuses it.
             PeerError: If it answers without rows, or goes away.
         """
-        reply = await self._ask(statement)
-        if isinstance(reply, ErrPacket):
-            raise StatementError(
-                reply.message, errno=reply.errno, sqlstate=reply.sqlstate or "HY000"
-            )
+        reply = await self._done(statement)
         if isinstance(reply, OkPacket):
             raise PeerError(f"{statement} gave no rows", peer="source", phase="query")
         return reply
+
+    async def run_at_source(self, statement: str) -> Reply:
+        """Run a statement that gives no rows in this session on the source; such are left out.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If it goes away.
+        """
+        reply = await self._done(statement)
+        if isinstance(reply, ResultSet):
+            return Reply(is_result_set=True, status=reply.status)
+        return reply_of(reply)
 
     async def require(self, privilege: Privilege) -> None:
         """See that the source grants the session's account a privilege.
@@ -206,6 +222,14 @@ class Session:
         """
         grants = await self.query_source("SHOW GRANTS")
         check(privilege, [row[0] or "" for row in grants.texts()])
+
+    async def _done(self, statement: str) -> OkPacket | ResultSet:
+        reply = await self._ask(statement)
+        if isinstance(reply, ErrPacket):
+            raise StatementError(
+                reply.message, errno=reply.errno, sqlstate=reply.sqlstate or "HY000"
+            )
+        return reply
 
     async def _ask(self, statement: str) -> OkPacket | ErrPacket | ResultSet:
         relay = self._relay
@@ -226,7 +250,7 @@ class Session:
         while not relay.is_closed and (data := await self._client.read()):
             relay.from_client(data)
             await self._flush()
-            while relay.question is not None and relay.waiting_bytes > _WAITING_MAX:
+            while relay.is_waiting and relay.waiting_bytes > _WAITING_MAX:
                 self._progress.clear()
                 await self._progress.wait()
 
@@ -247,26 +271,50 @@ class Session:
                 await self._progress.wait()
             elif isinstance(question, BinlogDump | BinlogDumpGtid):
                 await self._dump(question)
+            elif isinstance(question, Starting | Following):
+                await self._prepare(question)
             else:
                 await self._answer(question)
             await self._flush()
 
-    async def _answer(self, question: Statement | RegisterSlave) -> None:
+    async def _prepare(self, question: Starting | Following) -> None:
+        relay = self._relay
+        assert relay.judge is not None, "it is judges who want this"
+        if isinstance(question, Starting):
+            self._is_judged = True
+            await relay.judge.start(is_reset=question.is_reset)
+        else:
+            await question.then()
+        relay.go_on()
+
+    async def _answer(self, question: Statement | RegisterSlave | Judging) -> None:
+        relay = self._relay
         try:
+            if isinstance(question, Judging):
+                await self._judge(question)
+                return
             answer = await self._answer_to(question)
             if isinstance(answer, RowsInParts):
                 await self._send_rows(answer)
                 return
         except StatementError as error:
-            self._relay.refuse(error)
+            relay.refuse(error)
         except BinlaneError as error:
             logger.warning("%s: %s", self.peer, error)
-            self._relay.refuse(StatementError(str(error), hint=error.hint))
+            relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
-                self._relay.hand_on()
+                relay.hand_on()
             else:
-                self._relay.answer(answer)
+                relay.answer(answer)
+
+    async def _judge(self, question: Judging) -> None:
+        relay = self._relay
+        assert relay.judge is not None, "it is judges who are asked"
+        if question.answer is not None:
+            await self._send_rows(question.answer)
+        else:
+            relay.decide(await relay.judge.judge_later(question.statements))
 
     async def _send_rows(self, answer: RowsInParts) -> None:
         """Send rows as they are made, no faster than the client takes them."""

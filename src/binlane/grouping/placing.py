@@ -48,7 +48,12 @@ def moved(event: Event, position: int, before: Format) -> bytes:
 
 
 def place_group(
-    events: Sequence[Event], position: int, format_: Format, *, clock: int = 0
+    events: Sequence[Event],
+    position: int,
+    format_: Format,
+    *,
+    clock: int = 0,
+    is_alone: bool = False,
 ) -> bytes:
     """The bytes of a group that is to stand at a position of a file.
 
@@ -57,14 +62,18 @@ def place_group(
         position: Where the group shall begin, in bytes.
         format_: Of the file.
         clock: What is added to MySQL's logical timestamps.
+        is_alone: Whether these are to say that all before it must be applied first.
     """
     first = events[0]
     if not isinstance(first.body, MysqlGtidEvent):
         return _joined(events, position, format_)
+    gtid = first.body
+    if is_alone and gtid.sequence_number:
+        gtid = replace(gtid, last_committed=gtid.sequence_number - 1)
     rest = [event.body.encode(format_) for event in events[1:]]
     overhead = HEADER_LENGTH + format_.checksum_length
     size = sum(len(body) + overhead for body in rest)
-    body = fitted(first.body, size + overhead, format_, clock=clock)
+    body = fitted(gtid, size + overhead, format_, clock=clock)
     return _joined((replace(first, body=body), *events[1:]), position, format_)
 
 

@@ -132,6 +132,12 @@ class RawRun:
             return MysqlGtid(uuid_text(source.hex()), sequence)
         return gtid_of(self._first_event(number))
 
+    def server_ids(self) -> npt.NDArray[np.int64]:
+        """The server id of each group's first event."""
+        first = self.groups[layout.GROUP_FIRST, : self.count]
+        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
+        return self._numbers(offsets + 5, 4).astype(np.int64)
+
     def follow(self, position: Position) -> tuple[Position, int]:
         """A position with the groups of the run done, as long as their GTIDs are new and in order.
 

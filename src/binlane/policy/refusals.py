@@ -93,6 +93,9 @@ class Outcome:
     is_proven_empty: bool = False
 
 
+NO_OUTCOME: Final = Outcome()
+"""Nothing is said."""
+
 _GENERAL: Final = "HY000"
 _IMPOSSIBLE: Final = "Cannot execute statement: impossible to write to binary log since "
 _LIMITED_INNODB: Final = (

@@ -25,6 +25,7 @@ from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.routing.cascades import StatementWatch
+from binlane.routing.planned import MARKS
 from binlane.routing.queries import confined
 from binlane.routing.rows import STATEMENT_TEXTS, table_name
 from binlane.routing.texts import TextNames, names_in
@@ -104,6 +105,8 @@ class LargePart:
             raise UnexpectedError
 
     def _see_map(self, body: TableMapEvent, at: int) -> None:
+        if table_name(body) == MARKS:
+            raise UnexpectedError
         self._watch.see_map(body)
         self._filled.add(self._scope.key(table_name(body)))
         if self._scope.includes(table_name(body)):

@@ -190,7 +190,9 @@ class Memory:
         if links.known < later.links.known:
             links = replace(links, known=later.links.known)
         created = later.created if self.created.issubset(later.created) else self.created
-        return replace(self, passed=later.passed, links=links, created=created) == later
+        # One that is finished is not asked for again; one that is forgotten is an INCIDENT later.
+        passed = later.passed if later.passed <= self.passed else self.passed
+        return replace(self, passed=passed, links=links, created=created) == later
 
     def behind_gap(self) -> Self:
         """What is still true where groups are missing in between."""

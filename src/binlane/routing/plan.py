@@ -9,28 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
+from zlib import crc32
 
-from binlane.names import TableName
+from binlane.grouping.sections import RowsPiece, Section
+from binlane.scope.definition import Definition
+from binlane.scope.scope import ScopeList
 
-
-class RowsPiece(NamedTuple):
-    """TABLE_MAPs and rows events up to one with STMT_END, as a statement makes them.
-
-    Consecutive rows events of the same kind and table count as one: how many there are hangs on the
-    size of the rows.
-
-    Attributes:
-        tables: Of the TABLE_MAPs, in order.
-        changes: `insert`, `update` or `delete` and the table, one for each run of rows events.
-    """
-
-    tables: tuple[TableName, ...]
-    changes: tuple[tuple[str, TableName], ...]
-
-
-Section = tuple[RowsPiece, ...]
-"""The rows of one statement of a group; several pieces where its tables differ in how they roll back."""
+__all__ = [
+    "EncodedEvent",
+    "Generated",
+    "GroupPlan",
+    "Part",
+    "Rows",
+    "RowsPiece",
+    "Section",
+    "Text",
+    "basis_of",
+]
 
 
 class EncodedEvent(NamedTuple):
@@ -39,24 +36,43 @@ class EncodedEvent(NamedTuple):
     Attributes:
         type_code: `EventType`.
         body: Without header and checksum.
+        flags: `HeaderFlag` bits: THREAD_SPECIFIC where the statement uses temporary tables,
+            SUPPRESS_USE where it needs no default database.
     """
 
     type_code: int
     body: bytes
+    flags: int = 0
+
+
+class Generated(NamedTuple):
+    """Where the AUTO_INCREMENT values stand that a statement had the server choose.
+
+    Attributes:
+        table: That has the column.
+        column: Its number among the table's columns, from 0.
+    """
+
+    table: TableName
+    column: int
 
 
 class Text(NamedTuple):
     """A statement that is in the binlog as its text.
 
     Attributes:
-        events: Of its context and itself, in order; the INSERT_ID event holds 0 where the row
-            image is to say it.
-        section: The section of the source's group that it stands for, whose time it has; None
-            where it changed no rows there.
+        events: Of its context and itself, in order. An INSERT_ID event holds the first value that
+            the server chose, or 0 where it chose one for every new row: the rows then say it.
+        section: The section of the source's group that it stands for; None where it changed no
+            rows there.
+        generated: Of a text with an INSERT_ID event: where its values are found in the rows.
+        timestamp: When the statement began, in seconds since 1970; 0 for the time of its section.
     """
 
     events: tuple[EncodedEvent, ...]
     section: int | None = None
+    generated: Generated | None = None
+    timestamp: int = 0
 
 
 class Rows(NamedTuple):
@@ -82,7 +98,20 @@ class GroupPlan:
         binlogs: By name what stands between the group's beginning and its end, in order; nothing
             where the binlog has nothing of the group, whatever its scope. Those that are not
             named get the group's rows.
+        bases: By name what `basis_of` says of the definition that this was found out with. A binlog
+            with another definition by then gets the group's rows.
     """
 
     sections: tuple[Section, ...] = ()
     binlogs: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
+    bases: Mapping[str, int] = field(default_factory=dict)
+    ends: Mapping[str, EncodedEvent | None] = field(default_factory=dict)
+
+
+@cache
+def basis_of(definition: Definition) -> int:
+    """A number of 32 bits that tells a definition from another one, also in another process."""
+    scope = definition.scope
+    lists = (scope.render(ScopeList.LOG), scope.render(ScopeList.IGNORE), scope.ignores_case)
+    text = f"{definition.log_id} {definition.logging_mode.value} {lists}"
+    return crc32(text.encode("utf-8", "surrogateescape"))

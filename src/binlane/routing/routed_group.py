@@ -22,12 +22,15 @@ class RoutedGroup:
         prepares: The XA transaction that it prepares, as statements name it, if the binlog is
             scoped: a later group finishes it, which the binlog gets only if it has this one.
         finishes: The XA transaction that it commits or rolls back.
+        is_alone: Whether no other group may be applied at the same time, whatever MySQL's clock
+            says: that knows which rows its source changed, not what its statements read.
     """
 
     gtid: AnyGtid | None
     events: tuple[Event, ...]
     prepares: str | None = None
     finishes: str | None = None
+    is_alone: bool = False
 
 
 def prepared_with(prepared: frozenset[str], group: RoutedGroup | None) -> frozenset[str]:

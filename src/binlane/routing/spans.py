@@ -361,8 +361,16 @@ class SpanRouter:
         self._arena_end = end
         return start
 
-    def select(
-        self, run: RawRun, binlog: int, *, first: int, position: int, room: int, clock_base: int
+    def select(  # noqa: PLR0913  # which groups, and where they go
+        self,
+        run: RawRun,
+        binlog: int,
+        *,
+        first: int,
+        stop: int,
+        position: int,
+        room: int,
+        clock_base: int,
     ) -> Spans:
         """What a binlog gets of a run, from a group on, as far as it goes at once.
 
@@ -370,6 +378,7 @@ class SpanRouter:
             run: That was read last.
             binlog: Which one.
             first: The group to begin with.
+            stop: The group to end before.
             position: Where in its file the binlog stands.
             room: How many bytes its file may still grow.
             clock_base: What is added to MySQL's logical timestamps.
@@ -382,7 +391,7 @@ class SpanRouter:
         state[lay.LIMIT] = position + room
         state[lay.KEEPS_ALL] = view.definition.scope.is_unscoped + view.asks
         state[lay.CLOCK_BASE] = clock_base
-        while (status := self._copy(run, view)) == lay.FULL and not state[lay.OUT_LENGTH]:
+        while (status := self._copy(run, view, stop)) == lay.FULL and not state[lay.OUT_LENGTH]:
             self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
         counts = view.counts
         counts.groups += int(state[lay.GROUPS_KEPT])
@@ -400,7 +409,7 @@ class SpanRouter:
             clock=int(state[lay.CLOCK]),
         )
 
-    def _copy(self, run: RawRun, view: _Views) -> int:
+    def _copy(self, run: RawRun, view: _Views, stop: int) -> int:
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)
@@ -412,7 +421,7 @@ class SpanRouter:
                 run.data,
                 run.events,
                 run.groups,
-                run.count,
+                stop,
                 self._roles,
                 view.keep,
                 view.verdicts,

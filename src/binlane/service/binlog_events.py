@@ -16,7 +16,7 @@ from binlane.codec.format import MAGIC, Format
 from binlane.codec.packets.results import Cell, ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.errors import CodecError, StatementError, StoreError
-from binlane.gateway.handler import RowsInParts
+from binlane.gateway.answers import RowsInParts
 from binlane.grouping.event_list import ListedEvent, listed_event
 from binlane.grouping.first_event import format_of
 from binlane.grouping.inner import expanded_all

@@ -23,7 +23,8 @@ from binlane.client.source_objects import TABLE, Objects, Source, SourceSession
 from binlane.codec.packets.results import Cell, ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
-from binlane.gateway.handler import RowsAnswer, SessionContext
+from binlane.gateway.answers import RowsAnswer
+from binlane.gateway.handler import SessionContext
 from binlane.names import TableName, quote
 from binlane.scope.definition import Definition
 from binlane.session.report import BinlogResult, StatementResult

@@ -26,6 +26,7 @@ from binlane.errors import BinlaneError
 from binlane.positions import FilePosition, Position
 from binlane.service.outputs import Output
 from binlane.service.router import OnFault, Router
+from binlane.service.substitution import Substitution
 
 _REFUSED_FIRST_S: Final = 1.0
 _REFUSED_LONGEST_S: Final = 30.0
@@ -84,6 +85,7 @@ class Feed:
         spill: Path,
         server_id: int,
         wake: Callable[[], None],
+        substitution: Substitution | None = None,
     ) -> None:
         """Prepare; `connect` begins.
 
@@ -95,6 +97,7 @@ class Feed:
             spill: Folder for groups that are too large for memory, of this feed alone.
             server_id: binlane's id at the source, on this connection.
             wake: Wakes the loop, from any thread.
+            substitution: As `Router` has it.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -113,11 +116,13 @@ class Feed:
         self._refusals = Backoff(first_s=_REFUSED_FIRST_S, longest_s=_REFUSED_LONGEST_S)
         self._gave_groups = False
         self._heard_s = 0.0
+        self._substitution = substitution
         self._begin_at(start)
 
     def _begin_at(self, start: Start | Position) -> None:
         self.start = start
-        self.router = Router(None if isinstance(start, StartAt | FilePosition) else start)
+        position = None if isinstance(start, StartAt | FilePosition) else start
+        self.router = Router(position, self._substitution)
 
     @property
     def position(self) -> Position | None:

@@ -31,6 +31,7 @@ from binlane.errors import BinlaneError, StoreError
 from binlane.positions import Position
 from binlane.service.feeds import Feed, identity_text, read_identity
 from binlane.service.outputs import Output
+from binlane.service.substitution import Substitution
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.live import LiveBinlog
@@ -76,7 +77,12 @@ class RoutingLoop:
     """
 
     def __init__(
-        self, store: Store, settings: SourceSettings, *, wake_readers: WakeReaders
+        self,
+        store: Store,
+        settings: SourceSettings,
+        *,
+        wake_readers: WakeReaders,
+        substitution: Substitution | None = None,
     ) -> None:
         """Prepare; `start` begins.
 
@@ -84,11 +90,13 @@ class RoutingLoop:
             store: That is open.
             settings: Of the source.
             wake_readers: Has `wake` called of binlogs whose readers wait; any thread may call it.
+            substitution: As `Router` has it.
         """
         self.store = store
         self.marks_failure = ""
         self.crash: BaseException | None = None
         self._settings = settings
+        self._substitution = substitution
         self._wake_readers = wake_readers
         self._pipe_lock = threading.Lock()
         self._pipe_out, self._pipe_in = os.pipe()
@@ -179,6 +187,7 @@ class RoutingLoop:
             spill=self.store.spill_folder / f"{next(self._numbers)}",
             server_id=number,
             wake=self.wake,
+            substitution=self._substitution,
         )
         self._feeds.append(feed)
         return feed

@@ -41,6 +41,8 @@ class Counts:
         rows_events: Of these, row events.
         incidents: Groups that an INCIDENT event stands for.
         omissions: By kind, what was left out since it names outside objects.
+        rows_instead: By reason, statements that are there as rows although the format asks for
+            their texts.
     """
 
     event_groups: int = 0
@@ -48,6 +50,7 @@ class Counts:
     rows_events: int = 0
     incidents: int = 0
     omissions: Counter[str] = field(default_factory=Counter)
+    rows_instead: Counter[str] = field(default_factory=Counter)
 
     def add(self, spans: SpanCounts) -> None:
         """Count what came as bytes."""
@@ -79,6 +82,7 @@ class Output:
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
         is_on_main: Whether the main feed feeds it.
         told: What its readers were last told of.
+        lost_threads: Connections of the source of which a text on temporary tables is not there.
     """
 
     live: LiveBinlog
@@ -95,6 +99,7 @@ class Output:
     feed_failure: Callable[[], str] = str
     is_on_main: bool = False
     told: Published | None = None
+    lost_threads: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:

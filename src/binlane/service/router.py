@@ -22,12 +22,20 @@ from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart, whole_group
-from binlane.routing.route import route
+from binlane.routing.planned_route import route_rows
 from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition
 from binlane.service.outputs import Output
+from binlane.service.substitution import (
+    PAST_THE_PORT,
+    LargeChoice,
+    Substitution,
+    bypassing,
+    marked,
+)
+from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
 from binlane.store.runs import append_run
 
@@ -44,6 +52,8 @@ class Router:
 
     Args:
         position: Everything up to here was routed; None where that is not known yet.
+        substitution: Puts statements in the places of rows; None where there are no sessions that
+            say which.
 
     Attributes:
         position: Likewise, moving.
@@ -51,8 +61,9 @@ class Router:
         last_timestamp: Of the last group, seconds since 1970; None before one.
     """
 
-    def __init__(self, position: Position | None) -> None:
+    def __init__(self, position: Position | None, substitution: Substitution | None = None) -> None:
         self.position = position
+        self._substitution = substitution
         self.format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self.last_timestamp: int | None = None
         self._spans: SpanRouter | None = None
@@ -98,7 +109,7 @@ class Router:
             for number in range(run.count):
                 self._take_group(run.group(number), outputs, on_fault)
             return
-        groups = _Groups(run)
+        groups = _Groups(run, marked(run))
         for number, output in enumerate(outputs):
             try:
                 self._append(output, number, spans, groups, after)
@@ -118,6 +129,9 @@ class Router:
                 self._route(output, groups.group(each))
             return
         counts = spans.counts(number).copy()
+        substitution = self._substitution
+        planned = [] if substitution is None else substitution.taken(run, output)
+        taken = sorted({*groups.marked, *planned})
         append_run(
             binlog,
             spans,
@@ -126,11 +140,25 @@ class Router:
             first=first,
             after=after,
             by_reference=partial(self._route_of, output, groups),
+            taken=taken,
         )
         counts = spans.counts(number).since(counts)
         if counts.statements:
             self._tell(output, run.gtid(spans.statements[0]), LOGGED_AS_STATEMENT)
         self._count_spans(output, counts)
+        if substitution is not None and binlog.definition.logging_mode is not LoggingMode.ROW:
+            self._count_bypassing(output, run, taken, first, counts)
+
+    @staticmethod
+    def _count_bypassing(
+        output: Output, run: RawRun, taken: list[int], first: int, counts: SpanCounts
+    ) -> None:
+        """Count groups that stayed the rows that they came as: no session through the port made them."""
+        number = counts.groups
+        if output.binlog.definition.scope.is_unscoped:
+            number = bypassing(run, taken, first)
+        if number:
+            Substitution.count(output, None, PAST_THE_PORT, number)
 
     def _router_for(self, binlogs: Sequence[Binlog]) -> SpanRouter:
         """The router of these definitions; one that was asked before knows its texts."""
@@ -169,8 +197,11 @@ class Router:
             for output in outputs
             if large.gtid is None or not output.binlog.reached.covers(large.gtid)
         ]
+        choices = self._choices(large, lacking, on_fault)
         parts = [
-            (output, LargePart(output.binlog, large.format, file=large.file)) for output in lacking
+            (choice, LargePart(choice.output.binlog, large.format, file=large.file))
+            for choice in choices
+            if not choice.needs_whole
         ]
         try:
             for event in whole_group(large.events()):
@@ -179,18 +210,45 @@ class Router:
             for _, part in parts:
                 part.end()
         except UnexpectedError:
-            self._take_group(next(group_events(large.events(), file=large.file)), outputs, on_fault)
+            group = next(group_events(large.events(), file=large.file))
+            self._take_group(group, [choice.output for choice in choices], on_fault)
             return
-        for output, part in parts:
-            self._guarded(output, partial(self._write_large, output, part, large), on_fault)
-            output.last_timestamp = large.timestamp
+        for choice, part in parts:
+            work = partial(self._write_large, choice, part, large)
+            self._guarded(choice.output, work, on_fault)
+        if len(parts) < len(choices):
+            group = next(group_events(large.events(), file=large.file))
+            for choice in choices:
+                if choice.needs_whole:
+                    self._guarded(
+                        choice.output, partial(self._route, choice.output, group), on_fault
+                    )
+        for choice in choices:
+            choice.output.last_timestamp = large.timestamp
         self.last_timestamp = large.timestamp
 
+    def _choices(
+        self, large: LargeGroup, outputs: Sequence[Output], on_fault: OnFault
+    ) -> list[LargeChoice]:
+        """What binlogs have of a large group, without those that must stop before it."""
+        substitution = self._substitution
+        if substitution is None:
+            return [LargeChoice(output) for output in outputs]
+        found: list[LargeChoice] = []
+        for output in outputs:
+            try:
+                found.append(substitution.of_large(output, large.gtid))
+            except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
+                on_fault(output, error)
+        return found
+
     @staticmethod
-    def _write_large(output: Output, part: LargePart, large: LargeGroup) -> None:
-        binlog = output.binlog
+    def _write_large(choice: LargeChoice, part: LargePart, large: LargeGroup) -> None:
+        output, binlog = choice.output, choice.output.binlog
         part.remember()
-        if part.has_effect:
+        if choice.reason and part.has_effect:
+            Substitution.count(output, large.gtid, choice.reason)
+        if part.has_effect and choice.has_rows:
             if not binlog.room_bytes:
                 binlog.rotate(large.timestamp)
             if large.format.flavor is Flavor.MYSQL:
@@ -222,7 +280,11 @@ class Router:
         binlog = output.binlog
         if group.gtid is not None and binlog.reached.covers(group.gtid):
             return
-        routing = route(group, binlog.definition, binlog.format, binlog.prepared, binlog.memory)
+        if self._substitution is not None:
+            routing = self._substitution.route(output, group)
+        else:
+            place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
+            routing = route_rows(group, *place)
         self._count(output, group, routing)
         if routing.memory is not None:
             binlog.remember(routing.memory)
@@ -271,10 +333,16 @@ class Router:
 
 
 class _Groups:
-    """The groups of a run, each decoded once at most."""
+    """The groups of a run, each decoded once at most.
 
-    def __init__(self, run: RawRun) -> None:
+    Attributes:
+        run: The run.
+        marked: Which of them hold a mark.
+    """
+
+    def __init__(self, run: RawRun, marked_groups: list[int]) -> None:
         self.run = run
+        self.marked = marked_groups
         self._groups: dict[int, EventGroup] = {}
 
     def group(self, number: int) -> EventGroup:

@@ -18,6 +18,12 @@ from binlane.client.dialogue import Account, Dialogue, ask, log_in
 from binlane.client.settings import ServerUrl
 from binlane.codec.types import Flavor
 from binlane.errors import PeerError
+from binlane.port.source_schema import (
+    DEFINER,
+    OBJECTS_STATEMENT,
+    SourceSchema,
+    callers_statement,
+)
 
 SHOWN_PASSWORD: Final = "<password>"  # noqa: S105  # stands in its place
 _NAMES: Final = {Flavor.MARIADB: "MariaDB", Flavor.MYSQL: "MySQL"}
@@ -128,9 +134,12 @@ class _Preparation:
         changed = [found.key for found in findings if found.is_lacking]
         for found in findings:
             yield from self._deal_with(found)
+        changed += yield from self._prepare_port(facts)
         if changed and not self._is_check:
-            again = yield from self._facts_again()
-            findings = again.findings()
+            facts = yield from self._facts_again()
+        schema = yield from self._ask_schema(facts)
+        findings = [*facts.findings(), *schema.findings()]
+        if changed and not self._is_check:
             for found in filter(_is_lacking, findings):
                 self._say(f"-- still: {found.reason}")
         yield from self._runtime_values(facts.flavor)
@@ -169,6 +178,38 @@ class _Preparation:
             return facts
         grants = yield from self._grants_of(quoted_account(self._new.name))
         return replace(facts, account=self._new.name, grants=grants)
+
+    def _prepare_port(self, facts: SourceFacts) -> Dialogue[list[str]]:
+        """Deal with what the port needs; the keys of what lacked."""
+        changed: list[str] = []
+        while True:
+            # What mends one finding may be what another one is about.
+            schema = yield from self._ask_schema(facts)
+            found = [each for each in schema.findings() if each.key not in changed]
+            lacking = [each for each in found if each.weight is not Weight.FINE]
+            for each in lacking if self._is_check else lacking[:1]:
+                yield from self._deal_with(each)
+                changed.append(each.key)
+            if self._is_check or not lacking:
+                return changed
+
+    def _ask_schema(self, facts: SourceFacts) -> Dialogue[SourceSchema]:
+        objects = yield from self._rows(OBJECTS_STATEMENT)
+        callers = yield from self._seen(callers_statement(facts))
+        definer: tuple[str, ...] | None
+        try:
+            definer = yield from self._grants_of(quoted_account(DEFINER))
+        except PeerError as error:
+            if error.errno is None:
+                raise
+            definer = None
+        return SourceSchema(
+            facts=facts,
+            # Who may not read these does not see what is there, either.
+            objects=None if callers is None and not objects else objects,
+            definer_grants=definer,
+            lacking_callers=callers,
+        )
 
     def _deal_with(self, found: Finding) -> Dialogue[None]:
         """Say what was found, and mend it."""
@@ -235,12 +276,16 @@ class _Preparation:
 
     def _rows(self, statement: str) -> Dialogue[list[tuple[str, ...]]]:
         """The rows of a question that the account may not be allowed to ask."""
+        return (yield from self._seen(statement)) or []
+
+    def _seen(self, statement: str) -> Dialogue[list[tuple[str, ...]] | None]:
+        """The rows of a question; None if the account may not ask it."""
         try:
             answer = yield from ask(statement, peer=self._peer)
         except PeerError as error:
             if error.errno is None:
                 raise
-            return []
+            return None
         rows: Iterator[tuple[str | None, ...]] = iter(answer.texts() if answer else ())
         return [tuple(cell or "" for cell in row) for row in rows]
 

@@ -18,7 +18,9 @@ from binlane.dump.lookup import gtid_position_in
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
 from binlane.errors import DefinitionError
-from binlane.gateway.handler import Answer, OkAnswer, RowsAnswer, Send, SessionContext
+from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
+from binlane.gateway.handler import Send, SessionContext
+from binlane.gateway.judge import Judge
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import GtidPosition, GtidSet, Position, parse_position
@@ -121,6 +123,11 @@ class Statements:
                 }
             )
         )
+
+    def judge(self, session: SessionContext) -> Judge | None:
+        """Nobody judges: all statements pass."""
+        del session
+        return None
 
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.

@@ -29,7 +29,12 @@ from binlane.session.ddl import apply, preview
 from binlane.session.decision import Decided, decide, give_notes, recorders_of, refusal_beyond_locks
 from binlane.session.log_events import Body
 from binlane.session.rows import LoggedRows, logged_rows, trace_of, with_null_ids
-from binlane.session.state import SessionState, SessionStatement, write_directly
+from binlane.session.state import (
+    SessionState,
+    SessionStatement,
+    TemporaryChange,
+    write_directly,
+)
 from binlane.session.transaction import (
     BinlogCaches,
     EngineChanges,
@@ -238,7 +243,7 @@ class _Creation:
         counts = dict.fromkeys(self.recorders, has_engine and has_rollback)
         logged = self.log_temporary(counts, engine_changes)
         if state.safety is not None and created is not None:
-            state.safety.temporary_created(created.name, logged)
+            state.safety.temporary_created(created.name, logged - {log_events.SOURCE_LOG})
         state.end_statement(engine_changes, succeeds=True)
 
     def log_temporary(
@@ -258,11 +263,14 @@ class _Creation:
             Names of the binlogs that have it now.
         """
         state, statement, created = self.state, self.statement, self.table
+        if created is not None:
+            state.uses_temporary(created, TemporaryChange.MADE)
         logged = set()
         for name, binlog in state.binlogs.items():
             if state.is_in_transaction:
                 binlog.keeps_transaction |= state.server.is_mariadb
-            if not state.is_logging or name not in recorders or not self._is_logged_temporary(name):
+            is_logging = name in state.each_logging()
+            if not is_logging or name not in recorders or not self._is_logged_temporary(name):
                 if created is not None and self.replaces:
                     binlog.held_temporary.discard(created.name)
                 continue
@@ -308,6 +316,8 @@ class _Creation:
     def drop_old(self, created: Table) -> frozenset[str]:
         """The table that is replaced is gone; the binlogs that know it, if it was temporary."""
         state = self.state
+        if created.is_temporary:
+            state.uses_temporary(created, TemporaryChange.DROPPED)
         temporary = "TEMPORARY " if created.is_temporary else ""
         drop = f"DROP {temporary}TABLE {created.name}"
         state.objects.apply(drop, database=self.statement.database)
@@ -439,10 +449,11 @@ class _CreationWithRows(_Creation):
                 rows.write(state.binlogs[name], context)
                 state.execution.log(name, LoggingFormat.ROW)
         state.temporary.made(created.name)
+        state.uses_temporary(created, TemporaryChange.FILLED)
         logged = self.log_temporary(recorders, engine_changes, before)
         give_notes(state, decided, logged | forced)
         if state.safety is not None:
-            state.safety.temporary_created(created.name, logged)
+            state.safety.temporary_created(created.name, logged - {log_events.SOURCE_LOG})
         state.end_statement(engine_changes, succeeds=True, formats=decided.formats)
 
     def _log_created_rows(self, binlog: BinlogCaches, created: Table) -> None:

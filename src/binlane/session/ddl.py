@@ -19,7 +19,12 @@ from binlane.session.context_events import random_seeds
 from binlane.session.decision import recorders_of
 from binlane.session.log_events import Body
 from binlane.session.logged_texts import account_text, definition_text
-from binlane.session.state import SessionState, SessionStatement, write_directly
+from binlane.session.state import (
+    SessionState,
+    SessionStatement,
+    TemporaryChange,
+    write_directly,
+)
 from binlane.session.transaction import EngineChanges
 from binlane.sql.accounts import Changed, change
 from binlane.sql.catalog import SchemaCatalog
@@ -76,6 +81,8 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     text = _text(state, statement)
     is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
     temporary = _temporary_table(state, statement)
+    if temporary is not None:
+        state.uses_temporary(temporary, TemporaryChange.ALTERED)
     logging = {
         name
         for name in state.each_logging()

@@ -29,9 +29,15 @@ from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
 from binlane.scope.changes import Changes
+from binlane.session.log_events import SOURCE_LOG
 from binlane.session.report import Note
 from binlane.session.safety import changes_of
-from binlane.session.state import LockedTables, SessionState, SessionStatement
+from binlane.session.state import (
+    LockedTables,
+    SessionState,
+    SessionStatement,
+    TemporaryChange,
+)
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import Shift, StatementFacts, StatementKind
 from binlane.sql.schema import Table
@@ -168,6 +174,13 @@ class Decided:
             for name, verdict in self.verdicts.items()
         }
 
+    @property
+    def own_formats(self) -> dict[str, LoggingFormat]:
+        """Those of the binlogs, without the source's own log."""
+        formats = self.formats
+        formats.pop(SOURCE_LOG, None)
+        return formats
+
     def is_filtered(self, name: str) -> bool:
         """Whether a binlog logs nothing of it, because it writes only what is not replicated."""
         return self.verdicts[name].is_filtered
@@ -276,9 +289,14 @@ def _decide_resolved(
         if changes is None:
             changes = _changes_of(state, known.plan.facts, known.plan.resolved)
             of_plan[is_in_procedure] = changes
-        candidates &= safety.candidates(changes)
+        candidates &= safety.candidates(changes) | {SOURCE_LOG}
     names = [name for name in state.each_logging() if name in candidates]
     verdicts = _verdicts(state, statement, known, names)
+    if SOURCE_LOG in verdicts and verdicts[SOURCE_LOG].logging_format is None:
+        # The source will say so itself.
+        del verdicts[SOURCE_LOG]
+    if state.temporary.names:
+        _note_temporary_tables(state, known.resolved)
     for name, verdict in verdicts.items():
         state.execution.steps.setdefault(name, []).extend(verdict.steps)
         state.execution.unsafe.setdefault(name, []).extend(
@@ -316,8 +334,8 @@ def _decide_safety(
     assert state.safety is not None
     admit = partial(
         state.safety.admit,
-        modes={name: state.mode(name) for name in state.binlogs},
-        formats=decided.formats,
+        modes=state.modes(),
+        formats=decided.own_formats,
         is_in_transaction=state.is_in_transaction,
     )
     admitted = admit(changes)
@@ -327,6 +345,7 @@ def _decide_safety(
     if isinstance(admitted, Refusal):
         state.fail(admitted)
         return None
+    admitted |= {SOURCE_LOG}
     verdicts = {name: one for name, one in decided.verdicts.items() if name in admitted}
     return replace(decided, verdicts=verdicts)
 
@@ -372,6 +391,14 @@ def _verdicts(
             )
         verdicts[name] = verdict
     return verdicts
+
+
+def _note_temporary_tables(state: SessionState, resolved: ResolvedStatement) -> None:
+    """Note the temporary tables whose rows a statement reads or changes."""
+    for access in resolved.accesses:
+        if access.table.is_temporary:
+            change = TemporaryChange.ROWS if access.changes else TemporaryChange.NOTHING
+            state.uses_temporary(access.table, change)
 
 
 def _temporary_names(
@@ -430,18 +457,19 @@ def recorders_of(
     """
     names = frozenset(state.each_logging())
     safety = state.safety
-    if safety is None or not names:
+    if safety is None or not state.is_logging:
         return names
     changes = _changes_of(state, statement.facts, ResolvedStatement())
-    modes = {name: state.mode(name) for name in state.binlogs}
     is_in_transaction = state.is_in_transaction and not commits
-    admitted = safety.admit(changes, modes=modes, formats={}, is_in_transaction=is_in_transaction)
+    admitted = safety.admit(
+        changes, modes=state.modes(), formats={}, is_in_transaction=is_in_transaction
+    )
     if isinstance(admitted, Refusal):
         state.fail(admitted)
         return None
     if statement.succeeds:
         safety.executed(changes, admitted, is_in_transaction=is_in_transaction)
-    return admitted & names
+    return (admitted | {SOURCE_LOG}) & names
 
 
 # Errors met when tables are opened ----------------------------------------------------------------

@@ -36,7 +36,7 @@ from binlane.session.decision import (
     is_not_locked,
     is_of_the_text,
 )
-from binlane.session.log_events import Body
+from binlane.session.log_events import SOURCE_LOG, Body
 from binlane.session.logged_texts import load_event
 from binlane.session.rows import (
     LoggedRows,
@@ -158,7 +158,7 @@ def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
 
 def _written(state: SessionState) -> int:
     """How many events the statement of the client has in the binlogs so far."""
-    return sum(len(binlog.written) for binlog in state.binlogs.values())
+    return sum(len(one.written) for name, one in state.binlogs.items() if name != SOURCE_LOG)
 
 
 def _is_begun(state: SessionState, decided: Decided) -> bool:
@@ -244,7 +244,7 @@ def _remember_writes(state: SessionState, decided: Decided) -> None:
         return
     recorders = frozenset(
         name
-        for name, logging_format in decided.formats.items()
+        for name, logging_format in decided.own_formats.items()
         if changes.writes or logging_format is LoggingFormat.STATEMENT
     )
     state.safety.executed(changes, recorders, is_in_transaction=state.is_in_transaction)
@@ -504,12 +504,15 @@ def is_delayed(state: SessionState, name: str, resolved: ResolvedStatement) -> b
 
 
 def log_delayed(state: SessionState, binlog: BinlogCaches, trace: Trace) -> bool:
-    """Log the rows that another thread inserts, in a group of their own."""
+    """Log the rows that another thread inserts, in a group of their own.
+
+    Where the session keeps the log of its source, it has what is its own there, and this is not.
+    """
     events: list[Body] = []
     for run in trace.runs:
         rows = log_events.ended(log_events.rows(run.kind, run.table, state.server))
         events += [log_events.MappedTable(run.table), rows]
-    if events:
+    if events and not state.logs_source:
         binlog.written.extend(log_events.group(events, log_events.COMMIT, state.server))
         state.execution.log(binlog.name, LoggingFormat.ROW)
     return bool(events)

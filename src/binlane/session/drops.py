@@ -13,7 +13,7 @@ from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.session.creates import refuses_temporary
 from binlane.session.decision import recorders_of
-from binlane.session.state import SessionState, SessionStatement
+from binlane.session.state import SessionState, SessionStatement, TemporaryChange
 from binlane.session.transaction import BinlogCaches, EngineChanges
 from binlane.sql.facts import StatementKind
 from binlane.sql.schema import Table
@@ -117,6 +117,7 @@ class _Drop:
         for name, table in named:
             if table is None or not table.is_temporary:
                 continue
+            state.uses_temporary(table, TemporaryChange.DROPPED)
             state.temporary.gone(name)
             for binlog in state.binlogs.values():
                 binlog.held_temporary.discard(name)
@@ -219,6 +220,8 @@ def drop_at_disconnect(state: SessionState) -> None:
     event, in MySQL only if both or neither are transactional.
     """
     tables = state.temporary.names[::-1]
+    for table in filter(None, map(state.objects.table, tables)):
+        state.uses_temporary(table, TemporaryChange.DROPPED)
     for binlog in state.each_logging().values():
         held = [name for name in tables if name in binlog.held_temporary]
         for database, names in _grouped(state, held):

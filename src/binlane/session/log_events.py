@@ -25,6 +25,8 @@ from binlane.policy.server import Server
 from binlane.programs.host import LoggedVariable, printed_variable
 from binlane.sql.servers import Fact
 
+SOURCE_LOG: Final = ""
+"""As which a session has the source's own log beside its binlogs, where it keeps that."""
 _FLAGS2: Final = 0
 _DDL_XID: Final = 17
 _OPTIONS: Final = (

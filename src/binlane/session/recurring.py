@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.policy.used_objects import body_use
 from binlane.programs.host import LoggedVariable
 from binlane.scope.transaction import TransactionWrites
@@ -24,7 +25,7 @@ from binlane.session.decision import Plan, plan_of
 from binlane.session.log_events import Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
-from binlane.session.transaction import BinlogCaches, Transaction
+from binlane.session.transaction import BinlogCaches, Cache, Runs, Transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import Key, key_of
@@ -52,6 +53,29 @@ _KINDS: Final = (
 )
 
 
+_Key = Key | tuple[int, Key]
+"""Of a statement, with the number of rows where that is said."""
+
+
+def _is_told(outcome: Outcome) -> bool:
+    """Whether more is said of a statement than how many rows it changed."""
+    return outcome is not NO_OUTCOME and (outcome.error is not None or outcome.is_proven_empty)
+
+
+class Foreseen(NamedTuple):
+    """What a statement will do.
+
+    Attributes:
+        result: What it will tell.
+        waits: Names of binlogs in whose transaction cache some of it will wait.
+        clears: Names of those whose transaction cache it empties before that.
+    """
+
+    result: StatementResult
+    waits: frozenset[str]
+    clears: frozenset[str]
+
+
 class Recurring:
     """The statements of one session that come again; what is kept of them serves all sessions."""
 
@@ -60,31 +84,51 @@ class Recurring:
         self._at: _Place | None = None
         self._binlogs: tuple[BinlogCaches, ...] = ()
         self._is_ahead = False
+        self._split: tuple[str, Dialect, Key] | None = None
 
     def plan(self, facts: StatementFacts) -> Plan:
         """The plan of a statement of the client."""
         state = self._state
         return plan_of(facts, state.opening(state.database))
 
-    def again(self, text: str, *, is_stated: bool = False) -> StatementResult | Attempt | None:
+    def foresee(self, text: str, outcome: Outcome) -> Foreseen | None:
+        """Tell what a statement will do, if that is known; see `again`."""
+        place = None if _is_told(outcome) or len(text) > LONG else self._at or self.find()
+        if place is None or place.version is not self._state.objects.version:
+            return None
+        kept = place.kept.get(self._key(text, place.dialect, outcome))
+        return None if kept is None else kept.foreseen(self._binlogs, text)
+
+    def _key(self, text: str, dialect: Dialect, outcome: Outcome) -> _Key:
+        """What is alike in all statements that do the same in one state."""
+        last = self._split
+        if last is not None and last[0] == text and last[1] is dialect:
+            # It was asked for what it will do, and is run now.
+            key = last[2]
+        else:
+            key = key_of(text, dialect)
+            self._split = (text, dialect, key)
+        return key if outcome.rows is None else (outcome.rows, key)
+
+    def again(self, text: str, outcome: Outcome) -> StatementResult | Attempt | None:
         """Do again what is known of a statement.
 
         Args:
             text: As the client sends it, without white space and semicolons around it.
-            is_stated: The script says what happened to it.
+            outcome: What is said of what happened to it.
 
         Returns:
             What it did. If that is not known, what has to be told of it when it is carried out;
             None in states in which little comes again. Then the session goes on by itself.
         """
-        place = None if is_stated or len(text) > LONG else self._at or self.find()
+        place = None if _is_told(outcome) or len(text) > LONG else self._at or self.find()
         if place is None:
             self.leave()
             return None
         if place.version is not self._state.objects.version:
             self.leave()
-            return self.again(text)
-        key = key_of(text, place.dialect)
+            return self.again(text, outcome)
+        key = self._key(text, place.dialect, outcome)
         kept = place.kept.get(key)
         if kept is None:
             self.leave()
@@ -175,7 +219,7 @@ class _Place:
     version: object
     dialect: Dialect
     has_savepoints: bool
-    kept: dict[Key, _Kept] = field(default_factory=dict)
+    kept: dict[_Key, _Kept] = field(default_factory=dict)
 
 
 class _Known:
@@ -205,7 +249,7 @@ _known: Final = _Known()
 class Attempt:
     """A statement that is carried out for the first time in some state."""
 
-    def __init__(self, recurring: Recurring, place: _Place, key: Key, text: str) -> None:
+    def __init__(self, recurring: Recurring, place: _Place, key: _Key, text: str) -> None:
         self._recurring = recurring
         self._place = place
         self._key = key
@@ -257,7 +301,7 @@ class Attempt:
             later = makers.made(events[len(waiting) :])
             if now is None or later is None:
                 return
-            written.append((replace(told, bodies=()), now))
+            written.append((replace(told, bodies=(), runs=()), now))
             appended.append(later)
             if _flags(binlog) != flags_before:
                 flags.append((number, _flags(binlog)))
@@ -329,6 +373,16 @@ class _Made(NamedTuple):
             found[place] = maker(text)
         if self.waiting is not None:
             found[self.waiting : self.waiting + 1] = waiting
+        return tuple(found)
+
+    def runs(self, cache: Cache) -> Runs:
+        """Where those stand that waited, and of which statements they are."""
+        if self.waiting is None or not cache.marks:
+            return ()
+        at, begin, found = self.waiting, 0, []
+        for end, number in cache.marks:
+            found.append((at + begin, at + end, number))
+            begin = end
         return tuple(found)
 
 
@@ -412,6 +466,16 @@ class _Kept:
     writes: TransactionWrites | None
     after: _Place
 
+    def foreseen(self, binlogs: Sequence[BinlogCaches], text: str) -> Foreseen:
+        """Tell what it will do."""
+        result = self.result or self._told(binlogs, text)
+        waits = (number for _, numbers in self.appended for number in numbers)
+        return Foreseen(
+            result,
+            frozenset([self.names[number] for number in waits]),
+            frozenset([self.names[number] for number in self.cleared]),
+        )
+
     def again(
         self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str
     ) -> StatementResult:
@@ -443,17 +507,19 @@ class _Kept:
         for (known, made), numbers in self.written:
             found, waited = known, None
             for number in numbers:
-                waiting = binlogs[number].transaction_cache.events
+                cache = binlogs[number].transaction_cache
+                waiting = cache.events, cache.marks
                 if made.constant and (
                     found is known or (made.waiting is not None and waiting != waited)
                 ):
                     waited = waiting
                     found = BinlogResult(
                         logged_as=known.logged_as,
-                        bodies=made.bodies(text, waiting),
+                        bodies=made.bodies(text, cache.events),
                         server=known.server,
                         steps=known.steps,
                         unsafe=known.unsafe,
+                        runs=made.runs(cache),
                     )
                 told[self.names[number]] = found
         return StatementResult(binlogs=told)

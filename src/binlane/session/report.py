@@ -9,6 +9,7 @@ from binlane.policy.refusals import Outcome, Refusal, Why
 from binlane.policy.server import Server
 from binlane.programs.ways import Condition
 from binlane.session.log_events import Body, LoggedEvent, printed
+from binlane.session.transaction import Runs
 from binlane.sql.servers import LoggingFormat
 
 __all__ = [
@@ -61,6 +62,8 @@ class BinlogResult:
         unsafe: Symbols of the unsafe reasons that hold (`ER_BINLOG_UNSAFE_…`), also where rows are
             logged because of them.
         ways: How many different outcomes data can give; `events` are those of the first way.
+        runs: Which of `bodies` are of earlier statements, or of statements that it ran itself, by
+            their numbers; all others are its own. Only where the session logs for its source.
     """
 
     logged_as: LoggingFormat | None = None
@@ -69,6 +72,7 @@ class BinlogResult:
     steps: tuple[str, ...] = ()
     unsafe: tuple[str, ...] = ()
     ways: int = 1
+    runs: Runs = ()
 
     @property
     def events(self) -> tuple[LoggedEvent, ...]:

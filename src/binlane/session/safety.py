@@ -342,10 +342,14 @@ class ScopeSafety:
                 return False
         for definition in known.values():
             refuse_views(definition, objects)
-        self.definitions = tuple(known.values())
+        self.have(known.values())
+        return True
+
+    def have(self, definitions: Iterable[Definition]) -> None:
+        """Have other binlogs from here on."""
+        self.definitions = tuple(definitions)
         self._modes = {one.name: one.logging_mode for one in self.definitions}
         self._temporary = self._temporary.scoped(self.definitions)
-        return True
 
     def candidates(self, changes: Changes) -> frozenset[str]:
         """Names of the binlogs that may log a statement, so that its format must be decided."""

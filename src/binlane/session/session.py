@@ -18,7 +18,7 @@ from binlane.names import TableName
 from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import Identity, denied, denied_inside
 from binlane.policy.reasons import Reason, symbol
-from binlane.policy.refusals import Outcome, Refusal, Why
+from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Server
 from binlane.programs import runner
@@ -31,8 +31,9 @@ from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_beyond_locks
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
+from binlane.session.log_events import SOURCE_LOG
 from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
-from binlane.session.recurring import Attempt, Recurring
+from binlane.session.recurring import Attempt, Foreseen, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
@@ -60,7 +61,6 @@ from binlane.sql.tokens import ServerText, server_text
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
-_NO_OUTCOME: Final = Outcome()
 _CREATES_PROGRAMS: Final = frozenset(
     {
         *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
@@ -78,7 +78,7 @@ class Session:
         programs: What it keeps for its programs.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         *,
         server: Server,
@@ -87,6 +87,7 @@ class Session:
         database: str = "",
         assume_engine: str | None = None,
         account: AccountName = ROOT,
+        logs_source: bool = False,
     ) -> None:
         """Begin a session.
 
@@ -98,8 +99,12 @@ class Session:
             database: The default database.
             assume_engine: Engine of tables that nothing is known of; None refuses them.
             account: Whose session it is; one that the objects do not know may do everything.
+            logs_source: Beside the binlogs keep, as `SOURCE_LOG`, the log of the source that the
+                session runs on: without a scope, always rows, whatever the client sets.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
+        if logs_source:
+            names.append(SOURCE_LOG)
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
         self._state = SessionState(
@@ -157,9 +162,47 @@ class Session:
         return self.server.default_collation("utf8mb4")
 
     @property
+    def state(self) -> SessionState:
+        """All that the session is; for who goes along with it."""
+        return self._state
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """In a transaction of several statements: BEGIN or autocommit=0."""
+        return self._state.is_in_transaction
+
+    @property
+    def is_transaction_active(self) -> bool:
+        """Whether a transaction of several statements has begun to work."""
+        return self._state.is_in_transaction and self._state.transaction.is_active
+
+    @property
+    def logs_rows_alone(self) -> bool:
+        """Whether all binlogs log rows now; sql_log_bin is not asked."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.ROW
+        return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
+
+    @property
     def programs(self) -> ProgramState:
         """What the session keeps for its programs."""
         return self._state.programs
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """In a transaction of several statements: BEGIN or autocommit=0."""
+        return self._state.is_in_transaction
+
+    @property
+    def is_transaction_active(self) -> bool:
+        """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
+        return self._state.transaction.is_active
+
+    @property
+    def logs_rows_alone(self) -> bool:
+        """Whether every binlog has what the session changes in rows."""
+        return all(self._state.mode(name) is LoggingMode.ROW for name in self._state.binlogs)
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
@@ -169,7 +212,7 @@ class Session:
         """Whether a mode, in capitals, is one of sql_mode."""
         return mode in self._state.variables.text("sql_mode").split(",")
 
-    def execute(self, statement: str, outcome: Outcome = _NO_OUTCOME) -> StatementResult:
+    def execute(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
         """Run one statement.
 
         Args:
@@ -177,11 +220,41 @@ class Session:
             outcome: What happened, where the text does not tell it.
         """
         state = self._state
-        text = statement.strip().rstrip(";").rstrip()
-        known = self._recurring.again(text, is_stated=outcome != _NO_OUTCOME)
+        state.number += 1
+        number = state.number
+        result = self._execute(_bare(statement), outcome)
+        if state.logs_source:
+            for binlog in state.binlogs.values():
+                if binlog.transaction_cache.events:
+                    binlog.transaction_cache.mark(number)
+        return result
+
+    def preview(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
+        """Tell what a statement would do; nothing of the session changes.
+
+        Args:
+            statement: As for `execute`.
+            outcome: Likewise.
+        """
+        foreseen = self.foresee(statement, outcome)
+        if foreseen is not None:
+            return foreseen.result
+        before = self.snapshot()
+        try:
+            return self.execute(statement, outcome)
+        finally:
+            self.restore(before)
+
+    def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
+        """Tell what a statement will do if that is known from others like it; else None."""
+        return self._recurring.foresee(_bare(statement), outcome)
+
+    def _execute(self, text: str, outcome: Outcome) -> StatementResult:
+        state = self._state
+        known = self._recurring.again(text, outcome)
         if isinstance(known, StatementResult):
             return known
-        state.execution = Execution()
+        state.execution = Execution(number=state.number)
         state.programs.effort.reset()
         had = self._as_had(text)
         facts = self._read(had.read, state.database)
@@ -347,8 +420,10 @@ class Session:
         )
         if facts.effects.kind in DDL_KINDS:
             state.programs.ways.changes_objects(inner.sql)
-        with state.execution.inner(is_in_procedure=inner.is_procedure):
+        with state.numbered(), state.execution.inner(is_in_procedure=inner.is_procedure):
             self._carry_out(statement)
+            if state.execution.error is not None:
+                state.execution.failed.add(state.execution.number)
             return state.execution.error
 
     def snapshot(self) -> SessionState:
@@ -365,7 +440,8 @@ class Session:
         """End the session: roll back what is open, drop its temporary tables."""
         self._recurring.leave()
         state = self._state
-        state.execution = Execution()
+        state.number += 1
+        state.execution = Execution(number=state.number)
         state.transaction.xid = state.transaction.xa_phase = None
         if state.server.is_mariadb:
             drop_at_disconnect(state)
@@ -401,13 +477,28 @@ class Session:
             told = (error.errno, error.sqlstate, "BINLANE_DEFINITION", str(error))
             state.fail(Refusal(*told, why=(Why(hint=error.hint),)))
             return True
-        definitions = safety.definitions
+        self._have_caches()
+        return True
+
+    def have(self, definitions: Sequence[Definition]) -> None:
+        """Have these binlogs from here on: somebody else defined them.
+
+        Those that were there before keep what waits in their caches.
+        """
+        self._recurring.leave()
+        assert self._state.safety is not None, "there are definitions, not the server's own log"
+        self._state.safety.have(definitions)
+        self._have_caches()
+
+    def _have_caches(self) -> None:
+        """Keep caches for the binlogs that are defined."""
+        state = self._state
+        assert state.safety is not None, "the caller has looked"
         state.binlogs = {
             one.name: state.binlogs.get(one.name) or BinlogCaches(one.name, state.server)
-            for one in definitions
-        }
-        safety.mode_changed({name: state.mode(name) for name in state.binlogs})
-        return True
+            for one in state.safety.definitions
+        } | {name: one for name, one in state.binlogs.items() if name == SOURCE_LOG}
+        state.safety.mode_changed(state.modes())
 
     def _carry_out(self, statement: SessionStatement) -> None:
         state = self._state
@@ -418,6 +509,7 @@ class Session:
     def _carry_out_set(self, statement: SessionStatement) -> None:
         """Carry out a statement whose SET STATEMENT is done."""
         state = self._state
+        state.execution.is_unlogged |= not state.is_logging
         for name, binlog in state.binlogs.items():
             binlog.status_vars = state.variables.status_vars()
             state.is_row_now(name)
@@ -469,21 +561,27 @@ class Session:
 
     def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
         pending = self._state.execution
+        binlogs: dict[str, BinlogResult] = {}
+        for name, binlog in self._state.binlogs.items():
+            bodies, runs = binlog.take_written()
+            binlogs[name] = BinlogResult(
+                logged_as=pending.logged_as(name),
+                bodies=bodies,
+                server=self._state.server,
+                steps=tuple(pending.steps.get(name, ())),
+                unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
+                runs=runs,
+            )
         return StatementResult(
             error=pending.error,
             notes=tuple(pending.notes),
-            binlogs={
-                name: BinlogResult(
-                    logged_as=pending.logged_as(name),
-                    bodies=binlog.take_written(),
-                    server=self._state.server,
-                    steps=tuple(pending.steps.get(name, ())),
-                    unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
-                )
-                for name, binlog in self._state.binlogs.items()
-            },
+            binlogs=binlogs,
             unanalysed=unanalysed,
         )
+
+
+def _bare(statement: str) -> str:
+    return statement.strip().rstrip(";").rstrip()
 
 
 def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:

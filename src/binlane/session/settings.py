@@ -183,7 +183,7 @@ def _temporary_refusal(state: SessionState, assignment: Assignment) -> Refusal |
     mode, target = state.variables.settings.logging_mode, state.variables.copy()
     target.assign(assignment)
     leaves_rows = mode is LoggingMode.ROW or (
-        mode is LoggingMode.MIXED and any(state.is_row_now(name) for name in state.binlogs)
+        mode is LoggingMode.MIXED and any(state.is_row_now(name) for name in state.modes())
     )
     is_statement = target.settings.logging_mode is LoggingMode.STATEMENT
     return _OUT_OF_ROWS if leaves_rows and is_statement else None
@@ -244,7 +244,7 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
     ) and not state.transaction.is_active:
         state.reset_isolation()
     if assignment.name == "binlog_format" and state.safety is not None:
-        state.safety.mode_changed({name: state.mode(name) for name in state.binlogs})
+        state.safety.mode_changed(state.modes())
 
 
 def _switch_autocommit(state: SessionState) -> None:

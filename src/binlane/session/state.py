@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 from binlane.codec.query import QueryEvent
@@ -19,7 +20,7 @@ from binlane.policy.resolution import Opening, TableAccess
 from binlane.policy.server import Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
-from binlane.session.log_events import Body, query
+from binlane.session.log_events import SOURCE_LOG, Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.transaction import (
@@ -96,6 +97,32 @@ class SessionStatement:
         return self.outcome.error is None
 
 
+class TemporaryChange(IntEnum):
+    """What a statement does to a temporary table; of several the greatest counts.
+
+    FILLED: it is made with rows.
+    """
+
+    NOTHING = 0
+    ROWS = 1
+    ALTERED = 2
+    DROPPED = 3
+    MADE = 4
+    FILLED = 5
+
+
+class TemporaryUse(NamedTuple):
+    """What a statement has to do with a temporary table.
+
+    Attributes:
+        change: What it does to it; NOTHING if it only reads it.
+        has_rollback: A rollback undoes changes of its rows.
+    """
+
+    change: TemporaryChange
+    has_rollback: bool
+
+
 @dataclass(slots=True)
 class Execution:
     """One statement of the client while it runs: what it has led to so far.
@@ -109,6 +136,10 @@ class Execution:
         row_binlogs: Binlogs in which a statement of its program was logged as rows: under MIXED
             all later ones of it are.
         is_in_procedure: What runs now stands in a procedure.
+        number: Of what runs now; see `SessionState.number`.
+        is_unlogged: Some of it ran with sql_log_bin=0.
+        temporary: Temporary tables that it used, by the number of the statement and their names.
+        failed: Numbers of the statements of its programs that failed.
     """
 
     error: Refusal | None = None
@@ -118,6 +149,10 @@ class Execution:
     unsafe: dict[str, list[str]] = field(default_factory=dict)
     row_binlogs: set[str] = field(default_factory=set)
     is_in_procedure: bool = False
+    number: int = 0
+    is_unlogged: bool = False
+    temporary: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
 
     @contextmanager
     def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
@@ -150,6 +185,10 @@ class Execution:
             unsafe={name: one.copy() for name, one in self.unsafe.items()},
             row_binlogs=self.row_binlogs.copy(),
             is_in_procedure=self.is_in_procedure,
+            number=self.number,
+            is_unlogged=self.is_unlogged,
+            temporary={number: dict(one) for number, one in self.temporary.items()},
+            failed=self.failed.copy(),
         )
 
 
@@ -246,6 +285,7 @@ class SessionState:
         knows_accounts: The schema has accounts: there are no others.
         identity: Whose privileges hold: the session's, or those of a program's definer.
         account_name: Whose session it is.
+        number: Of the statement that ran last, from 1; those of programs count, too.
     """
 
     server: Server
@@ -269,6 +309,7 @@ class SessionState:
     knows_accounts: bool = False
     identity: Identity = field(default_factory=lambda: Identity(ROOT))
     account_name: AccountName = ROOT
+    number: int = 0
 
     def snapshot(self) -> SessionState:
         """As it is now; what happens later changes nothing of it."""
@@ -393,14 +434,27 @@ class SessionState:
             checks_foreign_keys=self.variables.settings.checks_foreign_keys,
         )
 
+    @property
+    def logs_source(self) -> bool:
+        """Whether the session keeps the log of the source that it runs on."""
+        return SOURCE_LOG in self.binlogs
+
+    def modes(self) -> dict[str, LoggingMode]:
+        """The logging modes that rule this session, by binlog; the source's own log left out."""
+        return {name: self.mode(name) for name in self.binlogs if name != SOURCE_LOG}
+
     def mode(self, name: str) -> LoggingMode:
         """The logging mode that rules this session in a binlog."""
+        if name == SOURCE_LOG:
+            return LoggingMode.ROW
         if self.safety is None or self.variables.is_format_set:
             return self.variables.settings.logging_mode
         return self.safety.modes[name]
 
     def delayed_mode(self, name: str) -> LoggingMode:
         """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
+        if self.logs_source:
+            return LoggingMode.ROW
         return (
             self.variables.settings.global_logging_mode
             if self.safety is None
@@ -428,7 +482,7 @@ class SessionState:
             mode=self.mode(name),
             logging_format=logging_format,
             is_in_transaction=self.is_in_transaction,
-            is_direct=self.variables.settings.is_direct,
+            is_direct=self.variables.settings.is_direct and name != SOURCE_LOG,
             engine_changes=engine_changes,
             transaction=self.transaction.changes,
         )
@@ -511,11 +565,13 @@ class SessionState:
         keeps_rows_open: bool = False,
     ) -> None:
         """End a statement in all binlogs, and its own transaction where there is no other."""
-        context = None
+        context, written = None, None
         for name, binlog in self.binlogs.items():
             logging_format = (formats or {}).get(name, LoggingFormat.STATEMENT)
             mode = self.mode(name)
-            if context is None or context[:2] != (mode, logging_format):
+            found = (mode, logging_format, name == SOURCE_LOG)
+            if context is None or found != written:
+                written = found
                 context = self.write_context(name, engine_changes, logging_format)
             if succeeds:
                 binlog.end_statement(context, keeps_rows_open=keeps_rows_open)
@@ -524,7 +580,9 @@ class SessionState:
         if self.is_in_transaction:
             # MySQL begins with temporary tables that come and go, too, and with those not there.
             is_begun = engine_changes.changed_temporary_tables and not self.server.is_mariadb
-            is_begun |= any(binlog.is_registered for binlog in self.binlogs.values())
+            is_begun |= any(
+                binlog.is_registered for name, binlog in self.binlogs.items() if name != SOURCE_LOG
+            )
             self.transaction.is_active |= bool(engine_changes.engines) or is_begun
             if succeeds:
                 self.transaction.changes.merge(engine_changes)
@@ -560,8 +618,35 @@ class SessionState:
         self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
 
     def each_logging(self) -> Mapping[str, BinlogCaches]:
-        """The binlogs that are written now."""
-        return self.binlogs if self.is_logging else {}
+        """The binlogs that are written now; the source's own log always is."""
+        if self.is_logging:
+            return self.binlogs
+        return {SOURCE_LOG: self.binlogs[SOURCE_LOG]} if self.logs_source else {}
+
+    def uses_temporary(self, table: Table, change: TemporaryChange) -> None:
+        """Note what the statement that runs does with a temporary table."""
+        if not self.logs_source:
+            return
+        use = TemporaryUse(change, traits(table, self.server).has_rollback)
+        used = self.execution.temporary.setdefault(self.execution.number, {})
+        used[table.name] = max(used.get(table.name, use), use)
+
+    @contextmanager
+    def numbered(self) -> Iterator[None]:
+        """A statement of a program runs: it has a number, and what it logs is its own."""
+        execution, outer = self.execution, self.execution.number
+        self.mark(outer)
+        self.number += 1
+        own = execution.number = self.number
+        yield
+        self.mark(own)
+        execution.number = outer
+
+    def mark(self, number: int) -> None:
+        """Note that what was logged, and nobody noted before, is of a statement."""
+        if self.logs_source:
+            for binlog in self.binlogs.values():
+                binlog.mark(number)
 
 
 _NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EMPTY))

@@ -233,12 +233,15 @@ class Cache:
             transaction cache; None outside.
         open_rows: Where the last rows event of the current statement stands: rows of the same kind
             and table join it. None without.
+        marks: Of earlier statements, in order: up to where their events stand, and their number.
+            Kept only where somebody counts statements; see `BinlogCaches.mark`.
     """
 
     counts_maps: bool = True
     events: list[Body] = field(default_factory=list)
     before_statement: int | None = None
     open_rows: int | None = None
+    marks: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -268,10 +271,20 @@ class Cache:
         """Drop what was added after so many events."""
         del self.events[size:]
         self.open_rows = None
+        while self.marks and self.marks[-1][0] > size:
+            _, number = self.marks.pop()
+            if size > (self.marks[-1][0] if self.marks else 0):
+                self.marks.append((size, number))
+
+    def mark(self, number: int) -> None:
+        """Note of which statement the events are that nobody noted before."""
+        end = len(self.events)
+        if end > (self.marks[-1][0] if self.marks else 0):
+            self.marks.append((end, number))
 
     def copy(self) -> Cache:
         """As it is now."""
-        return replace(self, events=self.events.copy())
+        return replace(self, events=self.events.copy(), marks=self.marks.copy())
 
     def clear(self) -> None:
         """Drop everything."""
@@ -307,6 +320,10 @@ class WriteContext(NamedTuple):
         )
 
 
+Runs = tuple[tuple[int, int, int], ...]
+"""Of which statements events are: from where, up to where, and its number."""
+
+
 @dataclass(slots=True)
 class BinlogCaches:
     """A binlog as one session writes to it.
@@ -324,6 +341,7 @@ class BinlogCaches:
         positions: Size of the transaction cache at each savepoint that it was told of.
         held_temporary: Temporary tables whose creation it holds.
         status_vars: Of the session, for what ends a group.
+        written_marks: As the marks of a cache, of `written`; None stands for the statement that runs.
     """
 
     name: str
@@ -337,6 +355,7 @@ class BinlogCaches:
     positions: dict[str, int] = field(default_factory=dict)
     held_temporary: set[TableName] = field(default_factory=set)
     status_vars: bytes = b""
+    written_marks: list[tuple[int, int | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Tell the caches whose rules hold."""
@@ -352,11 +371,32 @@ class BinlogCaches:
             transaction_cache=self.transaction_cache.copy(),
             positions=self.positions.copy(),
             held_temporary=self.held_temporary.copy(),
+            written_marks=self.written_marks.copy(),
         )
+
+    def mark(self, number: int) -> None:
+        """Note that a statement ends: what was added since the one before is its own."""
+        self.transaction_cache.mark(number)
+        end, marks = len(self.written), self.written_marks
+        if not end:
+            return
+        for place, (until, known) in enumerate(marks):
+            if known is None:
+                marks[place] = (until, number)
+        if end > (marks[-1][0] if marks else 0):
+            marks.append((end, number))
+
+    def _take_marks_along(self, at: int) -> None:
+        """What waited in the transaction cache is now written, from a place in `written` on."""
+        waiting = self.transaction_cache.marks
+        if waiting:
+            self.written_marks.append((at, None))
+            self.written_marks.extend((at + end, number) for end, number in waiting)
 
     def abandon_statement(self, *, is_in_transaction: bool) -> None:
         """Forget what a statement did that was not carried out to its end."""
         self.written.clear()
+        self.written_marks.clear()
         self.statement_cache.clear()
         if not is_in_transaction:
             self._reset_transaction()
@@ -364,11 +404,19 @@ class BinlogCaches:
             self.transaction_cache.truncate(self.transaction_cache.before_statement)
         self.transaction_cache.before_statement = None
 
-    def take_written(self) -> tuple[Body, ...]:
-        """The events written since the last call."""
+    def take_written(self) -> tuple[tuple[Body, ...], Runs]:
+        """The events written since the last call, and which of them are of other statements."""
         events = tuple(self.written)
         self.written.clear()
-        return events
+        if not self.written_marks:
+            return events, ()
+        runs, begin = [], 0
+        for end, number in self.written_marks:
+            if number is not None:
+                runs.append((begin, end, number))
+            begin = end
+        self.written_marks.clear()
+        return events, tuple(runs)
 
     def start(self, context: WriteContext) -> None:
         """Take part in a statement, and in its transaction if there is one."""
@@ -423,6 +471,9 @@ class BinlogCaches:
         if not context.is_in_transaction and self.server.is_mariadb and end is log_events.XID:
             caches = (self.statement_cache, self.transaction_cache)
             events = [event for cache in caches if not cache.is_empty for event in cache.events]
+            if not self.transaction_cache.is_empty:
+                at = len(events) - len(self.transaction_cache.events)
+                self._take_marks_along(len(self.written) + 1 + at)
             self.write_group(events, end)
             self._forget_maps(is_told=self._takes_part or bool(events))
             self._reset_transaction()
@@ -475,6 +526,7 @@ class BinlogCaches:
 
     def write_xa(self, events: Sequence[Body]) -> None:
         """Write an XA transaction with what opens and ends it."""
+        self._take_marks_along(len(self.written) + 1)
         self.written.extend(events)
         self._forget_maps(is_told=True)
         self._reset_transaction()
@@ -571,6 +623,7 @@ class BinlogCaches:
 
     def _write_transaction(self, end: Body) -> None:
         if not self.transaction_cache.is_empty:
+            self._take_marks_along(len(self.written) + 1)
             self.write_group(self.transaction_cache.events, end)
         self._reset_transaction()
 

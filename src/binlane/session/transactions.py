@@ -206,7 +206,7 @@ class _Xa:
         # logged itself, and there is nothing left of one that did nothing.
         if not self._is_mariadb:
             state.prepared_xa.left[self._xid] = frozenset(logged)
-        elif logged or state.transaction.changes.engines:
+        elif logged.difference((log_events.SOURCE_LOG,)) or state.transaction.changes.engines:
             state.prepared_xa.left[self._xid] = frozenset(state.binlogs)
         state.end_transaction()
         if self._is_mariadb:

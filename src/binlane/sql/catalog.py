@@ -429,6 +429,7 @@ class SchemaCatalog(Objects):
     def forget(self, *tables: TableName) -> None:
         """Know no more of tables and views than that they may exist."""
         self.version = object()
+        self.store.own()
         self.store.forget(*tables)
 
     def restore(self, kept: Self) -> None:
@@ -439,6 +440,7 @@ class SchemaCatalog(Objects):
     def only(self, tables: Collection[TableName]) -> Self:
         """A copy that knows none but some tables: small, so that it travels."""
         store = self.store.copy()
+        store.own()
         store.tables = {name: store.tables[name] for name in store.tables if name in tables}
         store.unknown.clear()
         return type(self)(flavor=self.flavor, version=self.version, store=store)
@@ -515,6 +517,7 @@ class SchemaCatalog(Objects):
             end = start + len(statement)
             if first_word(statement) == "USE" and (used := self._used(statement)):
                 self.default_database = used
+                self.store.own()
                 self.store.databases.setdefault(used, None)
                 self.version = object()
                 continue
@@ -566,6 +569,7 @@ class SchemaCatalog(Objects):
             return False
         if effects.is_temporary and self.flavor is None:
             return self._change_unknown_temporary(effects)
+        self.store.own()
         try:
             if effects.stopped_at is not None:
                 self.store.forget(*effects.writes)
@@ -642,6 +646,7 @@ class SchemaCatalog(Objects):
     def _change_unknown_temporary(self, effects: StatementEffects) -> bool:
         """Note temporary tables of a log's sessions: without rows, but others may be LIKE them."""
         self.version = object()
+        self.store.own()
         if effects.kind is StatementKind.DROP_TABLE:
             for name in effects.drops:
                 self.store.temporary.pop(name, None)

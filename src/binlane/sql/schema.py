@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
@@ -315,6 +316,7 @@ class ObjectStore:
         packages: Names in small letters.
         accounts: Users and roles.
         settings: What SET GLOBAL said.
+        is_shared: All of these may be another store's, too: `own` them before any is changed.
     """
 
     databases: dict[str, str | None] = field(default_factory=dict)
@@ -329,10 +331,21 @@ class ObjectStore:
     packages: set[TableName] = field(default_factory=set)
     accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    is_shared: bool = field(default=False, compare=False, repr=False)
 
     def copy(self) -> Self:
-        """Another one that changes by itself."""
-        return type(self)(*(getattr(self, one.name).copy() for one in fields(self)))
+        """Another one that changes by itself; nothing is copied before one of the two does."""
+        self.is_shared = True
+        found = copy(self)
+        found.temporary = self.temporary.copy()
+        return found
+
+    def own(self) -> None:
+        """Share nothing any more: before a change."""
+        if self.is_shared:
+            for one in OBJECT_KINDS:
+                setattr(self, one, getattr(self, one).copy())
+            self.is_shared = False
 
     def add(self, other: ObjectStore, before: ObjectStore) -> bool:
         """Have what another one has, too: what is new in it since `before`, or was changed.
@@ -340,13 +353,14 @@ class ObjectStore:
         Returns:
             Whether that is more.
         """
+        self.own()
         is_more = False
-        for one in fields(self):
-            own, more = getattr(self, one.name), getattr(other, one.name)
+        for one in OBJECT_KINDS:
+            own, more = getattr(self, one), getattr(other, one)
             if isinstance(own, set):
                 found = more - own
             else:
-                old = getattr(before, one.name)
+                old = getattr(before, one)
                 found = {
                     key: value
                     for key, value in more.items()
@@ -435,6 +449,10 @@ class ObjectStore:
             names.difference_update({name for name in names if name.database == database})
 
 
+OBJECT_KINDS: Final = tuple(one.name for one in fields(ObjectStore) if one.name != "is_shared")
+"""What a store has."""
+
+
 def small(name: TableName) -> TableName:
     """A name that has no case, as the store keeps it."""
     return TableName(name.database, name.table.lower())
@@ -509,7 +527,7 @@ class Objects:
     def drop_temporary_tables(self) -> None:
         """Have no temporary table any more: the session ends."""
         if self.store.temporary:
-            self.store.temporary.clear()
+            self.store.temporary = {}
             self.version = object()
 
     def view(self, name: TableName) -> View | None:

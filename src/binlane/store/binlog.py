@@ -278,10 +278,17 @@ class Binlog:
             if self.size_bytes >= self._settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(group.events[-1].header.timestamp)
             self._pending += place_group(
-                group.events, self.size_bytes, self.format, clock=self._clock_base
+                group.events,
+                self.size_bytes,
+                self.format,
+                clock=self._clock_base,
+                is_alone=group.is_alone,
             )
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
+            if group.is_alone:
+                # To those behind it, all clocks before are as far away as those of another file.
+                self._clock_base = self._clock
             self._prepared = prepared_with(self._prepared, group)
             self._take_memory()
             if self._groups:
@@ -620,7 +627,6 @@ class Binlog:
         """End this file and begin the next; only the index makes it so."""
         closed, last = self._published.closed, self._published.last
         following = self._following_name()
-        self._published_prepared, self._published_memory = self._prepared, self._memory
         self._pending += rotate_bytes(
             self._head, following, position=self.size_bytes, timestamp=timestamp
         )
@@ -650,6 +656,8 @@ class Binlog:
             last=self._new_file(following, head.begin, head.size_bytes),
             position=self._position,
         )
+        # Not before: where the disk fails, what is rolled back is given again.
+        self._published_prepared, self._published_memory = self._prepared, self._memory
         if self._groups:
             self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
         self._facts_unsaved.append(ended)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 
 from binlane.grouping.raw import RawRun
 from binlane.positions import Position
@@ -19,6 +20,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
     first: int = 0,
     after: Position,
     by_reference: Callable[[int], None],
+    taken: Sequence[int] = (),
 ) -> None:
     """Give a binlog its part of a run, to be published by its next `sync`.
 
@@ -30,18 +32,30 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
         first: The first of them that the binlog does not have.
         after: The position of the source behind the run.
         by_reference: Gives the binlog a group of the run that the router was not made for.
+        taken: Further groups that it is to give, by number in order.
 
     Raises:
         StoreError: As `Binlog.append`.
     """
-    following = first
+    following = passed = first
+    left = deque(one for one in taken if one >= first)
     while following < run.count:
+        stop = left[0] if left else run.count
+        if following == stop:
+            if passed < following:
+                # Where that fails, what was appended before it must not come again.
+                binlog.advance_to(run.position_after(binlog.reached, following))
+            by_reference(left.popleft())
+            following += 1
+            passed = following
+            continue
         router.know(number, binlog.memory)
         kept = router.counts(number).groups
         spans = router.select(
             run,
             number,
             first=following,
+            stop=stop,
             position=binlog.size_bytes,
             room=binlog.room_bytes,
             clock_base=binlog.clock_base,
@@ -61,6 +75,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             binlog.advance_to(run.position_after(binlog.reached, following))
             by_reference(following)
             following += 1
+            passed = following
         elif spans.needs_file:
             binlog.rotate(run.timestamp(following))
     binlog.advance_to(after)

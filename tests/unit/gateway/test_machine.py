@@ -23,7 +23,7 @@ from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequ
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
 from binlane.codec.packets.results import ColumnDefinition, ResultSet, encode_result_set
 from binlane.errors import CodecError, StatementError
-from binlane.gateway.handler import OkAnswer, RowsAnswer
+from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.machine import Question, Relay, Statement
 
 GREETING = Greeting(

@@ -129,7 +129,7 @@ _STATE: Final = {
         "server database variables binlogs safety assume_engine transaction temporary locked_tables"
         " empty_tables unknown_programs knows_accounts objects identity"
         # What no statement that is kept looks at.
-        " host prepared_xa sequence_values programs execution null_is_insert_id account_name"
+        " host prepared_xa sequence_values programs execution null_is_insert_id account_name number"
     ),
     Variables: "server values global_values is_format_set connection _settings",
     Transaction: (
@@ -143,8 +143,10 @@ _STATE: Final = {
     BinlogCaches: (
         "name server written statement_cache transaction_cache is_registered has_unsafe_content"
         " keeps_transaction positions held_temporary status_vars"
+        # Numbers alone.
+        " written_marks"
     ),
-    Cache: "counts_maps events before_statement open_rows",
+    Cache: "counts_maps events before_statement open_rows marks",
     ProgramState: "user_variables prepared remembered tables effort ways expected possible",
 }
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from binlane.errors import CorruptStoreError
+from binlane.errors import CorruptStoreError, StoreFullError
 from binlane.grouping.xa import prepared_by
 from binlane.positions import Gtid, GtidPosition
 from binlane.store.binlog import Binlog
@@ -14,6 +15,7 @@ from binlane.store.catalog import Catalog
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify
+from tests.faulty_disk import Failure, FaultyDisk, no_room
 from tests.groups import TIMESTAMP, add, create, kill, real_groups, sequences, stored, transaction
 
 RARE_MARKS = StoreSettings(max_binlog_size_bytes=4096, watermark_interval_s=3600)
@@ -187,3 +189,18 @@ def test_what_was_prepared_in_a_file_before_the_last_is_known(tmp_path: Path) ->
     with Store.open(tmp_path, RARE_MARKS) as store:
         assert len(store.binlogs["orders"].files()) == 2
         assert store.binlogs["orders"].prepared == binlog.prepared == {xid}
+
+
+def test_what_was_prepared_is_known_where_no_file_can_be_begun(tmp_path: Path) -> None:
+    groups = [g for g in real_groups("md1011_xa") if prepared_by(g.events[-1])]
+    xid = prepared_by(groups[0].events[-1])
+    disk = FaultyDisk()
+    with Store.open(tmp_path, RARE_MARKS, disk=disk) as store:
+        binlog = create(store)
+        add(binlog, [replace(groups[0], prepares=xid)])
+        binlog.append(replace(transaction(9), finishes=xid))
+        disk.arm(Failure(at=0, error=no_room(errno.ENOSPC), only="create"))
+        with pytest.raises(StoreFullError):
+            binlog.rotate(TIMESTAMP)
+        # What finished it was rolled back, and is given again.
+        assert binlog.prepared == {xid}

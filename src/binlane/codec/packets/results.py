@@ -9,7 +9,7 @@ Source: MariaDB 10.11 sql/protocol.cc, send_result_set_metadata, store_field_met
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, Self
 
@@ -45,6 +45,8 @@ UTF8MB4_COLLATION: Final = 45
 BINARY_COLLATION: Final = 63
 _COLUMN_FIXED: Final = Struct("<HIBHBH")
 _COLUMN_FIXED_LENGTH: Final = 0x0C
+_ROW_NULL_OFFSET: Final = 2
+_LONGLONG: Final = Struct("<q")
 
 Cell = bytes | str | int | None
 
@@ -148,6 +150,20 @@ def _encode_cell(cell: Cell) -> bytes:
     return encode_packed_bytes(cell if isinstance(cell, bytes) else bytes_of(str(cell)))
 
 
+def encode_binary_row(columns: Sequence[ColumnDefinition], cells: Sequence[Cell]) -> bytes:
+    """One row of the result set of a prepared statement: whole numbers are binary, others text."""
+    null_bits = bytearray((len(cells) + _ROW_NULL_OFFSET + 7) // 8)
+    values = []
+    for index, (column, cell) in enumerate(zip(columns, cells, strict=True), _ROW_NULL_OFFSET):
+        if cell is None:
+            null_bits[index // 8] |= 1 << index % 8
+        elif column.type_code == ColumnType.LONGLONG:
+            values.append(_LONGLONG.pack(int(cell)))
+        else:
+            values.append(_encode_cell(cell))
+    return b"".join((b"\0", null_bits, *values))
+
+
 def decode_row(payload: bytes, column_count: int) -> tuple[bytes | None, ...]:
     """The cells of one row of a text result set; NULL is None."""
     reader = Reader(payload)
@@ -169,13 +185,16 @@ class ResultSet:
 
     Attributes:
         columns: Names.
-        rows: Cells as the server sent them, in UTF-8; NULL is None.
+        rows: Cells as the server sent them, text in the character set that its head names; NULL is
+            None.
         status: Of the session after it.
+        heads: The columns with their types, where a server sent them.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[bytes | None, ...], ...]
     status: ServerStatus
+    heads: tuple[ColumnDefinition, ...] = field(default=(), compare=False)
 
     def texts(self) -> tuple[tuple[str | None, ...], ...]:
         """The rows as text."""
@@ -242,7 +261,7 @@ class ReplyReader:
         self._capabilities = capabilities
         self._extended = extended
         self._column_count = 0
-        self._columns: list[str] = []
+        self._columns: list[ColumnDefinition] = []
         self._awaits_eof = False
         self._rows: list[tuple[bytes | None, ...]] = []
 
@@ -258,7 +277,7 @@ class ReplyReader:
         if not self._column_count:
             return self._head(payload)
         if len(self._columns) < self._column_count:
-            self._columns.append(ColumnDefinition.decode(payload, self._extended).name)
+            self._columns.append(ColumnDefinition.decode(payload, self._extended))
             self._awaits_eof = Capability.DEPRECATE_EOF not in self._capabilities
             return None
         if self._awaits_eof:
@@ -266,7 +285,10 @@ class ReplyReader:
             self._awaits_eof = False
             return None
         if payload[:1] == bytes((EOF_MARK,)) and self._ends_rows(payload):
-            return ResultSet(tuple(self._columns), tuple(self._rows), self._status(payload))
+            names = tuple(column.name for column in self._columns)
+            return ResultSet(
+                names, tuple(self._rows), self._status(payload), heads=tuple(self._columns)
+            )
         self._rows.append(decode_row(payload, self._column_count))
         return None
 

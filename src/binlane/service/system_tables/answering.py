@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from binlane.errors import StatementError
-from binlane.gateway.handler import RowsAnswer, SessionContext
+from binlane.gateway.answers import RowsAnswer
+from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.scope.scope import SYSTEM_DATABASE
 from binlane.service.system_tables.question import (

@@ -14,7 +14,7 @@ from typing import Any, Final
 from binlane.codec.packets.results import BINARY_COLLATION, Cell, ColumnDefinition
 from binlane.codec.types import ColumnType
 from binlane.errors import StatementError
-from binlane.gateway.handler import RowsAnswer
+from binlane.gateway.answers import RowsAnswer
 from binlane.scope.scope import SYSTEM_DATABASE
 from binlane.service.system_tables.schema import TABLES, Snapshot
 

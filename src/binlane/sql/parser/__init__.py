@@ -18,10 +18,15 @@ from binlane.sql.parser.cursor import Cursor, Grammar, NotAnalysed, Stopped, Too
 from binlane.sql.parser.expressions import read_expression
 from binlane.sql.parser.queries import read_query
 from binlane.sql.servers import Dialect
+from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import Expression, Node, height
 from binlane.sql.tree.statements import Empty
 
 _Node = TypeVar("_Node", bound=Node)
+_PROGRAMS: Final = frozenset(("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "LIBRARY"))
+_LEXED_BY_MODE: Final = frozenset('"\\')
+_HEAD_WORDS: Final = 24
+"""Tokens among which the word for what is created stands, behind options such as DEFINER."""
 HEIGHT_MAX: Final = 200
 """Nodes within nodes; folds over higher trees would end the interpreter's stack."""
 
@@ -33,6 +38,7 @@ __all__ = (
     "parse",
     "parse_body",
     "parse_expression",
+    "statement_texts",
 )
 
 
@@ -72,6 +78,64 @@ def parse_expression(text: str, dialect: Dialect) -> Expression:
 def parse_body(text: str, dialect: Dialect) -> Node:
     """Read the body of a routine, trigger or event; errors as of `parse`."""
     return _read_whole(text, dialect, _read_body)
+
+
+def statement_texts(text: str, dialect: Dialect) -> list[str]:
+    """Cut a packet of several statements as its server does: where one that is read ends at `;`.
+
+    Args:
+        text: The packet's.
+        dialect: How the session reads it at the packet's beginning.
+
+    Returns:
+        The statements with their comments, without white space around them; none is empty. From
+        where the text cannot be cut on, it is one statement.
+    """
+    try:
+        cursor = cursor_over(text, dialect)
+    except (SqlSyntaxError, Stopped):
+        return [text]
+    found: list[str] = []
+    start = 0
+    while not cursor.is_at_end:
+        first = cursor.word
+        if not _skip_statement(cursor):
+            break
+        part = text[start : cursor.start].strip()
+        if first != ";" and part:
+            found.append(part)
+        start = cursor.start + 1
+        if not cursor.accept_operator(";"):
+            return found
+        may_set_mode = first == "EXECUTE" or "SQL_MODE" in part.upper()
+        if may_set_mode and not _LEXED_BY_MODE.isdisjoint(text[start:]):
+            break  # it may be read otherwise
+    if part := text[start:].strip():
+        found.append(part)
+    return found
+
+
+def _skip_statement(cursor: Cursor) -> bool:
+    """Go to the `;` behind a statement, or to the end; False where that cannot be told."""
+    if _may_hold_statements(cursor):
+        try:
+            _read_outermost(cursor)
+        except (Stopped, RecursionError):
+            return False
+        return cursor.is_at_end or cursor.word == ";"
+    while not cursor.is_at_end and cursor.word != ";":
+        cursor.advance()
+    return True
+
+
+def _may_hold_statements(cursor: Cursor) -> bool:
+    word = cursor.word
+    if word == "SET":
+        return cursor.word_ahead(1) == "STATEMENT" and _has_blocks(cursor)
+    if word in ("CREATE", "ALTER"):
+        head = cursor.words[cursor.index : cursor.index + _HEAD_WORDS]
+        return not _PROGRAMS.isdisjoint(head)
+    return _has_blocks(cursor) and programs.is_at_compound(cursor)
 
 
 def _read_whole(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binlane.codec.packets.results import Cell
 from binlane.codec.types import ColumnType
 from binlane.errors import StatementError
-from binlane.gateway.handler import RowsAnswer
+from binlane.gateway.answers import RowsAnswer
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.statements import CreateBinlog, create

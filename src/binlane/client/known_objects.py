@@ -1,0 +1,434 @@
+"""What is known of a server's objects: which questions were answered, and what they told.
+
+Grows by answers, and shrinks by DDL, after which what it may have changed is not known any more.
+What a statement needs is followed from its text through all that belongs to what it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from binlane.client.questions import (
+    BASE,
+    Answer,
+    Asked,
+    Need,
+    NotUnderstoodError,
+    Question,
+    Topic,
+    is_of_server,
+    questions_of,
+)
+from binlane.codec.types import Flavor
+from binlane.names import TableName, folded
+from binlane.policy.used_objects import body_use
+from binlane.sql.facts import (
+    DDL_KINDS,
+    VIEW_KINDS,
+    Shape,
+    StatementFacts,
+    StatementKind,
+    VariableScope,
+)
+from binlane.sql.schema import OBJECT_KINDS, ObjectStore, small
+from binlane.sql.servers import Version
+
+_COVERED_MAX: Final = 65_536
+_NO_OBJECTS: Final = frozenset(
+    (
+        *(StatementKind.SERVER, StatementKind.TABLESPACE, StatementKind.MAINTENANCE),
+        *(StatementKind.CREATE_LIBRARY, StatementKind.ALTER_LIBRARY, StatementKind.DROP_LIBRARY),
+        *(StatementKind.CREATE_REFERENCE_SYSTEM, StatementKind.DROP_REFERENCE_SYSTEM),
+        StatementKind.TRUNCATE_TABLE,
+    )
+)
+"""DDL of what nobody asks for here."""
+_GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
+
+
+class KnownObjects:
+    """What is known of one server.
+
+    Attributes:
+        flavor: Of the server.
+        server_version: Its own.
+        store: The objects. Its dictionaries grow as they are, and are replaced by others where
+            something is forgotten: who shares them sees what comes, and keeps what he had.
+        version: Another object whenever something that was known is not known any more. What was
+            found out of a statement of which all is known stays right until then.
+        epoch: Counts what was forgotten, or might have been.
+    """
+
+    def __init__(self, flavor: Flavor, server_version: Version) -> None:
+        self.flavor = flavor
+        self.server_version = server_version
+        self.store = ObjectStore()
+        self.version: object = object()
+        self.epoch = 0
+        self._answers: dict[Question, Answer] = {}
+        self._failures: dict[Question, NotUnderstoodError] = {}
+        self._programs: dict[str, Answer] = {}
+        self._shapes: set[tuple[Shape, str]] = set()
+        self._facts: dict[tuple[int, str], StatementFacts] = {}
+
+    @property
+    def asked(self) -> Asked:
+        """What questions hang on, as it is now."""
+        return Asked(
+            flavor=self.flavor,
+            version=self.server_version,
+            store=ObjectStore(
+                databases=self.store.databases,
+                accounts=self.store.accounts,
+                settings=self.store.settings,
+            ),
+            programs=self._programs.copy(),
+        )
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether names are kept in lower case."""
+        return self.store.settings.get("lower_case_table_names", "0") != "0"
+
+    def covers(self, facts: StatementFacts, database: str) -> bool:
+        """Whether all is known that a statement uses."""
+        shape = facts.shape
+        if shape is not None:
+            if (shape, database) in self._shapes:
+                return True
+        elif self._facts.get((id(facts), database)) is facts:
+            return True
+        if next(self.lacking(facts, database), None) is not None:
+            return False
+        if len(self._shapes) + len(self._facts) >= _COVERED_MAX:
+            self._shapes.clear()
+            self._facts.clear()
+        if shape is not None:
+            self._shapes.add((shape, database))
+        else:
+            self._facts[id(facts), database] = facts
+        return True
+
+    def lacking(self, facts: StatementFacts, database: str) -> Iterator[Question]:
+        """What has to be asked next for a statement; more may come of the answers.
+
+        Raises:
+            NotUnderstoodError: If the answer to something was not understood.
+        """
+        base = [one for one in BASE if one not in self._answers]
+        if base:
+            yield from base
+            return
+        yield from self._lacking(questions_of(facts, self._cased(database)))
+
+    def lacking_of(self, questions: Iterable[Question]) -> Iterator[Question]:
+        """Likewise, for objects."""
+        base = [one for one in BASE if one not in self._answers]
+        if base:
+            yield from base
+            return
+        yield from self._lacking(tuple(Need(one) for one in questions))
+
+    def _lacking(self, needs: Iterable[Need]) -> Iterator[Question]:
+        waiting = list(reversed(tuple(needs)))
+        seen: set[Need] = set()
+        while waiting:
+            need = self._normal(waiting.pop())
+            if need in seen or is_of_server(need.question.name):
+                continue
+            seen.add(need)
+            question = need.question
+            answer = self._answer(question)
+            if answer is None:
+                yield self._next(question)
+            elif need.is_deep:
+                waiting += answer.needs
+                waiting += self._hanging_on(question, answer)
+
+    def _normal(self, need: Need) -> Need:
+        """With the name as the server keeps it."""
+        topic, name = need.question
+        if self.ignores_case:
+            table = name.table if topic is Topic.PROGRAMS else folded(name.table)
+            return Need(
+                Question(topic, TableName(folded(name.database), table)), is_deep=need.is_deep
+            )
+        return need
+
+    def _cased(self, database: str) -> str:
+        return folded(database) if self.ignores_case else database
+
+    def _answer(self, question: Question) -> Answer | None:
+        failure = self._failures.get(question)
+        if failure is not None:
+            raise failure
+        found = self._answers.get(question)
+        if found is not None or question.topic not in _BY_PROGRAMS:
+            return found
+        programs = self._programs.get(question.name.database)
+        if programs is None:
+            return None
+        if question.topic is Topic.TRIGGER:
+            table = programs.tables.get(question.name)
+            if table is None:
+                return _ABSENT
+            return Answer(needs=(Need(Question(Topic.TABLE, table)),))
+        if question.topic is Topic.TRIGGERS:
+            return None if question.name in programs.triggers else _ABSENT
+        key = (question.topic is Topic.FUNCTION, question.name)
+        return None if key in programs.routines else _ABSENT
+
+    def _next(self, question: Question) -> Question:
+        """What has to be asked next for the answer to a question."""
+        database = question.name.database
+        if question.topic in _BY_PROGRAMS and database not in self._programs:
+            return Question(Topic.PROGRAMS, TableName(database, ""))
+        return question
+
+    def _hanging_on(self, question: Question, answer: Answer) -> Iterator[Need]:
+        """What belongs to a table that its definition does not say."""
+        if question.topic is not Topic.TABLE or not answer.objects.tables:
+            return
+        name = question.name
+        yield Need(Question(Topic.TRIGGERS, name))
+        keys = self._answers.get(_KEYS)
+        if keys is None:
+            yield Need(_KEYS)
+        else:
+            for child in keys.children.get(name, ()):
+                yield Need(Question(Topic.TABLE, child))
+
+    # What comes and goes --------------------------------------------------------------------------
+
+    def take(self, question: Question, answer: Answer) -> None:
+        """Know the answer to a question; nobody who shares the objects sees half of it."""
+        self._answers[question] = answer
+        if question.topic is Topic.PROGRAMS:
+            self._programs[question.name.database] = answer
+        for kind in OBJECT_KINDS:
+            mine, told = getattr(self.store, kind), getattr(answer.objects, kind)
+            if question.topic is _WHOLE.get(kind):
+                mine.clear()
+            mine.update(told)
+
+    def fail(self, question: Question, failure: NotUnderstoodError) -> None:
+        """Know that the answer to a question is not understood."""
+        self._failures[question] = failure
+
+    def changed(self, facts: StatementFacts, database: str) -> None:
+        """Forget what a statement may have changed, whether it succeeded or not."""
+        for one in self._changing(facts, database, set()):
+            self._forget_of(one)
+
+    def forget_all(self) -> None:
+        """Know nothing any more."""
+        self._answers, self._failures, self._programs = {}, {}, {}
+        self.store = ObjectStore()
+        self._moved()
+
+    def _changing(
+        self, facts: StatementFacts, database: str, seen: set[int]
+    ) -> Iterator[StatementFacts]:
+        """The statement itself, or those of the programs that it runs."""
+        kind = facts.effects.kind
+        if kind in DDL_KINDS or kind is StatementKind.SET or facts.effects.stopped_at is not None:
+            yield facts
+        if kind is StatementKind.COMPOUND:
+            for part in body_use(facts.text, database, facts.dialect).facts:
+                if id(part) not in seen and part.effects.kind is not StatementKind.COMPOUND:
+                    seen.add(id(part))
+                    yield from self._changing(part, database, seen)
+        if kind is StatementKind.CALL:
+            use = facts.functions[0]
+            name = small(TableName(use.database or database, use.name))
+            routine = self.store.routines.get((False, name))
+            if routine is not None and id(routine) not in seen:
+                seen.add(id(routine))
+                for part in body_use(routine.body, name.database, routine.dialect).facts:
+                    yield from self._changing(part, name.database, seen)
+
+    def _forget_of(self, facts: StatementFacts) -> None:
+        effects = facts.effects
+        if effects.is_temporary or effects.kind in _NO_OBJECTS:
+            return
+        forget = None if effects.stopped_at is not None else _FORGETTING.get(effects.kind)
+        if forget is None:
+            self.forget_all()
+        else:
+            forget(self, facts)
+
+    def views_changed(self, facts: StatementFacts) -> None:
+        """Views."""
+        self._forget(Question(Topic.TABLE, name) for name in facts.effects.objects)
+
+    def events_changed(self, facts: StatementFacts) -> None:
+        """Events."""
+        self._forget(Question(Topic.EVENT, small(name)) for name in facts.effects.objects)
+
+    def accounts_changed(self, facts: StatementFacts) -> None:
+        """Accounts and roles."""
+        if facts.effects.kind is StatementKind.ACCOUNT or "PRIVILEGES" in facts.text.upper():
+            self._forget([Question(Topic.ACCOUNTS)])
+
+    def settings_changed(self, facts: StatementFacts) -> None:
+        """SET, of which GLOBAL counts."""
+        if any(one.scope in _GLOBAL for one in facts.assignments):
+            self._forget([Question(Topic.SETTINGS)])
+
+    def tables_changed(self, facts: StatementFacts) -> None:
+        """Tables, sequences, their indexes."""
+        effects = facts.effects
+        names = {
+            *(*effects.writes, *effects.drops),
+            *(name for pair in effects.renames for name in pair),
+        }
+        is_renamed = bool(effects.renames)
+        found = {Question(Topic.TABLE, name) for name in names}
+        found |= {Question(Topic.TRIGGERS, name) for name in names}
+        if is_renamed or effects.drops or facts.is_or_replace:
+            found |= {Question(Topic.PROGRAMS, TableName(name.database, "")) for name in names}
+        if is_renamed or "REFERENCES" in facts.text.upper():
+            found.add(_KEYS)
+        if effects.kind in (StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE):
+            # Their keys name the table, or columns of it.
+            found |= {Question(Topic.TABLE, child) for name in names for child in self._of(name)}
+        found |= {Question(Topic.NAMES, TableName(name.database, "")) for name in names}
+        self._forget(found)
+
+    def _of(self, parent: TableName) -> Iterator[TableName]:
+        """The tables that refer to one, as far as that was known last."""
+        keys = self._answers.get(_KEYS)
+        if keys is not None:
+            yield from keys.children.get(parent, ())
+        for table in self.store.tables.values():
+            if any(key.parent == parent for key in table.foreign_keys):
+                yield table.name
+
+    def triggers_changed(self, facts: StatementFacts) -> None:
+        """Triggers."""
+        effects = facts.effects
+        found = {Question(Topic.TRIGGERS, name) for name in effects.writes}
+        for name in effects.objects:
+            found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
+            programs = self._programs.get(self._cased(name.database))
+            table = None if programs is None else programs.tables.get(name)
+            if table is not None:
+                found.add(Question(Topic.TRIGGERS, table))
+            elif effects.kind is StatementKind.DROP_TRIGGER:
+                found |= {
+                    one
+                    for one in self._answers
+                    if one.topic is Topic.TRIGGERS and one.name.database == name.database
+                }
+        self._forget(found)
+
+    def routines_changed(self, facts: StatementFacts) -> None:
+        """Routines, loadable functions, packages."""
+        found = {Question(Topic.LOADABLE)} if "FUNCTION" in facts.verb else set()
+        for name in facts.effects.objects:
+            found.add(Question(Topic.FUNCTION, small(name)))
+            found.add(Question(Topic.PROCEDURE, small(name)))
+            found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
+        # Who makes a routine may run it, from then on.
+        found.add(Question(Topic.ACCOUNTS))
+        self._forget(found)
+
+    def databases_changed(self, facts: StatementFacts) -> None:
+        """Databases."""
+        effects = facts.effects
+        found = {Question(Topic.DATABASES)}
+        if effects.kind is StatementKind.DROP_DATABASE or facts.is_or_replace:
+            names = {self._cased(name) for name in effects.databases}
+            known = (*self._answers, *self._failures)
+            found |= {one for one in known if one.name.database in names}
+        self._forget(found)
+
+    def _forget(self, questions: Iterable[Question]) -> None:
+        """Know no more of some things; who shares the objects keeps what he has."""
+        found = {self._normal(Need(one)).question for one in questions}
+        gone = [one for one in found if one in self._answers or one in self._failures]
+        self.epoch += 1
+        if not gone:
+            return
+        store = self.store = ObjectStore(*(getattr(self.store, one).copy() for one in OBJECT_KINDS))
+        for question in gone:
+            self._failures.pop(question, None)
+            answer = self._answers.pop(question, None)
+            topic, name = question
+            if topic is Topic.PROGRAMS:
+                self._programs.pop(name.database, None)
+            # What is asked before all others is there, as it was, until it is known anew.
+            if answer is None or question in BASE:
+                continue
+            for kind in OBJECT_KINDS:
+                mine, told = getattr(store, kind), getattr(answer.objects, kind)
+                for one in told:
+                    mine.discard(one) if isinstance(mine, set) else mine.pop(one, None)
+        self._forgotten()
+
+    def _moved(self) -> None:
+        self.epoch += 1
+        self._forgotten()
+
+    def _forgotten(self) -> None:
+        self.version = object()
+        self._shapes.clear()
+        self._facts.clear()
+
+
+_ABSENT: Final = Answer()
+_BY_PROGRAMS: Final = frozenset((Topic.TRIGGERS, Topic.TRIGGER, Topic.FUNCTION, Topic.PROCEDURE))
+"""What PROGRAMS of the database tells first."""
+_WHOLE: Final[Mapping[str, Topic]] = MappingProxyType(
+    {topic.value: topic for topic in (question.topic for question in BASE)}
+)
+"""By the store's name of it, what one answer tells all of."""
+_KEYS: Final = Question(Topic.KEYS)
+_FORGETTING: Final[Mapping[StatementKind, Callable[[KnownObjects, StatementFacts], None]]] = (
+    MappingProxyType(
+        {
+            **dict.fromkeys(
+                (
+                    *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+                    *(StatementKind.CREATE_TABLE_SELECT, StatementKind.ALTER_TABLE),
+                    *(StatementKind.RENAME_TABLE, StatementKind.DROP_TABLE),
+                    *(StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX),
+                    *(StatementKind.CREATE_SEQUENCE, StatementKind.ALTER_SEQUENCE),
+                    StatementKind.DROP_SEQUENCE,
+                ),
+                KnownObjects.tables_changed,
+            ),
+            **dict.fromkeys(VIEW_KINDS, KnownObjects.views_changed),
+            **dict.fromkeys(
+                (StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
+                KnownObjects.triggers_changed,
+            ),
+            **dict.fromkeys(
+                (
+                    *(StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE),
+                    *(StatementKind.DROP_ROUTINE, StatementKind.CREATE_PACKAGE),
+                    StatementKind.DROP_PACKAGE,
+                ),
+                KnownObjects.routines_changed,
+            ),
+            **dict.fromkeys(
+                (StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT),
+                KnownObjects.events_changed,
+            ),
+            **dict.fromkeys(
+                (
+                    *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE),
+                    StatementKind.DROP_DATABASE,
+                ),
+                KnownObjects.databases_changed,
+            ),
+            **dict.fromkeys(
+                (StatementKind.ACCOUNT, StatementKind.FLUSH), KnownObjects.accounts_changed
+            ),
+            StatementKind.SET: KnownObjects.settings_changed,
+        }
+    )
+)
+"""What is forgotten after DDL, by its kind; after what is not named here all is."""

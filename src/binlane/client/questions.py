@@ -1,0 +1,550 @@
+"""What a server is asked of its objects, one question at a time, and what its answers tell.
+
+A question is a generator: it yields statements and is given their rows; who sends them, in which
+session, is its driver. Errors of the server are thrown into it. Nothing here waits or knows of
+other questions' answers, but for the names that `Listed` has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from binlane.codec.types import Flavor
+from binlane.errors import StatementError
+from binlane.names import TableName, quote
+from binlane.policy.reasons import default_facts
+from binlane.policy.used_objects import body_use
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.schema import ObjectStore, Routine, Table, Trigger, small
+from binlane.sql.servers import Version
+from binlane.sql.tree.definitions import AccountStatement
+
+Rows = list[list[str | None]]
+Asking = Generator[str, Rows, "Answer"]
+"""Yields statements, is sent their rows, returns what they tell."""
+
+_NO_SUCH_TABLE: Final = 1146
+_NO_SUCH_ROUTINE: Final = 1305
+_NO_SUCH_TRIGGER: Final = 1360
+_BAD_DATABASE: Final = 1049
+_ACCESS_DENIED: Final = 1142
+_ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
+_DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
+_SYSTEM: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
+_CONFIGURED: Final = (
+    *("binlog_format", "character_set_server", "default_storage_engine"),
+    *("enforce_gtid_consistency", "gtid_mode", "innodb_autoinc_lock_mode"),
+    *("log_bin_trust_function_creators", "lower_case_table_names"),
+    *("sql_generate_invisible_primary_key", "sql_mode", "transaction_isolation", "tx_isolation"),
+)
+"""Global variables that bear on logging."""
+
+
+class NotUnderstoodError(StatementError):
+    """What the server says of an object is not understood; asking again says the same."""
+
+
+class Topic(Enum):
+    """What a question is about."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    TABLE = "table"
+    """A table, view or sequence, without its triggers."""
+    TRIGGERS = "triggers"
+    """Those of a table, whose names PROGRAMS has."""
+    TRIGGER = "trigger"
+    """The table that a trigger belongs to: PROGRAMS tells that."""
+    FUNCTION = "function"
+    PROCEDURE = "procedure"
+    EVENT = "event"
+    PROGRAMS = "programs"
+    """The names of a database's triggers and routines."""
+    NAMES = "names"
+    """The names of a database's tables and views."""
+    KEYS = "keys"
+    """Which table has foreign keys to which, of the whole server."""
+    DATABASES = "databases"
+    SETTINGS = "settings"
+    LOADABLE = "loadable"
+    """Loadable functions."""
+    ACCOUNTS = "accounts"
+
+
+_NOTHING: Final = TableName("", "")
+
+
+class Question(NamedTuple):
+    """One question.
+
+    Attributes:
+        topic: What it is about.
+        name: Of what; of a database the `database` alone; nothing of the whole server.
+    """
+
+    topic: Topic
+    name: TableName = _NOTHING
+
+
+BASE: Final = tuple(
+    Question(topic)
+    for topic in (*(Topic.DATABASES, Topic.SETTINGS, Topic.LOADABLE, Topic.ACCOUNTS),)
+)
+"""What is asked before any object: how objects are read, and statements, hangs on it."""
+
+
+class Need(NamedTuple):
+    """What belongs to an object.
+
+    Attributes:
+        question: About what.
+        is_deep: Also what belongs to that.
+    """
+
+    question: Question
+    is_deep: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the server told.
+
+    Attributes:
+        objects: What it is about; nothing where there is none.
+        needs: What else a statement needs to know that uses it.
+        triggers: By table the names of its triggers, in the order in which they run.
+        tables: By trigger the table.
+        routines: Whether it is a function, and its name in small letters.
+        children: By table those that have foreign keys to it.
+    """
+
+    objects: ObjectStore = field(default_factory=ObjectStore)
+    needs: tuple[Need, ...] = ()
+    triggers: Mapping[TableName, tuple[TableName, ...]] = field(default_factory=dict)
+    tables: Mapping[TableName, TableName] = field(default_factory=dict)
+    routines: frozenset[tuple[bool, TableName]] = frozenset()
+    children: Mapping[TableName, tuple[TableName, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is known already and questions hang on.
+
+    Attributes:
+        flavor: Of the server.
+        version: Its own.
+        store: Databases, settings and accounts; not to be changed.
+        programs: By database the answer to PROGRAMS.
+    """
+
+    flavor: Flavor
+    version: Version
+    store: ObjectStore
+    programs: Mapping[str, Answer]
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Whether the server is a MariaDB."""
+        return self.flavor is Flavor.MARIADB
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether names are kept in lower case."""
+        return self.store.settings.get("lower_case_table_names", "0") != "0"
+
+    def empty(self, database: str = "") -> SchemaCatalog:
+        """A catalog for the objects of one answer."""
+        databases = {database: self.store.databases.get(database)} if database else {}
+        store = ObjectStore(
+            databases=databases,
+            accounts=self.store.accounts.copy(),
+            settings=self.store.settings.copy(),
+        )
+        return SchemaCatalog(flavor=self.flavor, server_version=self.version, store=store)
+
+
+def is_of_server(name: TableName) -> bool:
+    """Whether an object is one that every server has, of which nothing is asked."""
+    return name.database.lower() in _SYSTEM
+
+
+def asking(question: Question, asked: Asked) -> Asking:
+    """Ask a question.
+
+    Raises:
+        StatementError: What the server says, or that its answer is not understood.
+    """
+    return _ASKING[question.topic](question.name, asked)
+
+
+# Objects ------------------------------------------------------------------------------------------
+
+
+def _table(name: TableName, asked: Asked) -> Asking:
+    text = yield from _created("TABLE", 1, name)
+    if text is None:
+        return Answer()
+    if _is_sequence(text):
+        text = (yield from _created("SEQUENCE", 1, name)) or text
+    catalog = _applied(asked, name.database, text)
+    view = catalog.store.views.get(name)
+    if view is not None:
+        needs = _needs_of(view.facts, view.database or name.database)
+    else:
+        table = catalog.store.tables.get(name)
+        if table is None:
+            raise _misread(text)
+        needs = _needs_of_table(table)
+    return Answer(
+        objects=ObjectStore(tables=catalog.store.tables, views=catalog.store.views), needs=needs
+    )
+
+
+def _triggers(table: TableName, asked: Asked) -> Asking:
+    catalog = asked.empty(table.database)
+    for name in asked.programs[table.database].triggers.get(table, ()):
+        text = yield from _created("TRIGGER", 2, name)
+        if text is not None:
+            _apply(catalog, table.database, text)
+    triggers = catalog.store.triggers.get(table, ())
+    return Answer(
+        objects=ObjectStore(triggers={table: triggers} if triggers else {}),
+        needs=tuple(need for one in triggers for need in _needs_of_body(one, table.database)),
+    )
+
+
+def _function(name: TableName, asked: Asked) -> Asking:
+    return (yield from _routine("FUNCTION", name, asked))
+
+
+def _procedure(name: TableName, asked: Asked) -> Asking:
+    return (yield from _routine("PROCEDURE", name, asked))
+
+
+def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
+    text = yield from _created(kind, 2, name)
+    if text is None:
+        return Answer()
+    catalog = _applied(asked, name.database, text)
+    routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
+    if routine is None:
+        raise _misread(text)
+    return Answer(
+        objects=ObjectStore(routines=catalog.store.routines),
+        needs=_needs_of_body(routine, name.database),
+    )
+
+
+def _event(name: TableName, _: Asked) -> Asking:
+    rows = yield (
+        "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS"  # noqa: S608  # names are hexadecimal
+        f" WHERE EVENT_SCHEMA = {text_literal(name.database)}"
+        f" AND EVENT_NAME = {text_literal(name.table)}"
+    )
+    is_there = any(small(_name(row)) == small(name) for row in rows)
+    return Answer(objects=ObjectStore(events={small(name)} if is_there else set()))
+
+
+def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, str | None]:
+    """The statement that makes an object; None if there is none."""
+    try:
+        rows = yield f"SHOW CREATE {kind} {name}"
+    except StatementError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise
+    text = rows[0][column] if rows else None
+    if text is None:
+        raise StatementError(
+            f"the account may not see the definition of {kind} {name}",
+            errno=_ACCESS_DENIED,
+            sqlstate="42000",
+        )
+    return text
+
+
+def _is_sequence(text: str) -> bool:
+    return "SEQUENCE=1" in text.rpartition(")")[2].replace(" ", "").upper()
+
+
+# Names --------------------------------------------------------------------------------------------
+
+
+def _programs(name: TableName, _: Asked) -> Asking:
+    database = name.database
+    rows = yield (
+        "SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, TRIGGER_NAME FROM"  # noqa: S608  # as above
+        f" information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {text_literal(database)}"
+        " ORDER BY EVENT_OBJECT_TABLE, EVENT_MANIPULATION, ACTION_TIMING, ACTION_ORDER"
+    )
+    triggers: dict[TableName, tuple[TableName, ...]] = {}
+    tables: dict[TableName, TableName] = {}
+    for row in rows:
+        if row[0] == database:
+            table, trigger = _name(row), TableName(database, row[2] or "")
+            # One that is for several events is listed for each of them.
+            if trigger not in tables:
+                triggers[table] = (*triggers.get(table, ()), trigger)
+                tables[trigger] = table
+    rows = yield (
+        "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES"  # noqa: S608  # as above
+        f" WHERE ROUTINE_SCHEMA = {text_literal(database)}"
+    )
+    routines = {(row[2] == "FUNCTION", small(_name(row))) for row in rows if row[0] == database}
+    return Answer(triggers=triggers, tables=tables, routines=frozenset(routines))
+
+
+def _names(name: TableName, _: Asked) -> Asking:
+    try:
+        rows = yield f"SHOW TABLES FROM {quote(name.database)}"
+    except StatementError as error:
+        if error.errno in _ABSENT:
+            return Answer()
+        raise
+    names = [TableName(name.database, row[0] or "") for row in rows]
+    return Answer(needs=tuple(Need(Question(Topic.TABLE, one)) for one in names))
+
+
+def _keys(_: TableName, asked: Asked) -> Asking:
+    rows = None
+    if asked.is_mariadb:
+        # InnoDB keeps their names as those of files. The other way MariaDB opens every table.
+        try:
+            rows = yield (
+                "SELECT "  # noqa: S608  # all of it stands here
+                + ", ".join(
+                    "CONVERT(CAST(SUBSTRING_INDEX("
+                    f"{column}, '/', {number}) AS BINARY) USING filename)"
+                    for column in ("FOR_NAME", "REF_NAME")
+                    for number in (1, -1)
+                )
+                + " FROM information_schema.INNODB_SYS_FOREIGN"
+            )
+        except StatementError as error:
+            if error.errno not in _DENIED:
+                raise
+    if rows is None:
+        rows = yield (
+            "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME"
+            " FROM information_schema.REFERENTIAL_CONSTRAINTS"
+        )
+    children: dict[TableName, dict[TableName, None]] = {}
+    for row in rows:
+        children.setdefault(_name(row[2:]), {})[_name(row)] = None
+    return Answer(children={parent: tuple(sorted(found)) for parent, found in children.items()})
+
+
+# The whole server ---------------------------------------------------------------------------------
+
+
+def _databases(_: TableName, __: Asked) -> Asking:
+    rows = yield "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA"
+    found = {row[0] or "": row[1] for row in rows}
+    return Answer(objects=ObjectStore(databases=found))
+
+
+def _settings(_: TableName, __: Asked) -> Asking:
+    listed = ", ".join(f"'{name}'" for name in _CONFIGURED)
+    rows = yield f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({listed})"
+    told = {(row[0] or "").lower(): row[1] or "" for row in rows}
+    if "transaction_isolation" in told:
+        told.pop("tx_isolation", None)
+    return Answer(objects=ObjectStore(settings=told))
+
+
+def _loadable(_: TableName, __: Asked) -> Asking:
+    rows = yield "SELECT name FROM mysql.func"
+    return Answer(objects=ObjectStore(loadable={(row[0] or "").lower() for row in rows}))
+
+
+def _accounts(_: TableName, asked: Asked) -> Asking:
+    """Users and roles with what they were granted; none where the account may not see them."""
+    rows = yield from _allowed("SELECT QUOTE(User), QUOTE(Host) FROM mysql.user")
+    catalog = asked.empty()
+    catalog.store.accounts = {}
+    # MariaDB's roles have no host.
+    accounts = [f"{user}@{host}" if host != "''" else f"{user}" for user, host in rows]
+    for account in accounts:
+        kind = "USER" if "@" in account else "ROLE"
+        _apply(catalog, "", f"CREATE {kind} IF NOT EXISTS {account}")
+    for account in accounts:
+        for row in (yield from _allowed(f"SHOW GRANTS FOR {account}")):
+            _apply(catalog, "", row[0] or "")
+    if not asked.is_mariadb:
+        rows = yield from _allowed(
+            "SELECT QUOTE(USER), QUOTE(HOST), QUOTE(DEFAULT_ROLE_USER), QUOTE(DEFAULT_ROLE_HOST)"
+            " FROM mysql.default_roles"
+        )
+        for user, host, role, of in rows:
+            _apply(catalog, "", f"SET DEFAULT ROLE {role}@{of} TO {user}@{host}")
+    return Answer(objects=ObjectStore(accounts=catalog.store.accounts))
+
+
+def _allowed(statement: str) -> Generator[str, Rows, Rows]:
+    try:
+        return (yield statement)
+    except StatementError as error:
+        if error.errno in _DENIED:
+            return []
+        raise
+
+
+_ASKING: Final[Mapping[Topic, Callable[[TableName, Asked], Asking]]] = MappingProxyType(
+    {
+        Topic.TABLE: _table,
+        Topic.TRIGGERS: _triggers,
+        Topic.FUNCTION: _function,
+        Topic.PROCEDURE: _procedure,
+        Topic.EVENT: _event,
+        Topic.PROGRAMS: _programs,
+        Topic.NAMES: _names,
+        Topic.KEYS: _keys,
+        Topic.DATABASES: _databases,
+        Topic.SETTINGS: _settings,
+        Topic.LOADABLE: _loadable,
+        Topic.ACCOUNTS: _accounts,
+    }
+)
+
+
+# What belongs to what is known --------------------------------------------------------------------
+
+
+_PROGRAM_KINDS: Final = frozenset(
+    (StatementKind.CREATE_ROUTINE, StatementKind.ALTER_ROUTINE, StatementKind.DROP_ROUTINE)
+)
+_EVENT_KINDS: Final = frozenset(
+    (StatementKind.CREATE_EVENT, StatementKind.ALTER_EVENT, StatementKind.DROP_EVENT)
+)
+_TRIGGER_KINDS: Final = frozenset((StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER))
+_VIEW_KINDS: Final = frozenset(
+    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
+)
+
+
+def questions_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
+    """What a statement needs to be known.
+
+    Args:
+        facts: Of its text.
+        database: Its default database; empty without one.
+    """
+    return tuple(dict.fromkeys(_questions_of(facts, database)))
+
+
+def _questions_of(facts: StatementFacts, database: str) -> Generator[Need, None, None]:
+    effects = facts.effects
+    for name in (
+        *(use.name for use in facts.tables),
+        *(*effects.writes, *effects.reads, *effects.drops),
+        *(name for pair in effects.renames for name in pair),
+    ):
+        if name.database:
+            yield Need(Question(Topic.TABLE, name))
+    is_call = effects.kind is StatementKind.CALL
+    for index, use in enumerate((*facts.functions, *facts.body_functions)):
+        # Most are built in, which the names of a database's routines tell at once.
+        if home := use.database or database:
+            name = small(TableName(home, use.name))
+            yield Need(Question(Topic.PROCEDURE if is_call and not index else Topic.FUNCTION, name))
+    for name in effects.calls:
+        yield Need(Question(Topic.FUNCTION, small(name)))
+        yield Need(Question(Topic.PROCEDURE, small(name)))
+    if effects.objects or effects.databases:
+        yield from _objects_of(facts)
+    yield from _granted_on(facts, database)
+    if effects.kind is StatementKind.COMPOUND:
+        for part in body_use(facts.text, database, facts.dialect).facts:
+            if part.effects.kind is not StatementKind.COMPOUND:
+                yield from _questions_of(part, database)
+
+
+def _granted_on(facts: StatementFacts, database: str) -> Generator[Need, None, None]:
+    """The object of GRANT or REVOKE."""
+    tree = facts.tree
+    if not isinstance(tree, AccountStatement) or tree.on is None:
+        return
+    home = database if tree.on.database is None else tree.on.database
+    if home not in ("", "*") and tree.on.name != "*":
+        is_routine = tree.object_kind in ("FUNCTION", "PROCEDURE")
+        topic = Topic[tree.object_kind] if is_routine else Topic.TABLE
+        yield Need(Question(topic, TableName(home, tree.on.name)))
+
+
+def _objects_of(facts: StatementFacts) -> Generator[Need, None, None]:
+    """Of what is created, altered or dropped that is no table."""
+    effects = facts.effects
+    for name in effects.objects:
+        if not name.database:
+            continue
+        if effects.kind in _VIEW_KINDS:
+            yield Need(Question(Topic.TABLE, name))
+        elif effects.kind in _TRIGGER_KINDS:
+            yield Need(Question(Topic.TRIGGER, name))
+        elif effects.kind in _EVENT_KINDS:
+            yield Need(Question(Topic.EVENT, small(name)))
+        elif effects.kind in _PROGRAM_KINDS:
+            yield Need(Question(Topic.FUNCTION, small(name)))
+            yield Need(Question(Topic.PROCEDURE, small(name)))
+    if effects.kind is StatementKind.DROP_DATABASE:
+        for database in effects.databases:
+            yield Need(Question(Topic.NAMES, TableName(database, "")))
+
+
+def _needs_of(facts: StatementFacts, database: str) -> tuple[Need, ...]:
+    return questions_of(facts, database)
+
+
+def _needs_of_table(table: Table) -> tuple[Need, ...]:
+    """What a table leads to by itself; who refers to it is not told by its definition."""
+    needs = [Need(Question(Topic.TABLE, key.parent), is_deep=False) for key in table.foreign_keys]
+    needs += [Need(Question(Topic.TABLE, name)) for name in table.union]
+    for column in table.definition.columns:
+        if column.has_default_expression and column.default is not None:
+            facts = default_facts(column.default, table.name.database, table.dialect)
+            needs += questions_of(facts, table.name.database)
+    return tuple(dict.fromkeys(needs))
+
+
+def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...]:
+    use = body_use(program.body, database, program.dialect)
+    if not use.is_understood:
+        raise NotUnderstoodError(
+            "a routine or trigger that the statement uses is not understood:"
+            f" {program.name}: {program.body[:200]}"
+        )
+    found = (need for facts in use.facts for need in questions_of(facts, database))
+    return tuple(dict.fromkeys(found))
+
+
+def _applied(asked: Asked, database: str, text: str) -> SchemaCatalog:
+    catalog = asked.empty(database)
+    _apply(catalog, database, text)
+    return catalog
+
+
+def _apply(catalog: SchemaCatalog, database: str, text: str) -> None:
+    catalog.apply(text, database=database)
+    if catalog.problems:
+        raise _misread(text)
+
+
+def _misread(text: str) -> StatementError:
+    return NotUnderstoodError(
+        f"what the source says of an object is not understood: {text[:200]}",
+        hint="run `binlane check` with a schema instead",
+    )
+
+
+def _name(row: Sequence[str | None]) -> TableName:
+    return TableName(row[0] or "", row[1] or "")
+
+
+def text_literal(value: str) -> str:
+    """A literal that means the same under every sql_mode, and that the servers look names up by."""
+    return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"

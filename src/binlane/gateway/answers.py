@@ -1,0 +1,68 @@
+"""What binlane answers by itself, in values."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+from binlane.codec.packets.results import Cell, ColumnDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OkAnswer:
+    """The statement is done.
+
+    Attributes:
+        affected_rows: As the client shows it.
+        info: For people.
+        warnings: How many there are.
+    """
+
+    affected_rows: int = 0
+    info: str = ""
+    warnings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAnswer:
+    """A result set.
+
+    Attributes:
+        columns: Heads: a name is a column of text.
+        rows: One cell a column; None is NULL.
+    """
+
+    columns: Sequence[ColumnDefinition | str]
+    rows: Sequence[Sequence[Cell]]
+
+    @property
+    def heads(self) -> list[ColumnDefinition]:
+        """All heads with their types."""
+        return _heads(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsInParts:
+    """A result set that is too large to be held: it is sent as it is made.
+
+    Attributes:
+        columns: As of `RowsAnswer`.
+        parts: Some rows at a time; what it raises ends the result set with that error.
+    """
+
+    columns: Sequence[ColumnDefinition | str]
+    parts: AsyncGenerator[Sequence[Sequence[Cell]], None]
+
+    @property
+    def heads(self) -> list[ColumnDefinition]:
+        """All heads with their types."""
+        return _heads(self.columns)
+
+
+def _heads(columns: Sequence[ColumnDefinition | str]) -> list[ColumnDefinition]:
+    return [
+        ColumnDefinition(name=column) if isinstance(column, str) else column for column in columns
+    ]
+
+
+Answer = OkAnswer | RowsAnswer | RowsInParts

@@ -1,0 +1,59 @@
+"""The statements in a client's commands, as a judge is told them.
+
+Texts stand in the client's character set: what is no UTF-8 is kept as lone surrogates.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from binlane.codec.packets.commands import decode_query
+from binlane.codec.packets.flags import Capability, Command
+from binlane.codec.packets.framing import text_of
+from binlane.gateway.judge import ClientStatement
+from binlane.gateway.prepared import PreparedStatements
+from binlane.sql.parser import statement_texts
+from binlane.sql.servers import Dialect
+
+_AROUND: Final = " \t\n\v\f\r"
+"""White space as the servers take it off a statement's ends, at the end together with `;`."""
+
+
+def bare(text: str) -> str:
+    """A statement as a server runs and logs it."""
+    return text.lstrip(_AROUND).rstrip(_AROUND + ";")
+
+
+class ClientStatements:
+    """What one session's commands say.
+
+    Args:
+        capabilities: What the client has agreed on.
+
+    Attributes:
+        has_many: Whether a packet may hold several statements.
+        prepared: The session's prepared statements.
+    """
+
+    def __init__(self, capabilities: Capability) -> None:
+        self._capabilities = capabilities
+        self.has_many = Capability.MULTI_STATEMENTS in capabilities
+        self.prepared = PreparedStatements(capabilities)
+
+    def of(self, command: int, payload: bytes, dialect: Dialect) -> tuple[ClientStatement, ...]:
+        """The statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+
+        Args:
+            command: Which one it is.
+            payload: All of it.
+            dialect: How the source reads it.
+
+        Raises:
+            CodecError: If it is no such command.
+        """
+        if command != Command.QUERY:
+            return self.prepared.executed(command, payload, dialect)
+        text = bare(text_of(decode_query(payload, self._capabilities)))
+        if not self.has_many or ";" not in text:
+            return (ClientStatement(text),)
+        return tuple(map(ClientStatement, statement_texts(text, dialect)))

@@ -1,0 +1,832 @@
+"""Which group of the source is of which statement: told by sessions, asked by the routing thread.
+
+Sessions say what their statements will make before these are sent, and what the replies told. The
+routing thread says which groups of lanes it reads, then asks for their plans, and waits for a reply
+that is under way. What a group is, is found out once, and stays the same for whoever asks again.
+
+All is in a journal, so that it is known after a restart: what sessions say in files `*.statements`,
+which their thread writes, what was read and found out in files `*.groups`, which the routing thread
+writes. No lock is held while either writes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Condition
+from typing import Final
+
+from binlane.codec.types import EventType, Flavor
+from binlane.errors import BinlaneError, StoreError
+from binlane.port import journal_records as records
+from binlane.port.journal import Place, Record, RecordLog
+from binlane.port.lane_groups import (
+    Arrival,
+    LaneGroups,
+    Point,
+    Reason,
+    Statement,
+    Stream,
+    Unattributed,
+    Verdict,
+    Wait,
+    ends_of,
+    point_of,
+    spans_told,
+)
+from binlane.port.plan_bytes import encode_plans
+from binlane.positions import AnyGtid, Position, parse_position
+from binlane.routing.plan import GroupPlan, Text
+from binlane.store.disk import Disk, LocalDisk
+
+JOURNAL_DIRECTORY: Final = "port"
+"""In the data directory."""
+
+_KEPT_MOST: Final = 8192
+_LOADED_MOST: Final = 4
+_RETRY_S: Final = 1.0
+_PATIENCE_LEAST_S: Final = 0.05
+_INSERT_ID_KIND: Final = b"\x02"
+_LOCAL_DISK: Final = LocalDisk()
+_NO_PLANS: Final = encode_plans(())
+
+logger = logging.getLogger(__name__)
+
+LaneGroup = tuple[int, AnyGtid, bool]
+"""A group of the source: its lane, its GTID, and whether it ends with XID."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionSettings:
+    """How long is waited, and how much is kept.
+
+    Attributes:
+        wait_s: For a statement's reply, once a group came that may be of it.
+        file_bytes: A file of the journal that has so many is followed by another.
+        journal_max_bytes: Of all files; the oldest go, and what they tell of goes as rows.
+    """
+
+    wait_s: float = 5.0
+    file_bytes: int = 8 << 20
+    journal_max_bytes: int = 1 << 30
+
+
+_DEFAULT_SETTINGS: Final = AttributionSettings()
+
+
+class Attributions:
+    """Knows which group is of which statement.
+
+    `intend`, `done`, `lost`, `taken`, `given` and `ended` are called by one thread, that of the
+    sessions; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
+
+    Attributes:
+        failure: Why the journal cannot be written; empty while it can.
+        unwritten: How many statements go as rows for that.
+        given_up: For how many groups a reply was waited for in vain.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        flavor: Flavor,
+        settings: AttributionSettings = _DEFAULT_SETTINGS,
+        *,
+        disk: Disk = _LOCAL_DISK,
+    ) -> None:
+        """Take up what the journal tells.
+
+        Args:
+            folder: Of the journal; None keeps none.
+            flavor: Of the source.
+            settings: How long is waited, and how much is kept.
+            disk: Where the folder is.
+
+        Raises:
+            StoreError: If the folder cannot be used.
+        """
+        self.failure = ""
+        self.unwritten = 0
+        self.given_up = 0
+        self._flavor = flavor
+        self._settings = settings
+        self._changed = Condition()
+        self._lanes: dict[int, LaneGroups] = {}
+        self._read: dict[Stream, int] = {}
+        self._position: Position | None = None
+        self._known: dict[Point, tuple[int, GroupPlan | Unattributed]] = {}
+        self._patience_s: dict[int, float] = {}
+        self._is_closed = False
+        # Of the routing thread: what its next record is to say.
+        self._moved: dict[Stream, int] = {}
+        self._found: list[records.FoundGroup] = []
+        self._has_gap = False
+        self._is_groups_file_due = True
+        # Of the sessions' thread.
+        self._retry_s = 0.0
+        self._needs_file = True
+        # Which numbers of which streams files tell of.
+        self._needs: dict[int, dict[Stream, int]] = {}
+        self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
+        self._loaded: dict[int, dict[Point, records.FoundGroup]] = {}
+        self._statements: RecordLog | None = None
+        self._groups: RecordLog | None = None
+        if folder is not None:
+            self._statements = RecordLog(folder, "statements", disk)
+            self._groups = RecordLog(folder, "groups", disk)
+            self._recover()
+
+    # What sessions say.
+
+    def intend(self, lane: int, number: int, plans: Sequence[GroupPlan]) -> None:
+        """Say what a statement will make, before it is sent.
+
+        Args:
+            lane: On which.
+            number: Which statement of its session; one that is said again was decided anew.
+            plans: Of the groups that it makes at most, in order; empty where that is not known.
+        """
+        place, doubt = None, None
+        if self._statements is not None:
+            body = records.intent_body(lane, number, encode_plans(plans))
+            place = self._write(records.INTENT, body)
+            if place is None:
+                doubt = Reason.NOT_WRITTEN
+                self.unwritten += 1
+        statement = Statement(number, len(plans), plans, place, doubt=doubt)
+        with self._changed:
+            groups = self._lane(lane)
+            if groups.statements:
+                self._drop_old(groups, number)
+            groups.statements.append(statement)
+
+    def done(
+        self,
+        lane: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+    ) -> None:
+        """Say what a statement's reply told.
+
+        Args:
+            lane: On which.
+            number: Which statement of its session; one that was not intended may be.
+            last: What was told of its groups: MariaDB's `last_gtid`, MySQL's GTID set; None for
+                nothing, which means that it made none.
+            plans: Of its groups, where they are others than those that were intended; empty where
+                nothing is known of them, nor, without `last`, whether there are any.
+
+        Raises:
+            ValueError: If `last` is neither.
+        """
+        spans = spans_told(last) if last else ()
+        is_known = plans is None or len(plans) > 0
+        groups = self._lane(lane)
+        statement = groups.find(number)
+        if statement is not None and plans is not None and _are_same(statement.plans, plans):
+            plans = None
+        if statement is None and not spans:
+            return
+        place = None
+        if self._statements is not None:
+            encoded = b"" if plans is None else encode_plans(plans)
+            if statement is None and plans is None:
+                encoded = _NO_PLANS
+            body = records.answer_body(lane, number, last or "", encoded, is_known=is_known)
+            place = self._write(records.ANSWER, body)
+        with self._changed:
+            if statement is None:
+                statement = Statement(number, 0, ())
+                groups.statements.append(statement)
+            if plans is not None:
+                statement.plans, statement.place = plans, place
+                statement.count = len(plans)
+            groups.answer(statement, spans, is_known=is_known)
+            self._need(statement)
+            self._changed.notify_all()
+
+    def lost(self, lane: int) -> None:
+        """Say that a session ended with a statement under way: it gets no reply."""
+        self._write_if_any(records.LOST, records.lane_body(lane))
+        with self._changed:
+            self._lane(lane).lose()
+            self._changed.notify_all()
+
+    def taken(self, lane: int, thread_id: int = 0) -> None:
+        """Say that a session got a lane.
+
+        Args:
+            lane: Which; it is clear.
+            thread_id: Of the session at the source.
+        """
+        self._write_if_any(records.TAKEN, records.lane_body(lane, thread_id))
+        with self._changed:
+            self._take(lane, thread_id)
+
+    def given(self, lane: int) -> None:
+        """Say that a lane's session ended, or left it."""
+        self._write_if_any(records.GIVEN, records.lane_body(lane))
+        with self._changed:
+            self._give(lane)
+            self._changed.notify_all()
+
+    def ended(self, lane: int, position: Position) -> None:
+        """Say that the thread of a lane's last session is gone from the source.
+
+        Args:
+            lane: Whose statement under way was lost.
+            position: What the source had logged at some time after that.
+        """
+        self._write_if_any(records.ENDED, records.ended_body(lane, str(position)))
+        with self._changed:
+            self._lane(lane).end = position
+            self._settle([lane])
+            self._changed.notify_all()
+
+    @property
+    def unended(self) -> dict[int, int]:
+        """The lanes that wait for `ended`, each with the thread of its last session; 0 for none."""
+        with self._changed:
+            return {
+                number: groups.thread_id
+                for number, groups in self._lanes.items()
+                if groups.needs_end and groups.end is None
+            }
+
+    def is_clear(self, lane: int) -> bool:
+        """Whether all that a lane's last session made was read, so that another may have it."""
+        with self._changed:
+            groups = self._lanes.get(lane)
+            if groups is None:
+                return True
+            if groups.is_taken or (groups.needs_end and not self._is_end_read(groups)):
+                return False
+            read = self._read
+            if any(read.get(stream, 0) < number for stream, number in groups.told.items()):
+                return False
+            self._settle([lane])
+            return not groups.statements and not groups.arrivals
+
+    # What the routing thread says and asks.
+
+    def begin(self, position: Position) -> None:
+        """Say that groups come from a position on: a feed was connected, or the first one is."""
+        with self._changed:
+            ends = ends_of(position)
+            is_gap = self._position is None and not self._read
+            is_gap |= any(self._read.get(stream, 0) < end for stream, end in ends.items())
+            if is_gap:
+                self._skip(ends)
+                self._has_gap = True
+            if self._position is None or is_gap:
+                self._position = position
+        if is_gap:
+            self._save()
+
+    def read(self, groups: Iterable[LaneGroup], after: Position | None) -> None:
+        """Say what comes next in the log, before any of it is asked for.
+
+        Args:
+            groups: All that are of lanes, in the order of the log.
+            after: Everything up to here is read with them.
+        """
+        with self._changed:
+            touched = {
+                lane for lane, gtid, is_commit in groups if self._arrive(lane, gtid, is_commit)
+            }
+            self._advance(after)
+            self._settle(touched)
+        self._save()
+
+    def find(
+        self, lane: int, gtid: AnyGtid, *, is_commit: bool = False, wait_s: float | None = None
+    ) -> GroupPlan | Unattributed:
+        """The plan of a group; waits for its statement's reply if that is under way.
+
+        Args:
+            lane: On which it came.
+            gtid: Its GTID; whether it was `read` or is so by this.
+            is_commit: Whether it ends with XID.
+            wait_s: At most; by default as the settings say.
+        """
+        point = point_of(gtid)
+        with self._changed:
+            if self._arrive(lane, gtid, is_commit):
+                self._settle([lane])
+            deadline_s = None
+            while self._is_open(lane, point):
+                wait = self._lanes[lane].wait
+                if wait is Wait.READING:
+                    self._give_up(lane, Reason.APART)
+                    continue
+                now_s = time.monotonic()
+                if deadline_s is None:
+                    patience_s = self._patience_s.get(lane, self._settings.wait_s)
+                    deadline_s = now_s + (patience_s if wait_s is None else wait_s)
+                if self._is_closed:
+                    return Unattributed(Reason.CLOSED)
+                if now_s >= deadline_s:
+                    self._lose_patience(lane)
+                    is_lost = wait is Wait.END
+                    self._give_up(lane, Reason.LOST if is_lost else Reason.NOT_ANSWERED)
+                    continue
+                self._changed.wait(deadline_s - now_s)
+                self._settle([lane])
+            known = self._known.get(point)
+            if known is not None and deadline_s is not None and known[0] == lane:
+                self._patience_s.pop(lane, None)
+        self._save()
+        if known is None:
+            return self._recall(lane, point)
+        return known[1] if known[0] == lane else Unattributed(Reason.NO_STATEMENT)
+
+    def passed(self, position: Position) -> None:
+        """Say that all binlogs have everything up to a position: nobody asks for it again."""
+        if self._statements is None or self._groups is None:
+            return
+        ends = ends_of(position)
+        for number in list(self._groups.sizes)[:-1]:
+            streams = self._ranges.get(number, {})
+            if any(ends.get(stream, 0) < last for stream, (_, last) in streams.items()):
+                break
+            self._remove(self._groups, number)
+        with self._changed:
+            held = {
+                statement.place.file
+                for groups in self._lanes.values()
+                for statement in groups.statements
+                if statement.place is not None
+            }
+        for number in list(self._statements.sizes)[:-1]:
+            needs = self._needs.get(number, {})
+            if number in held or any(ends.get(key, 0) < last for key, last in needs.items()):
+                break
+            self._remove(self._statements, number)
+
+    def close(self) -> None:
+        """Let nobody wait any longer, and let go of the files."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for log in (self._statements, self._groups):
+            if log is not None:
+                log.close()
+
+    def forget(self) -> None:
+        """Know nothing any more: the source is another one, whose GTIDs mean other groups."""
+        with self._changed:
+            for groups in self._lanes.values():
+                groups.arrivals.clear()
+                groups.statements.clear()
+                groups.told.clear()
+                groups.end = None
+            for known in (self._read, self._known, self._moved, self._needs, self._patience_s):
+                known.clear()
+            self._found.clear()
+            self._position = None
+            self._needs_file = True
+        for log in (self._statements, self._groups):
+            if log is not None:
+                for number in list(log.sizes)[:-1]:
+                    self._remove(log, number)
+        self._ranges.clear()
+        self._loaded.clear()
+        self._is_groups_file_due = True
+
+    # What is known of lanes; all of it with the lock.
+
+    def _lane(self, lane: int) -> LaneGroups:
+        groups = self._lanes.get(lane)
+        if groups is None:
+            groups = self._lanes[lane] = LaneGroups()
+        return groups
+
+    @staticmethod
+    def _drop_old(groups: LaneGroups, number: int) -> None:
+        """Let go of what a session before left, and of what was said of this statement before."""
+        statements = groups.statements
+        if any(
+            each.is_lost or (each.number == number and not each.is_answered) for each in statements
+        ):
+            kept = [
+                each
+                for each in statements
+                if not each.is_lost and (each.is_answered or each.number != number)
+            ]
+            statements.clear()
+            statements.extend(kept)
+
+    def _take(self, lane: int, thread_id: int) -> None:
+        groups = self._lane(lane)
+        self._drop_old(groups, 0)
+        groups.is_taken, groups.thread_id = True, thread_id
+        groups.needs_end, groups.end = False, None
+
+    def _give(self, lane: int) -> None:
+        groups = self._lane(lane)
+        groups.is_taken = False
+        if any(not statement.is_answered for statement in groups.statements):
+            groups.lose()
+
+    def _is_end_read(self, groups: LaneGroups) -> bool:
+        return (
+            groups.end is not None
+            and self._position is not None
+            and self._position.includes(groups.end)
+        )
+
+    def _arrive(self, lane: int, gtid: AnyGtid, is_commit: bool) -> bool:  # noqa: FBT001
+        """Take in that a group was read; whether it was not before."""
+        point = point_of(gtid)
+        if self._read.get(point.stream, 0) >= point.number:
+            return False
+        self._read[point.stream] = self._moved[point.stream] = point.number
+        self._lane(lane).arrivals.append(Arrival(point, is_commit))
+        return True
+
+    def _advance(self, after: Position | None) -> None:
+        if after is None or after is self._position:
+            return
+        read, is_further = self._read, False
+        for stream, number in ends_of(after).items():
+            if read.get(stream, 0) < number:
+                read[stream] = self._moved[stream] = number
+            is_further |= read[stream] == number
+        if self._position is None:
+            self._position = after
+        elif is_further:
+            is_all = after.includes(self._position)
+            self._position = after if is_all else self._position.union(after)
+
+    def _skip(self, ends: dict[Stream, int]) -> None:
+        """Go on behind a gap: nothing is certain of statements whose groups may be in it."""
+        is_told_all = self._flavor is Flavor.MYSQL
+        for lane, groups in self._lanes.items():
+            for arrival in groups.arrivals:
+                self._keep(lane, arrival.point, Unattributed(Reason.NOT_READ))
+            groups.arrivals.clear()
+            for statement in groups.statements:
+                if statement.is_lost or not is_told_all:
+                    statement.doubt = statement.doubt or Reason.NOT_READ
+        for stream, number in ends.items():
+            if self._read.get(stream, 0) < number:
+                self._read[stream] = self._moved[stream] = number
+        self._needs_file = True
+
+    def _settle(self, lanes: Iterable[int]) -> None:
+        for lane in lanes:
+            groups = self._lanes[lane]
+            is_end_read = groups.end is not None and self._is_end_read(groups)
+            for verdict in groups.settle(self._read, is_end_read=is_end_read):
+                self._note(lane, verdict)
+
+    def _note(self, lane: int, verdict: Verdict) -> None:
+        statement = verdict.statement
+        if statement is None:
+            self._keep(lane, verdict.point, Unattributed(verdict.reason))
+            return
+        plan = self._plan_of(statement, verdict.plan)
+        if plan is None:
+            self._keep(lane, verdict.point, Unattributed(Reason.FORGOTTEN))
+        elif statement.is_lost and _hangs_on_reply(plan):
+            self._keep(lane, verdict.point, Unattributed(Reason.LOST))
+        else:
+            self._keep(lane, verdict.point, plan)
+            if statement.place is not None:
+                found = records.FoundGroup(lane, verdict.point, statement.place, verdict.plan)
+                self._found.append(found)
+
+    def _keep(self, lane: int, point: Point, known: GroupPlan | Unattributed) -> None:
+        if len(self._known) >= _KEPT_MOST:
+            del self._known[next(iter(self._known))]
+        self._known[point] = lane, known
+
+    def _is_open(self, lane: int, point: Point) -> bool:
+        groups = self._lanes.get(lane)
+        return groups is not None and any(arrival.point == point for arrival in groups.arrivals)
+
+    def _give_up(self, lane: int, reason: Reason) -> None:
+        self.given_up += 1
+        self._lanes[lane].doubt(reason)
+        self._settle([lane])
+
+    def _lose_patience(self, lane: int) -> None:
+        """Wait less for a lane that kept everybody waiting in vain, until a reply comes in time."""
+        patience_s = self._patience_s.get(lane, self._settings.wait_s)
+        self._patience_s[lane] = max(patience_s / 4, min(_PATIENCE_LEAST_S, self._settings.wait_s))
+
+    def _need(self, statement: Statement) -> None:
+        """Note which groups the file with a statement's plans tells of."""
+        if statement.place is not None:
+            needs = self._needs.setdefault(statement.place.file, {})
+            for stream, _, last in statement.last:
+                needs[stream] = max(last, needs.get(stream, 0))
+
+    # The journal: what sessions say.
+
+    def _write_if_any(self, kind: int, body: bytes) -> None:
+        if self._statements is not None:
+            self._write(kind, body)
+
+    def _write(self, kind: int, body: bytes) -> Place | None:
+        """Write a record; None if that fails."""
+        log = self._statements
+        assert log is not None, "there is a journal"
+        try:
+            if self._needs_file or log.current_bytes >= self._settings.file_bytes:
+                if self.failure and time.monotonic() < self._retry_s:
+                    return None
+                self._begin_statements(log)
+            return log.append(kind, body)
+        except StoreError as error:
+            self._fail(error)
+            self._needs_file, self._retry_s = True, time.monotonic() + _RETRY_S
+            return None
+
+    def _begin_statements(self, log: RecordLog) -> None:
+        """Go on in a new file, which begins with all that the older ones tell of the present."""
+        log.begin_file()
+        with self._changed:
+            self._needs_file = False
+            heads = [_head(number, groups) for number, groups in self._lanes.items()]
+            under_way = [
+                (number, statement)
+                for number, groups in self._lanes.items()
+                for statement in groups.statements
+            ]
+        places = []
+        for lane, statement in under_way:
+            plans = self._plans_of(statement)
+            if plans is None:
+                statement.doubt, plans = statement.doubt or Reason.FORGOTTEN, ()
+            body = records.open_body(lane, statement, encode_plans(plans))
+            places.append((statement, log.append(records.OPEN, body)))
+        log.append(records.LANES, records.lanes_body(heads))
+        with self._changed:
+            for statement, place in places:
+                statement.place = place
+                self._need(statement)
+        if self.failure:
+            logger.info("the port's journal is written again")
+            self.failure = ""
+        self._keep_within()
+
+    def _keep_within(self) -> None:
+        """Let the oldest files go where there are too many."""
+        assert self._statements is not None
+        assert self._groups is not None
+        excess = self._statements.size_bytes + self._groups.size_bytes
+        excess -= self._settings.journal_max_bytes
+        for number in list(self._statements.sizes)[:-1]:
+            if excess <= 0:
+                return
+            logger.warning(
+                "the port's journal is larger than %d bytes: what %s tells of goes as rows to "
+                "binlogs that lack it still",
+                self._settings.journal_max_bytes,
+                self._statements.path(number).name,
+            )
+            excess -= self._statements.sizes[number]
+            self._remove(self._statements, number)
+
+    def _fail(self, error: StoreError) -> None:
+        if self.failure != str(error):
+            logger.error(
+                "the port's journal cannot be written, statements go as rows: %s (%s)",
+                error,
+                error.hint,
+            )
+        self.failure = str(error)
+
+    def _remove(self, log: RecordLog, number: int) -> None:
+        try:
+            log.remove(number)
+        except StoreError as error:
+            logger.warning("%s is left: %s", log.path(number), error)
+            return
+        if log is self._groups:
+            self._ranges.pop(number, None)
+            self._loaded.pop(number, None)
+        else:
+            self._needs.pop(number, None)
+
+    # The journal: what was read and found out.
+
+    def _save(self) -> None:
+        """Write what was found out; by the routing thread only."""
+        log = self._groups
+        with self._changed:
+            found, self._found = self._found, []
+            arrivals = [
+                (lane, arrival)
+                for lane, groups in self._lanes.items()
+                for arrival in groups.arrivals
+            ]
+            is_due = bool(found or arrivals or self._has_gap) or (
+                bool(self._moved) and any(groups.statements for groups in self._lanes.values())
+            )
+            if log is None or not is_due:
+                return
+            is_new = self._is_groups_file_due or log.current_bytes >= self._settings.file_bytes // 8
+            ends = dict(self._read) if is_new else self._moved
+            reading = records.Reading(self._has_gap, ends, arrivals, found)
+            self._moved, self._has_gap = {}, False
+        try:
+            if is_new:
+                log.begin_file()
+                self._is_groups_file_due = False
+            log.append(records.READ, records.reading_body(reading))
+        except StoreError as error:
+            self._fail(error)
+            self._is_groups_file_due = True
+            return
+        self._note_found(log.number, found)
+
+    def _note_found(self, file: int, found: Iterable[records.FoundGroup]) -> None:
+        streams = self._ranges.setdefault(file, {})
+        loaded = self._loaded.get(file)
+        for each in found:
+            stream, number = each.point
+            first, last = streams.get(stream, (number, number))
+            streams[stream] = min(first, number), max(last, number)
+            if loaded is not None:
+                loaded[each.point] = each
+
+    def _recall(self, lane: int, point: Point) -> GroupPlan | Unattributed:
+        """What was found out of a group that is not in memory any more."""
+        log = self._groups
+        for file, streams in list(self._ranges.items()) if log is not None else ():
+            first, last = streams.get(point.stream, (1, 0))
+            if not first <= point.number <= last:
+                continue
+            found = self._load(file).get(point)
+            if found is not None and found.lane == lane:
+                plans = self._plans_at(found.place)
+                if plans is not None and found.plan < len(plans):
+                    return plans[found.plan]
+        return Unattributed(Reason.FORGOTTEN)
+
+    def _load(self, file: int) -> dict[Point, records.FoundGroup]:
+        """What a file says was found out."""
+        loaded = self._loaded.get(file)
+        if loaded is None:
+            assert self._groups is not None, "there is a journal"
+            loaded = {}
+            try:
+                for record in self._groups.records(file):
+                    for found in records.read_reading(record.body).found:
+                        loaded[found.point] = found
+            except BinlaneError as error:
+                logger.warning("the port's journal: %s", error)
+            while len(self._loaded) >= _LOADED_MOST:
+                del self._loaded[next(iter(self._loaded))]
+            self._loaded[file] = loaded
+        return loaded
+
+    def _plan_of(self, statement: Statement, number: int) -> GroupPlan | None:
+        plans = self._plans_of(statement)
+        return plans[number] if plans is not None and number < len(plans) else None
+
+    def _plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
+        if statement.plans is None and statement.place is not None:
+            statement.plans = self._plans_at(statement.place)
+        return statement.plans
+
+    def _plans_at(self, place: Place) -> tuple[GroupPlan, ...] | None:
+        """The plans of a record; None if they cannot be read any more."""
+        if self._statements is None or place.file not in self._statements.sizes:
+            return None
+        try:
+            return records.read_plans(*self._statements.read(place))
+        except BinlaneError as error:
+            logger.warning("the port's journal: %s", error)
+            return None
+
+    # After a restart.
+
+    def _recover(self) -> None:
+        """Take up what the files tell."""
+        assert self._statements is not None
+        assert self._groups is not None
+        reading: records.Reading | None = None
+        for file in self._groups.sizes:
+            for record in self._groups.records(file):
+                reading = records.read_reading(record.body)
+                self._read.update(reading.ends)
+                self._note_found(file, reading.found)
+        for lane, arrival in reading.arrivals if reading is not None else ():
+            self._lane(lane).arrivals.append(arrival)
+        for file in self._statements.sizes:
+            self._recover_file(file)
+        for groups in self._lanes.values():
+            if groups.is_taken or any(not each.is_answered for each in groups.statements):
+                groups.is_taken = False
+                groups.lose()
+        for text in (*self._groups.damage, *self._statements.damage):
+            logger.warning("the port's journal: %s", text)
+
+    def _recover_file(self, file: int) -> None:
+        assert self._statements is not None
+        under_way: list[tuple[int, Statement]] = []
+        for record in self._statements.records(file):
+            kind, body = record.kind, record.body
+            if kind == records.OPEN:
+                lane, statement = records.read_open(body)
+                statement.place = record.place
+                under_way.append((lane, statement))
+            elif kind == records.LANES:
+                self._begin_again(records.read_lanes(body), under_way)
+            else:
+                self._replay(record)
+
+    def _begin_again(
+        self, heads: Iterable[records.LaneHead], under_way: Iterable[tuple[int, Statement]]
+    ) -> None:
+        """Take what a file begins with in place of what older ones told."""
+        arrivals = {lane: groups.arrivals for lane, groups in self._lanes.items()}
+        self._lanes = {lane: LaneGroups(arrivals=list(each)) for lane, each in arrivals.items()}
+        for head in heads:
+            groups = self._lane(head.lane)
+            groups.is_taken, groups.needs_end = head.is_taken, head.needs_end
+            groups.has_untold, groups.thread_id = head.has_untold, head.thread_id
+            groups.told = dict(head.told)
+            groups.end = parse_position(head.end, self._flavor.value) if head.end else None
+        for lane, statement in under_way:
+            self._lane(lane).statements.append(statement)
+            self._need(statement)
+
+    def _replay(self, record: Record) -> None:
+        kind, body, place = record.kind, record.body, record.place
+        if kind == records.INTENT:
+            intent = records.read_intent(body)
+            groups = self._lane(intent.lane)
+            self._drop_old(groups, intent.number)
+            groups.statements.append(Statement(intent.number, intent.plan_count, None, place))
+        elif kind == records.ANSWER:
+            self._replay_answer(records.read_answer(body), place)
+        elif kind == records.ENDED:
+            lane, position = records.read_ended(body)
+            self._lane(lane).end = parse_position(position, self._flavor.value)
+        else:
+            lane, thread_id = records.read_lane(body)
+            if kind == records.TAKEN:
+                self._take(lane, thread_id)
+            elif kind == records.GIVEN:
+                self._give(lane)
+            elif kind == records.LOST:
+                self._lane(lane).lose()
+
+    def _replay_answer(self, answer: records.Answer, place: Place) -> None:
+        groups = self._lane(answer.lane)
+        statement = groups.find(answer.number)
+        if statement is None:
+            statement = Statement(answer.number, 0, ())
+            groups.statements.append(statement)
+        if answer.plan_count is not None:
+            statement.plans, statement.place = None, place
+            statement.count = answer.plan_count
+        spans = spans_told(answer.last) if answer.last else ()
+        groups.answer(statement, spans, is_known=answer.is_known)
+        self._need(statement)
+        # Those of which nothing can come any more are many where binlogs lag.
+        while not groups.arrivals and groups.statements and self._is_over(groups.statements[0]):
+            groups.statements.popleft()
+
+    def _is_over(self, statement: Statement) -> bool:
+        read = self._read
+        return statement.is_answered and all(
+            read.get(span.stream, 0) >= span.last for span in statement.last
+        )
+
+
+def _head(number: int, groups: LaneGroups) -> records.LaneHead:
+    return records.LaneHead(
+        lane=number,
+        is_taken=groups.is_taken,
+        needs_end=groups.needs_end,
+        has_untold=groups.has_untold,
+        thread_id=groups.thread_id,
+        end="" if groups.end is None else str(groups.end),
+        told=dict(groups.told),
+    )
+
+
+def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:
+    return intended is not None and list(intended) == list(plans)
+
+
+def _hangs_on_reply(plan: GroupPlan) -> bool:
+    """Whether a plan has what only a reply tells: the ids that the server chose."""
+    return any(
+        isinstance(part, Text)
+        and any(
+            event.type_code == EventType.INTVAR and event.body[:1] == _INSERT_ID_KIND
+            for event in part.events
+        )
+        for parts in plan.binlogs.values()
+        for part in parts
+    )

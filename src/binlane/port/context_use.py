@@ -1,0 +1,350 @@
+"""What of its session's context a statement uses, and so what is logged with it.
+
+The servers note while they run a statement that it asked for the time zone or for the microseconds of
+its start. Here that is told by its text, its tables and what programs and views stand behind them:
+never too little; the time zone may be told of a statement that turns out not to ask for it, such as a
+query whose rows have no time.
+
+Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from binlane.names import TableName
+from binlane.policy.reasons import default_facts
+from binlane.policy.resolution import ResolvedStatement, TableAccess
+from binlane.policy.server import Server
+from binlane.policy.used_objects import body_use
+from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind, VariableScope
+from binlane.sql.schema import Objects, Routine, Trigger
+from binlane.sql.table_definitions import TableColumn
+from binlane.sql.tree.expressions import Name, Star, walk
+
+DATABASES_MAX: Final = 16
+_NOW: Final = frozenset(
+    ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURTIME", "CURRENT_TIME")
+)
+_UTC_NOW: Final = frozenset(("UTC_TIMESTAMP", "UTC_TIME"))
+_ZONED: Final = frozenset(
+    (
+        *("CURDATE", "CURRENT_DATE", "SYSDATE", "FROM_UNIXTIME", "TIMESTAMP"),
+        *("CAST", "CONVERT", "CONVERT_TZ"),
+    )
+)
+_ZONED_ON_MYSQL: Final = frozenset(
+    (
+        *("DATE_FORMAT", "TIME_FORMAT", "ADDTIME", "SUBTIME", "DATE_ADD", "DATE_SUB", "ADDDATE"),
+        *("SUBDATE", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIMEDIFF", "DATEDIFF", "STR_TO_DATE"),
+        *("TO_SECONDS", "TO_DAYS", "DATE", "TIME", "YEAR", "MONTH", "DAY", "DAYOFMONTH", "HOUR"),
+        *("MINUTE", "SECOND", "MICROSECOND", "WEEK", "WEEKDAY", "WEEKOFYEAR", "YEARWEEK"),
+        *("DAYOFWEEK", "DAYOFYEAR", "DAYNAME", "MONTHNAME", "LAST_DAY", "QUARTER", "EXTRACT"),
+        *("MAKETIME", "GREATEST", "LEAST"),
+    )
+)
+"""Those that may read a text as a time, in which an offset can stand."""
+_DIAGNOSTIC_FUNCTIONS: Final = frozenset(("ROW_COUNT", "FOUND_ROWS"))
+_DIAGNOSTIC_VARIABLES: Final = frozenset(("warning_count", "error_count"))
+_THREAD_FUNCTIONS: Final = frozenset(("CONNECTION_ID",))
+_PROGRAM_KINDS: Final = frozenset(
+    (
+        *(StatementKind.CALL, StatementKind.COMPOUND, StatementKind.EXECUTE),
+        StatementKind.EXECUTE_IMMEDIATE,
+    )
+)
+_INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
+_CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
+_VIEWS_MAX: Final = 64
+
+
+class ContextUse(NamedTuple):
+    """What of the context is logged with a statement.
+
+    Attributes:
+        is_known: All that stands behind the statement could be read.
+        time_zone: It may ask for the time zone.
+        has_microseconds: The server logs the microseconds of its start with it.
+        needs_microseconds: What it stores depends on them.
+        databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
+        updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
+        is_thread_specific: It means something in its session's connection only.
+        has_cascade_switch: MySQL logs with it whether cascades fire triggers.
+        is_program: It runs statements that are logged by themselves.
+        reads_diagnostics: It reads what the statement before it left, as ROW_COUNT() does.
+        changes_session: Programs in it may change variables of the session.
+        sets_user_variables: What user variables it, or programs in it, may assign.
+    """
+
+    is_known: bool = True
+    time_zone: bool = False
+    has_microseconds: bool = False
+    needs_microseconds: bool = False
+    databases: tuple[str, ...] | None = ()
+    updated_tables: int = 0
+    is_thread_specific: bool = False
+    has_cascade_switch: bool = False
+    is_program: bool = False
+    reads_diagnostics: bool = False
+    changes_session: bool = False
+    sets_user_variables: frozenset[str] = frozenset()
+
+
+PLAIN: Final = ContextUse()
+"""Of SAVEPOINT and its like."""
+
+
+def context_use(
+    facts: StatementFacts, resolved: ResolvedStatement, objects: Objects, server: Server
+) -> ContextUse:
+    """What of the context is logged with a statement.
+
+    Args:
+        facts: What it says.
+        resolved: Its tables.
+        objects: The server's, the session's temporary tables among them.
+        server: Whose log.
+    """
+    found = _Finder(facts, resolved, objects, server)
+    kind = facts.effects.kind
+    flags = [*map(found.of_function, found.functions), *found.of_columns()]
+    databases = {access.name.database for access in resolved.accesses if _is_written(access)}
+    databases |= {name.database for name in facts.effects.writes}
+    keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
+    is_update = kind is StatementKind.UPDATE
+    return ContextUse(
+        is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
+        time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
+        has_microseconds=any(one.has_microseconds for one in flags),
+        needs_microseconds=any(one.needs_microseconds for one in flags)
+        or found.reads_variable("timestamp"),
+        databases=None if keys or len(databases) > DATABASES_MAX else tuple(sorted(databases)),
+        updated_tables=_updated_tables(facts, resolved)
+        if is_update and (facts.is_multi_table or not server.is_mariadb)
+        else 0,
+        is_thread_specific=_is_thread_specific(facts, resolved)
+        or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
+        has_cascade_switch=kind in _CHANGING
+        and not facts.has_query
+        and not server.is_mariadb
+        and server.version >= (9, 7, 0),
+        is_program=kind in _PROGRAM_KINDS,
+        reads_diagnostics=found.reads_diagnostics(),
+        changes_session=found.changes_session(),
+        sets_user_variables=found.set_variables(),
+    )
+
+
+class _TimeUse(NamedTuple):
+    zone: bool = False
+    has_microseconds: bool = False
+    needs_microseconds: bool = False
+
+
+_NO_TIME: Final = _TimeUse()
+
+
+class _Finder:
+    """Looks through a statement and all that stands behind it."""
+
+    def __init__(
+        self,
+        facts: StatementFacts,
+        resolved: ResolvedStatement,
+        objects: Objects,
+        server: Server,
+    ) -> None:
+        self.facts = facts
+        self.resolved = resolved
+        self.objects = objects
+        self.server = server
+        self.is_known = True
+        self.programs = list(self._programs())
+        self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
+        self.functions = [use for text in self.texts for use in text.functions]
+
+    def reads_variable(self, name: str) -> bool:
+        return any(use.name == name for text in self.texts for use in text.system_variables)
+
+    def reads_diagnostics(self) -> bool:
+        return any(use.upper_name in _DIAGNOSTIC_FUNCTIONS for use in self.functions) or any(
+            map(self.reads_variable, _DIAGNOSTIC_VARIABLES)
+        )
+
+    def changes_session(self) -> bool:
+        return not self.is_known or any(
+            not one.name.startswith("@")
+            and one.scope not in (VariableScope.GLOBAL, VariableScope.PERSIST)
+            for text in self.programs
+            for one in text.assignments
+        )
+
+    def set_variables(self) -> frozenset[str]:
+        names = {
+            use.name.lower()
+            for text in self.texts
+            for use in text.user_variables
+            if use.is_assigned
+        }
+        names |= {
+            one.name[1:].lower()
+            for text in self.texts
+            for one in text.assignments
+            if one.name.startswith("@")
+        }
+        return frozenset(names)
+
+    def of_function(self, use: FunctionUse) -> _TimeUse:
+        name = use.upper_name
+        if name in _NOW or name in _UTC_NOW:
+            has_digits = bool(use.arguments) and self._text(use) not in ("", "0")
+            return _TimeUse(name in _NOW, self.server.is_mariadb or has_digits, has_digits)
+        if name in _ZONED or (name == "UNIX_TIMESTAMP" and use.arguments):
+            return _TimeUse(zone=True)
+        return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
+
+    def _text(self, use: FunctionUse) -> str:
+        """What stands in the parentheses of a call; of one in another text than the statement's."""
+        for text in self.texts:
+            if use in text.functions:
+                return text.text[use.offset : use.offset + use.length].partition("(")[2].strip(" )")
+        return ""
+
+    def of_columns(self) -> Iterator[_TimeUse]:
+        """What columns with times ask for, and defaults that are the current time."""
+        names, has_all = self._mentioned()
+        for access in self.resolved.accesses:
+            is_own = not access.is_prelocked
+            for column in access.table.definition.columns:
+                is_named = has_all or not is_own or column.name.lower() in names
+                if is_named and self._has_zone(column):
+                    yield _TimeUse(zone=True)
+                if access.changes:
+                    yield self._of_default(column, access, is_named=is_named)
+
+    def _mentioned(self) -> tuple[set[str], bool]:
+        """The names of columns in all texts, in small letters; and whether all are meant."""
+        facts = self.facts
+        names = {name.lower() for name in facts.columns or ()}
+        has_all = facts.effects.kind in _INSERTING and facts.columns is None
+        has_all |= facts.effects.kind in (
+            StatementKind.LOAD_DATA,
+            StatementKind.CREATE_TABLE_SELECT,
+        )
+        for text in (facts, *self._views()):
+            for node in walk(text.tree):
+                if isinstance(node, Name):
+                    names.add(node.parts[-1].lower())
+                has_all |= isinstance(node, Star)
+        return names, has_all
+
+    def _has_zone(self, column: TableColumn) -> bool:
+        if column.type_name == "TIMESTAMP":
+            return True
+        return column.type_name == "DATETIME" and not self.server.is_mariadb
+
+    def _of_default(self, column: TableColumn, access: TableAccess, *, is_named: bool) -> _TimeUse:
+        """What a column asks for whose value is the current time unless the statement says one."""
+        is_insert = self.facts.effects.kind not in (StatementKind.UPDATE, StatementKind.DELETE)
+        is_own = not access.is_prelocked
+        found = _NO_TIME
+        if column.default_form == "now" and (is_insert or not is_own):
+            has_digits = _digits(column.default or "") > 0
+            has = has_digits or (self.server.is_mariadb and self.server.version >= (11, 0, 0))
+            if not (is_named and self.facts.columns is not None and not self.facts.defaults):
+                found = _TimeUse(False, has, has_digits)
+        if column.on_update is not None and _digits(column.on_update) > 0:
+            is_update = not is_insert or self.facts.is_on_duplicate or not is_own
+            if is_update:
+                found = _TimeUse(found.zone, True, True)
+        if column.generated is not None and "row_" in column.generated.lower():
+            found = _TimeUse(found.zone, True, True)
+        return found
+
+    def _views(self) -> Iterator[StatementFacts]:
+        names = [use.name for use in self.facts.tables]
+        for name in names:
+            view = self.objects.view(name)
+            if view is not None and len(names) < _VIEWS_MAX:
+                yield view.facts
+                names.extend(use.name for use in view.facts.tables)
+
+    def _programs(self) -> Iterator[StatementFacts]:
+        """Facts of all statements in bodies that the statement runs."""
+        waiting: list[Routine | Trigger] = []
+        for access in self.resolved.accesses:
+            if access.changes:
+                waiting += self.objects.triggers(access.name)
+        for name in self.resolved.functions:
+            function = self.objects.function(name)
+            if function is not None:
+                waiting.append(function)
+        if self.facts.effects.kind is StatementKind.CALL:
+            waiting += self._called(self.facts.functions, "")
+        seen: set[TableName] = set()
+        for program in waiting:
+            if program.name in seen:
+                continue
+            seen.add(program.name)
+            database = program.name.database
+            used = body_use(program.body, database, program.dialect)
+            self.is_known &= used.is_understood
+            for facts in used.facts:
+                yield facts
+                if facts.effects.kind in _PROGRAM_KINDS:
+                    waiting += self._called(facts.functions, database)
+
+    def _called(self, uses: Iterable[FunctionUse], database: str) -> list[Routine]:
+        found = []
+        for use in uses:
+            name = TableName(use.database or database, use.name)
+            routine = self.objects.procedure(name) or self.objects.function(name)
+            if routine is not None:
+                found.append(routine)
+        return found
+
+    def _defaults(self) -> Iterator[StatementFacts]:
+        for access in self.resolved.accesses:
+            table = access.table
+            if not access.changes:
+                continue
+            for column in table.definition.columns:
+                is_other = column.has_default_expression and column.default_form != "now"
+                if is_other and column.default is not None:
+                    yield default_facts(column.default, table.name.database, table.dialect)
+
+
+def _digits(text: str) -> int:
+    """The digits of CURRENT_TIMESTAMP as a definition has it."""
+    inner = text.partition("(")[2].strip(" )")
+    return int(inner) if inner.isdigit() else 0
+
+
+def _is_written(access: TableAccess) -> bool:
+    return bool(access.changes) or access.is_locked_for_write
+
+
+def _has_foreign_keys(access: TableAccess, objects: Objects) -> bool:
+    return _is_written(access) and (
+        access.is_foreign_key
+        or bool(access.table.foreign_keys)
+        or bool(objects.children(access.name))
+    )
+
+
+def _updated_tables(facts: StatementFacts, resolved: ResolvedStatement) -> int:
+    """The bits of the tables that UPDATE sets columns of, in the order of the text."""
+    if not facts.is_multi_table:
+        return 1
+    own = [access for access in resolved.accesses if not access.is_prelocked]
+    return sum(1 << place for place, access in enumerate(own) if access.changes)
+
+
+def _is_thread_specific(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    kind = facts.effects.kind
+    if kind is StatementKind.DROP_TABLE or facts.effects.is_temporary:
+        return True
+    if kind is StatementKind.DELETE and facts.is_multi_table:
+        return True
+    return any(access.table.is_temporary for access in resolved.accesses)

@@ -1,0 +1,428 @@
+"""The source's objects, known to all sessions of the port: read when they are first used.
+
+Read with binlane's own account, by a few connections in threads, so that what a client may not see
+counts all the same. DDL at the port and in the captured log makes what it may have changed unknown;
+whoever uses that next reads it again. All but `noted` is the event loop's.
+
+Whoever shares the objects sees what is added to them; what is taken away stays with those who had
+it until they `fit` themselves anew. So `version` is another one only where something that was known
+is not any more: what was decided of a statement that the catalog `covers` holds until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from random import random
+from typing import Final, TypeVar
+
+from binlane.capture.backoff import Backoff
+from binlane.capture.settings import SourceSettings
+from binlane.client.known_objects import KnownObjects
+from binlane.client.questions import (
+    Answer,
+    Asked,
+    Asking,
+    NotUnderstoodError,
+    Question,
+    asking,
+)
+from binlane.client.session import ServerSession
+from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
+from binlane.codec.types import Flavor
+from binlane.errors import BinlaneError, PeerError, StatementError
+from binlane.policy.server import Server
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS: Final = 4
+"""Questions that are asked at the same time."""
+_ROUNDS_MAX: Final = 256
+"""How deep views, triggers and foreign keys may hang on each other."""
+_AGAIN_MAX: Final = 64
+"""How often a question is asked again because DDL was seen meanwhile."""
+_NOT_TOLD: Final = "the source does not tell what the statement uses"
+_GRANT_HINT: Final = (
+    "binlane's own account needs SELECT, SHOW VIEW, TRIGGER and PROCESS ON *.*, on MySQL also"
+    " SHOW_ROUTINE and EVENT"
+)
+_Result = TypeVar("_Result")
+
+
+class LiveCatalog:
+    """The objects of one source.
+
+    Args:
+        settings: The source, and binlane's own account there.
+        connections: How many questions are asked at the same time.
+    """
+
+    def __init__(self, settings: SourceSettings, *, connections: int = CONNECTIONS) -> None:
+        self._source = _Source(settings)
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._known: KnownObjects | None = None
+        self._server: Server | None = None
+        self._incarnation = 0
+        self._waiting: dict[Question, asyncio.Task[None]] = {}
+        self._opening: asyncio.Task[None] | None = None
+        self._unknown: object = object()
+
+    async def start(self) -> None:
+        """Begin; a source that is down is asked again when something is needed of it."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self._open()
+            await self._know(lambda known: known.lacking_of(()))
+        except StatementError as error:
+            logger.warning("the source's objects are not known yet: %s", error)
+
+    async def stop(self) -> None:
+        """Ask nothing more."""
+        for task in (*self._waiting.values(), *filter(None, [self._opening])):
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._source.close()
+
+    @property
+    def server(self) -> Server | None:
+        """What the source is; None as long as it was not reached."""
+        return self._server
+
+    @property
+    def version(self) -> object:
+        """Another object whenever something that was known is not known any more."""
+        return self._unknown if self._known is None else self._known.version
+
+    def covers(self, facts: StatementFacts, database: str) -> bool:
+        """Whether all that a statement uses is known now, that it is not there included.
+
+        Args:
+            facts: Of its text.
+            database: Its default database; empty without one.
+        """
+        known = self._known
+        if known is None:
+            return False
+        try:
+            return known.covers(facts, database)
+        except NotUnderstoodError:
+            return False
+
+    async def fetch(self, facts: StatementFacts, database: str) -> None:
+        """Ask for what is not known of what a statement uses; then the catalog covers it.
+
+        Raises:
+            StatementError: If the source cannot be asked, does not tell, or is not understood.
+        """
+        await self._open()
+        await self._know(lambda known: known.lacking(facts, database))
+
+    async def fetch_objects(self, questions: Iterable[Question]) -> bool:
+        """Ask for objects that no text names, such as those of a dynamic statement.
+
+        Returns:
+            Whether that told more than was known.
+
+        Raises:
+            StatementError: As `fetch`.
+        """
+        await self._open()
+        asked = tuple(questions)
+        return await self._know(lambda known: known.lacking_of(asked))
+
+    def catalog(self) -> SchemaCatalog:
+        """A catalog for a new session; `fit` keeps it current.
+
+        Raises:
+            StatementError: If the source was not reached yet.
+        """
+        known = self._known
+        if known is None:
+            raise StatementError(_NOT_TOLD, hint="see whether the source runs")
+        found = SchemaCatalog(flavor=known.flavor, server_version=known.server_version)
+        self.fit(found)
+        return found
+
+    def fit(self, catalog: SchemaCatalog) -> None:
+        """Make a session's catalog current: the source's objects, and its own temporary tables.
+
+        What the session's own DDL made of it is gone: `changed` tells the others of that, and what
+        came of it is read from the source.
+        """
+        known = self._known
+        if known is None:
+            return
+        base, own = known.store, catalog.store
+        if own.tables is base.tables:
+            return
+        temporary = own.temporary
+        own = replace(base)
+        own.temporary, own.is_shared = temporary, True
+        catalog.store = own
+        catalog.version = object() if temporary else known.version
+
+    def changed(self, facts: StatementFacts, database: str) -> None:
+        """Know no more of what a statement may have changed.
+
+        To be called for DDL, and for what may run some, after its end, whether it succeeded or
+        not. What is being read meanwhile is read again.
+
+        Args:
+            facts: Of its text; one about a session's temporary table changes nothing here, if
+                either the text or what is known of the table says so.
+            database: Its default database; empty without one.
+        """
+        if self._known is not None:
+            self._known.changed(facts, database)
+
+    def forget(self) -> None:
+        """Know nothing any more: something happened of which nobody knows what."""
+        if self._known is not None:
+            self._known.forget_all()
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    async def _know(self, lacking: Callable[[KnownObjects], Iterable[Question]]) -> bool:
+        """Ask until nothing is lacking; whether anything was."""
+        is_more = False
+        for _ in range(_ROUNDS_MAX):
+            known = self._known
+            if known is None:
+                await self._open()
+                continue
+            questions = list(dict.fromkeys(lacking(known)))
+            if not questions:
+                return is_more
+            is_more = True
+            results = await asyncio.gather(
+                *(self._answered(question) for question in questions), return_exceptions=True
+            )
+            for result in results:
+                if isinstance(result, BaseException):
+                    raise result
+        raise StatementError(
+            f"{_NOT_TOLD}: it hangs on more than {_ROUNDS_MAX} objects one behind the other, or"
+            " they change all the time"
+        )
+
+    async def _answered(self, question: Question) -> None:
+        """Wait until a question is answered, which is asked once for all who wait."""
+        task = self._waiting.get(question)
+        if task is None:
+            task = self._waiting[question] = asyncio.create_task(self._ask(question))
+            task.add_done_callback(lambda done: self._done(question, done))
+        await asyncio.shield(task)
+
+    def _done(self, question: Question, task: asyncio.Task[None]) -> None:
+        del self._waiting[question]
+        if not task.cancelled():
+            task.exception()  # those who waited have it, if there are any left
+
+    async def _ask(self, question: Question) -> None:
+        for _ in range(_AGAIN_MAX):
+            known = self._known
+            if known is None:
+                return
+            epoch, asked = known.epoch, known.asked
+            try:
+                answer = await self._in_thread(lambda: self._source.answer(question, asked))  # noqa: B023  # awaited at once
+            except NotUnderstoodError as failure:
+                if known is self._known and epoch == known.epoch:
+                    known.fail(question, failure)
+                    return
+            else:
+                if self._source.incarnation != self._incarnation:
+                    self._anew()
+                elif known is self._known and epoch == known.epoch:
+                    known.take(question, answer)
+                    return
+        raise StatementError(
+            f"{_NOT_TOLD}: its objects change all the time", hint="try again when DDL is through"
+        )
+
+    async def _open(self) -> None:
+        """Find out what the source is, once."""
+        if self._known is not None:
+            return
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._meet())
+        task = self._opening
+        try:
+            await asyncio.shield(task)
+        finally:
+            if self._opening is task and task.done():
+                self._opening = None
+
+    async def _meet(self) -> None:
+        server = await self._in_thread(self._source.meet)
+        self._incarnation = self._source.incarnation
+        self._server = server
+        self._known = KnownObjects(Flavor(server.flavor), server.version)
+
+    def _anew(self) -> None:
+        """The connection was lost: what happened meanwhile, on which server, nobody knows."""
+        if self._known is not None:
+            self._unknown = object()
+            self._known = None
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class _Source:
+    """The source, asked by threads, each of which has a connection as long as it asks.
+
+    Attributes:
+        incarnation: Counts the connections that were lost.
+    """
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._idle: list[ServerSession] = []
+        self._backoff = Backoff()
+        self._not_before_s = 0.0
+        self._problem: PeerError | None = None
+        self._is_closed = False
+        self.incarnation = 0
+
+    def close(self) -> None:
+        """Go away; a question under way ends in its time."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for session in idle:
+            session.close()
+
+    def meet(self) -> Server:
+        """What the source is.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
+        ((version,),) = self._with_session(lambda session: session.ask("SELECT VERSION()"))
+        assert version is not None
+        return Server.of("mariadb" if "mariadb" in version.lower() else "mysql", version)
+
+    def answer(self, question: Question, asked: Asked) -> Answer:
+        """The answer to a question.
+
+        Raises:
+            StatementError: If the source cannot be asked, refuses to tell, or is not understood.
+        """
+        try:
+            return self._with_session(lambda session: _answer(session, asking(question, asked)))
+        except NotUnderstoodError:
+            raise
+        except StatementError as error:
+            what = question.topic.value
+            name = f" {question.name}" if question.name.table else ""
+            raise StatementError(
+                f"{_NOT_TOLD}, {what}{name}: {error.message}",
+                errno=error.errno,
+                sqlstate=error.sqlstate,
+                hint=error.hint or _GRANT_HINT,
+            ) from None
+
+    def _with_session(self, work: Callable[[ServerSession], _Result]) -> _Result:
+        """Do something in a session, and in another one if that was lost meanwhile."""
+        try:
+            while True:
+                session, is_new = self._session()
+                try:
+                    result = work(session)
+                except PeerError:
+                    session.close()
+                    self._lost()
+                    if is_new:
+                        raise
+                except BaseException:
+                    self._give_back(session)
+                    raise
+                else:
+                    self._give_back(session)
+                    return result
+        except StatementError:
+            raise
+        except BinlaneError as error:
+            raise StatementError(
+                f"{_NOT_TOLD}: {error}", hint=error.hint or "see whether the source runs"
+            ) from None
+
+    def _session(self) -> tuple[ServerSession, bool]:
+        """A session, and whether it is a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), False
+            if self._problem is not None and time.monotonic() < self._not_before_s:
+                raise self._problem
+        settings = self._settings
+        try:
+            session = ServerSession(settings.url, settings.secret(), answer_s=TIMEOUT_S + 1)
+            try:
+                _prepare(session)
+            except BaseException:
+                session.close()
+                raise
+        except PeerError as error:
+            with self._lock:
+                self._problem = error
+                self._not_before_s = time.monotonic() + self._backoff.next_delay_s(random())  # noqa: S311  # no secret
+            raise
+        with self._lock:
+            self._problem = None
+            self._backoff.reset()
+        return session, True
+
+    def _give_back(self, session: ServerSession) -> None:
+        with self._lock:
+            if not self._is_closed:
+                self._idle.append(session)
+                return
+        session.close()
+
+    def _lost(self) -> None:
+        """What else is connected is lost, too, or soon will be."""
+        with self._lock:
+            self.incarnation += 1
+            idle, self._idle = self._idle, []
+        for session in idle:
+            session.close()
+
+
+def _prepare(session: ServerSession) -> None:
+    """Set what the texts of definitions hang on, and how long anything is waited for."""
+    timeout = (
+        f", max_statement_time = {TIMEOUT_S:.0f}" if "mariadb" in session.version.lower() else ""
+    )
+    session.ask(
+        "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
+        f" lock_wait_timeout = {LOCK_TIMEOUT_S}, wait_timeout = 86400{timeout}"
+    )
+
+
+def _answer(session: ServerSession, steps: Asking) -> Answer:
+    """Put the statements of a question to the source."""
+    try:
+        statement = next(steps)
+        while True:
+            try:
+                rows = session.ask(statement)
+            except PeerError as error:
+                if error.errno is None:
+                    raise
+                refused = StatementError(error.message, errno=error.errno, hint=error.hint)
+                statement = steps.throw(refused)
+            else:
+                statement = steps.send([list(row) for row in rows])
+    except StopIteration as stop:
+        found: Answer = stop.value
+        return found

@@ -1,0 +1,312 @@
+"""What a session's variables say of its statements, and how a log writes it: the status variables.
+
+The values are asked of the source with one SELECT, because only the source knows them: SET is but one
+of the ways to change them. The order of the status variables is that in which each server writes
+them, which is not the order of their codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from struct import Struct
+from types import MappingProxyType
+from typing import Final
+
+from binlane.codec.charsets import charset_of, text_decoder
+from binlane.codec.collation_names import collation_name
+from binlane.codec.packets.results import ColumnDefinition, ResultSet
+from binlane.codec.types import Flavor
+from binlane.policy.server import Server
+from binlane.sql.servers import Version
+
+_COLLATIONS_MAX: Final = 4096
+_LATIN1: Final = "latin1"
+
+_MODES: Final = (
+    *("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE"),
+    *("IGNORE_BAD_TABLE_OPTIONS", "ONLY_FULL_GROUP_BY", "NO_UNSIGNED_SUBTRACTION"),
+    *("NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB", "NO_KEY_OPTIONS"),
+    *("NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40", "ANSI"),
+    *("NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES"),
+    *("STRICT_ALL_TABLES", "NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES"),
+    *("ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL", "NO_AUTO_CREATE_USER"),
+    *("HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH"),
+)
+"""Modes of both flavors, by their bits from 0 on."""
+_OWN_MODES: Final[Mapping[Flavor, Sequence[str]]] = MappingProxyType(
+    {
+        Flavor.MARIADB: (
+            "EMPTY_STRING_IS_NULL",
+            "SIMULTANEOUS_ASSIGNMENT",
+            "TIME_ROUND_FRACTIONAL",
+        ),
+        Flavor.MYSQL: ("TIME_TRUNCATE_FRACTIONAL", "INTERPRET_UTF8_AS_UTF8MB4"),
+    }
+)
+"""Those from bit 32 on, in which the flavors differ."""
+_MODE_BITS: Final[Mapping[Flavor, Mapping[str, int]]] = MappingProxyType(
+    {
+        flavor: MappingProxyType(
+            {name: 1 << bit for bit, name in enumerate((*_MODES, *own))} | {"NOT_USED": 1 << 4}
+        )
+        for flavor, own in _OWN_MODES.items()
+    }
+)
+
+_LOCALES: Final = (
+    *("en_US", "en_GB", "ja_JP", "sv_SE", "de_DE", "fr_FR", "ar_AE", "ar_BH", "ar_JO", "ar_SA"),
+    *("ar_SY", "be_BY", "bg_BG", "ca_ES", "cs_CZ", "da_DK", "de_AT", "es_ES", "et_EE", "eu_ES"),
+    *("fi_FI", "fo_FO", "gl_ES", "gu_IN", "he_IL", "hi_IN", "hr_HR", "hu_HU", "id_ID", "is_IS"),
+    *("it_CH", "ko_KR", "lt_LT", "lv_LV", "mk_MK", "mn_MN", "ms_MY", "nb_NO", "nl_NL", "pl_PL"),
+    *("pt_BR", "pt_PT", "ro_RO", "ru_RU", "ru_UA", "sk_SK", "sl_SI", "sq_AL", "sr_RS", "ta_IN"),
+    *("te_IN", "th_TH", "tr_TR", "uk_UA", "ur_PK", "vi_VN", "zh_CN", "zh_TW", "ar_DZ", "ar_EG"),
+    *("ar_IN", "ar_IQ", "ar_KW", "ar_LB", "ar_LY", "ar_MA", "ar_OM", "ar_QA", "ar_SD", "ar_TN"),
+    *("ar_YE", "de_BE", "de_CH", "de_LU", "en_AU", "en_CA", "en_IN", "en_NZ", "en_PH", "en_ZA"),
+    *("en_ZW", "es_AR", "es_BO", "es_CL", "es_CO", "es_CR", "es_DO", "es_EC", "es_GT", "es_HN"),
+    *("es_MX", "es_NI", "es_PA", "es_PE", "es_PR", "es_PY", "es_SV", "es_US", "es_UY", "es_VE"),
+    *("fr_BE", "fr_CA", "fr_CH", "fr_LU", "it_IT", "nl_BE", "no_NO", "sv_FI", "zh_HK", "el_GR"),
+    *("rm_CH", "ka_GE", "sw_KE"),
+)
+"""Values of lc_time_names by their numbers, as `SET lc_time_names=N` tells of MariaDB 11.8 and MySQL 9.7."""
+_LOCALE_NUMBERS: Final = MappingProxyType({name: number for number, name in enumerate(_LOCALES)})
+
+_AUTO_IS_NULL: Final = 1 << 14
+_NO_CHECK_CONSTRAINTS: Final = 1 << 15
+_EXPLICIT_DEFAULTS: Final = 1 << 24
+_NO_FOREIGN_KEYS: Final = 1 << 26
+_NO_UNIQUE: Final = 1 << 27
+_IF_EXISTS: Final = 1 << 28
+
+_COMMON: Final = (
+    *("@@pseudo_thread_id", "DATABASE()", "@@sql_mode", "@@auto_increment_increment"),
+    *("@@auto_increment_offset", "@@character_set_client", "@@collation_connection"),
+    *("@@collation_server", "@@time_zone", "@@lc_time_names", "@@collation_database"),
+    *("@@sql_auto_is_null", "@@foreign_key_checks", "@@unique_checks", "@@timestamp"),
+)
+_MARIADB: Final = (
+    *("@@check_constraint_checks", "@@explicit_defaults_for_timestamp", "@@sql_if_exists"),
+    "@@secure_timestamp",
+)
+_MYSQL: Final = (
+    *("@@default_collation_for_utf8mb4", "@@sql_require_primary_key", "@@default_table_encryption"),
+    *("@@explicit_defaults_for_timestamp", "@@enable_cascade_triggers"),
+)
+_SINCE: Final[Mapping[str, Version]] = MappingProxyType(
+    {
+        "@@secure_timestamp": (10, 3, 7),
+        "@@sql_if_exists": (10, 5, 2),
+        "@@enable_cascade_triggers": (9, 6, 0),
+    }
+)
+"""From which version on of its flavor a server has a variable."""
+
+
+def asked_values(server: Server) -> tuple[str, ...]:
+    """The expressions whose values `session_values` takes."""
+    own = _MARIADB if server.is_mariadb else _MYSQL
+    return (*_COMMON, *(name for name in own if server.version >= _SINCE.get(name, (0, 0, 0))))
+
+
+def cell_texts(answer: ResultSet) -> tuple[str | None, ...]:
+    """The cells of a result set's only row, each decoded as its head says.
+
+    Raises:
+        ValueError: If there is not one row, or a text is in no known character set.
+    """
+    if len(answer.rows) != 1 or len(answer.heads) != len(answer.rows[0]):
+        raise ValueError(f"{len(answer.rows)} rows where one was asked for")
+    return tuple(map(_cell_text, answer.heads, answer.rows[0]))
+
+
+def _cell_text(head: ColumnDefinition, cell: bytes | None) -> str | None:
+    if cell is None:
+        return None
+    charset = charset_of(head.character_set)
+    decode = None if charset is None else text_decoder(charset)
+    return cell.decode() if decode is None else decode(cell)
+
+
+@cache
+def collation_id(name: str, flavor: Flavor) -> int | None:
+    """The id of a collation that the servers come with; None of another one."""
+    return _collation_ids(flavor).get(name)
+
+
+@cache
+def _collation_ids(flavor: Flavor) -> Mapping[str, int]:
+    names = ((number, collation_name(number, flavor)) for number in range(1, _COLLATIONS_MAX))
+    return {name: number for number, name in names if name is not None}
+
+
+def sql_mode_bits(text: str, flavor: Flavor) -> int | None:
+    """The bits of sql_mode; None where one of its words is not known."""
+    bits = 0
+    for name in filter(None, text.split(",")):
+        bit = _MODE_BITS[flavor].get(name)
+        if bit is None:
+            return None
+        bits |= bit
+    return bits
+
+
+_FLAGS2: Final = Struct("<BI")
+_SQL_MODE: Final = Struct("<BQ")
+_AUTO_INCREMENT: Final = Struct("<BHH")
+_CHARSET: Final = Struct("<BHHH")
+_U16: Final = Struct("<BH")
+_CATALOG: Final = b"\x06\x03std"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionValues:
+    """What a session's variables are, as far as its statements are logged with them.
+
+    Attributes:
+        flavor: Whose log.
+        thread_id: As its temporary tables know it.
+        database: The default one; empty for none.
+        flags2: Bits of FLAGS2.
+        sql_mode: Its bits.
+        auto_increment: Increment and offset.
+        client_charset: Of the texts that it sends.
+        charset: Ids of the client's character set, of the connection's collation, the server's.
+        time_zone: Its name.
+        locale: The number of lc_time_names.
+        database_collation: Of collation_database where that is not the default database's own; 0.
+        timestamp: What `timestamp` was, in seconds.
+        may_set_timestamp: An ordinary account may set it.
+        utf8mb4_collation: MySQL: default_collation_for_utf8mb4; 0 on MariaDB.
+        fires_in_cascades: MySQL: enable_cascade_triggers.
+        requires_primary_key: MySQL: sql_require_primary_key.
+        encrypts_tables: MySQL: default_table_encryption.
+        head: Status variables before the time zone's.
+        tail: Those behind it, up to what statements differ in.
+        collation: MySQL: that of utf8mb4.
+        cascades: MySQL: whether they fire triggers.
+    """
+
+    flavor: Flavor
+    thread_id: int
+    database: str
+    flags2: int
+    sql_mode: int
+    auto_increment: tuple[int, int]
+    client_charset: str
+    charset: tuple[int, int, int]
+    time_zone: str
+    locale: int
+    database_collation: int
+    timestamp: float
+    may_set_timestamp: bool
+    utf8mb4_collation: int = 0
+    fires_in_cascades: bool = False
+    requires_primary_key: bool = False
+    encrypts_tables: bool = False
+    head: bytes = field(init=False, repr=False)
+    zone: bytes = field(init=False, repr=False)
+    tail: bytes = field(init=False, repr=False)
+    collation: bytes = field(init=False, repr=False)
+    cascades: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        increments = b""
+        if self.auto_increment != (1, 1):
+            increments = _AUTO_INCREMENT.pack(3, *self.auto_increment)
+        head = (
+            _FLAGS2.pack(0, self.flags2),
+            _SQL_MODE.pack(1, self.sql_mode),
+            _CATALOG,
+            increments,
+            _CHARSET.pack(4, *self.charset),
+        )
+        zone = self.time_zone.encode()
+        tail = (
+            _U16.pack(7, self.locale) if self.locale else b"",
+            _U16.pack(8, self.database_collation) if self.database_collation else b"",
+        )
+        object.__setattr__(self, "head", b"".join(head))
+        object.__setattr__(self, "zone", bytes((5, len(zone))) + zone)
+        object.__setattr__(self, "tail", b"".join(tail))
+        object.__setattr__(self, "collation", _U16.pack(18, self.utf8mb4_collation))
+        object.__setattr__(self, "cascades", bytes((21, self.fires_in_cascades)))
+
+
+def session_values(
+    given: Mapping[str, str | None],
+    server: Server,
+    *,
+    client_collation: int | None,
+    database_collation: str | None,
+) -> SessionValues | None:
+    """The values of a session; None where one of them is not known to binlane.
+
+    Args:
+        given: What the source answered, by the expressions of `asked_values`.
+        server: The source.
+        client_collation: The client's, where it is not its character set's default one.
+        database_collation: The default database's own; None for what `collation_database` says.
+    """
+    flavor = Flavor(server.flavor)
+    charset = given["@@character_set_client"] or ""
+    collation = collation_id(server.default_collation(charset), flavor)
+    ids = (
+        client_collation or collation,
+        collation_id(given["@@collation_connection"] or "", flavor),
+        collation_id(given["@@collation_server"] or "", flavor),
+    )
+    mode = sql_mode_bits(given["@@sql_mode"] or "", flavor)
+    locale = _LOCALE_NUMBERS.get(given["@@lc_time_names"] or "")
+    current = given["@@collation_database"] or ""
+    own = 0
+    if database_collation is not None and database_collation != current:
+        own = collation_id(current, flavor) or -1
+    client, connection, of_server = ids
+    if client is None or connection is None or of_server is None or own < 0:
+        return None
+    if mode is None or locale is None:
+        return None
+    of_utf8mb4 = 0
+    if flavor is Flavor.MYSQL:
+        found = collation_id(given["@@default_collation_for_utf8mb4"] or "", flavor)
+        if found is None:
+            return None
+        of_utf8mb4 = found
+    return SessionValues(
+        flavor=flavor,
+        thread_id=int(given["@@pseudo_thread_id"] or 0),
+        database=given["DATABASE()"] or "",
+        flags2=_flags2(given, flavor),
+        sql_mode=mode,
+        auto_increment=(
+            int(given["@@auto_increment_increment"] or 1),
+            int(given["@@auto_increment_offset"] or 1),
+        ),
+        client_charset=charset,
+        charset=(client, connection, of_server),
+        time_zone=given["@@time_zone"] or "",
+        locale=locale,
+        database_collation=own,
+        timestamp=float(given["@@timestamp"] or 0),
+        may_set_timestamp=given.get("@@secure_timestamp", "NO") == "NO",
+        utf8mb4_collation=of_utf8mb4,
+        fires_in_cascades=_is_on(given, "@@enable_cascade_triggers"),
+        requires_primary_key=_is_on(given, "@@sql_require_primary_key"),
+        encrypts_tables=_is_on(given, "@@default_table_encryption"),
+    )
+
+
+def _flags2(given: Mapping[str, str | None], flavor: Flavor) -> int:
+    flags = _AUTO_IS_NULL if _is_on(given, "@@sql_auto_is_null") else 0
+    flags |= 0 if _is_on(given, "@@foreign_key_checks") else _NO_FOREIGN_KEYS
+    flags |= 0 if _is_on(given, "@@unique_checks") else _NO_UNIQUE
+    if flavor is Flavor.MARIADB:
+        flags |= 0 if _is_on(given, "@@check_constraint_checks") else _NO_CHECK_CONSTRAINTS
+        flags |= _EXPLICIT_DEFAULTS if _is_on(given, "@@explicit_defaults_for_timestamp") else 0
+        flags |= _IF_EXISTS if _is_on(given, "@@sql_if_exists") else 0
+    return flags
+
+
+def _is_on(given: Mapping[str, str | None], name: str) -> bool:
+    return given.get(name) in {"1", "ON"}

@@ -1,0 +1,49 @@
+"""Settings of what sessions through the port do to binlogs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from binlane.errors import ConfigError
+
+_WORKERS_MAX: Final = 64
+
+
+class Bypass(Enum):
+    """What a binlog of statements does with changes that did not come through the port."""
+
+    ROWS = "rows"
+    MARK = "mark"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortSettings:
+    """What sessions through the port may expect.
+
+    Attributes:
+        enabled: Whether statements are judged before they run, and binlogs hold statements; without
+            that they are relayed, and binlogs hold rows.
+        workers: Processes that serve the port, each on a core of its own.
+        bypass: What binlogs of FORMAT STATEMENT and MIXED do with rows whose statement did not come
+            through the port: hold them; hold them and say so for each group; or stop.
+    """
+
+    enabled: bool = True
+    workers: int = 1
+    bypass: Bypass = Bypass.ROWS
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be.
+
+        Raises:
+            ConfigError: If a value is none of those that there are.
+        """
+        if not 1 <= self.workers <= _WORKERS_MAX:
+            raise ConfigError(
+                f"{self.workers!r} is no number of processes",
+                key="gateway.workers",
+                hint=f"1 to {_WORKERS_MAX}; one for each core that clients shall have",
+            )

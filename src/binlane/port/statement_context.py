@@ -1,0 +1,589 @@
+"""The values that a statement's text needs in the log, and its events with them.
+
+What a session appends (`session.log_events`) are events without what only the running server knows:
+ids, seeds, the values of user variables, the status variables. `complete` puts these in, as the server
+itself would log them; where one is not known the statement is to be logged as its rows.
+
+`ContextReader` knows the context of one session. It asks the source, in the client's own session, by a
+SELECT of variables: when the session begins, and again behind whatever may have changed them, before
+the next statement that is to be logged as its text. Asking changes what ROW_COUNT() and FOUND_ROWS()
+say, and on MySQL SHOW WARNINGS; every statement that is asked for changes these as well, so nobody sees
+it: before one that reads them itself nothing is asked, and it is logged as rows.
+
+The microseconds of a statement's start are not told by the source, so they are set where they matter:
+`SET timestamp` goes before it, and its end before the next statement that does not ask for what the
+last one left: behind the statement itself it would hide that.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from struct import Struct
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from binlane.codec.format import Format
+from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.packets.results import ResultSet
+from binlane.codec.query import QueryEvent
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
+from binlane.policy.server import Server
+from binlane.port.client_text import is_as_it_came, read_text, written_text
+from binlane.port.context_use import PLAIN, ContextUse
+from binlane.port.session_values import SessionValues, asked_values, cell_texts, session_values
+from binlane.port.user_variables import CELLS as VARIABLE_CELLS
+from binlane.port.user_variables import asked as asked_variable
+from binlane.port.user_variables import system_name, variable_event
+from binlane.programs.host import LoggedVariable
+from binlane.routing.plan import EncodedEvent
+from binlane.session.log_events import Body
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import WRITING_KINDS, StatementFacts, StatementKind
+
+_POST_HEADER: Final = Struct("<IIBHH")
+_INTVAR: Final = Struct("<BQ")
+_RAND: Final = Struct("<QQ")
+_LOAD: Final = Struct("<IIIB")
+_BLOCK_BYTES: Final = 1 << 17
+"""What the servers put of a file into one event."""
+_THREAD_SPECIFIC: Final = 0x4
+_SUPPRESS_USE: Final = 0x8
+_INSERT_ID: Final = int(IntvarKind.INSERT_ID)
+_MANY_DATABASES: Final = b"\x0c\xfe"
+_DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE"))
+
+
+@dataclass(slots=True)
+class StatementContext:
+    """The context of one statement of a client.
+
+    It is made before the statement is sent; what its reply tells is put in once that is there.
+
+    Attributes:
+        values: The session's variables when it ran.
+        use: What of them it uses.
+        microseconds: Of its start, 0 to 999,999; None where they are not known.
+        last_insert_id: What LAST_INSERT_ID() was before it; None where that is not known.
+        seeds: Of RAND(); None where they are not known.
+        variables: USER_VAR bodies by the variable's name in small letters.
+        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows.
+        error_code: With which it failed after it had changed something.
+        execution_time_s: From its start to its end.
+        data: The file of LOAD DATA LOCAL.
+        file_id: Number of that file in the log.
+    """
+
+    values: SessionValues
+    use: ContextUse = PLAIN
+    microseconds: int | None = None
+    last_insert_id: int | None = None
+    seeds: tuple[int, int] | None = None
+    variables: Mapping[str, bytes] = field(default_factory=dict)
+    insert_id: int = 0
+    error_code: int = 0
+    execution_time_s: int = 0
+    data: bytes | None = None
+    file_id: int = 1
+
+
+def complete(
+    bodies: Sequence[Body], context: StatementContext, flavor: Flavor
+) -> tuple[EncodedEvent, ...] | None:
+    """The events of a statement's text, with all values, as the source itself would log them.
+
+    Args:
+        bodies: What the session appends for it, without the beginning and end of a group.
+        context: Of the statement.
+        flavor: Whose log.
+
+    Returns:
+        The events in order; None where a value is not known: the rows are to be logged.
+    """
+    if not context.use.is_known:
+        return None
+    found: list[EncodedEvent] = []
+    for body in bodies:
+        write = _WRITERS.get(type(body))
+        if write is None:
+            return None
+        events = write(body, context, flavor)
+        if events is None:
+            return None
+        found += events
+    return tuple(found)
+
+
+_Events = Sequence[EncodedEvent] | None
+
+
+def _query(body: QueryEvent, context: StatementContext, flavor: Flavor) -> _Events:
+    written = _query_parts(body, context, flavor)
+    if written is None:
+        return None
+    head, rest, flags = written
+    return (EncodedEvent(EventType.QUERY, head + rest, flags),)
+
+
+def _query_parts(
+    body: QueryEvent, context: StatementContext, flavor: Flavor
+) -> tuple[bytes, bytes, int] | None:
+    """The post-header of a statement, what follows it, and the flags of the event."""
+    values, use = context.values, context.use
+    query = body.query
+    if not is_as_it_came(values.client_charset):
+        written = written_text(query.decode("utf-8", "surrogateescape"), values.client_charset)
+        if written is None:
+            return None
+        query = written
+    status = _status(context, flavor)
+    if status is None:
+        return None
+    database, flags = body.database, _THREAD_SPECIFIC if use.is_thread_specific else 0
+    if not database:
+        database, flags = values.database.encode(), flags | _SUPPRESS_USE
+    fixed = _POST_HEADER.pack(
+        values.thread_id,
+        context.execution_time_s,
+        len(database),
+        context.error_code,
+        len(status),
+    )
+    return fixed, b"".join((status, database, b"\0", query)), flags
+
+
+def _status(context: StatementContext, flavor: Flavor) -> bytes | None:
+    """The status variables, in the order in which the flavor writes them."""
+    values, use = context.values, context.use
+    zone = values.zone if use.time_zone else b""
+    updated = b""
+    if use.updated_tables:
+        updated = b"\x09" + use.updated_tables.to_bytes(8, "little")
+    microseconds = b""
+    if use.has_microseconds:
+        if context.microseconds is None:
+            if use.needs_microseconds:
+                return None
+            context.microseconds = 0
+        code = b"\x80" if flavor is Flavor.MARIADB else b"\x0d"
+        microseconds = code + context.microseconds.to_bytes(3, "little")
+    if flavor is Flavor.MARIADB:
+        return b"".join((values.head, zone, values.tail, updated, microseconds))
+    names = _MANY_DATABASES if use.databases is None else _databases(use.databases)
+    switch = values.cascades if use.has_cascade_switch else b""
+    return b"".join(
+        (values.head, zone, values.tail, updated, names, microseconds, values.collation, switch)
+    )
+
+
+def _databases(names: tuple[str, ...]) -> bytes:
+    if not names:
+        return b""
+    return bytes((12, len(names))) + b"".join(name.encode() + b"\0" for name in names)
+
+
+def _intvar(body: IntvarEvent, context: StatementContext, _: Flavor) -> _Events:
+    value: int | None = context.insert_id
+    if body.kind != _INSERT_ID:
+        value = None if context.use.is_program else context.last_insert_id
+    if value is None:
+        return None
+    return (EncodedEvent(EventType.INTVAR, _INTVAR.pack(body.kind, value)),)
+
+
+def _rand(_: RandEvent, context: StatementContext, __: Flavor) -> _Events:
+    if context.seeds is None or context.use.is_program:
+        return None
+    return (EncodedEvent(EventType.RAND, _RAND.pack(*context.seeds)),)
+
+
+def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Events:
+    name = body.name.lower()
+    if context.use.is_program and name in context.use.sets_user_variables:
+        return None
+    value = context.variables.get(name)
+    return None if value is None else (EncodedEvent(EventType.USER_VAR, value),)
+
+
+def _begin_load(_: BeginLoadQueryEvent, context: StatementContext, __: Flavor) -> _Events:
+    data = context.data
+    if data is None:
+        return None
+    number = context.file_id.to_bytes(4, "little")
+    blocks = [number + data[at : at + _BLOCK_BYTES] for at in range(0, len(data), _BLOCK_BYTES)]
+    kinds = (EventType.BEGIN_LOAD_QUERY, *(EventType.APPEND_BLOCK for _ in blocks[1:]))
+    return [
+        EncodedEvent(kind, block) for kind, block in zip(kinds, blocks or [number], strict=True)
+    ]
+
+
+def _load(body: ExecuteLoadQueryEvent, context: StatementContext, flavor: Flavor) -> _Events:
+    written = _query_parts(body.statement, context, flavor)
+    if written is None or context.data is None:
+        return None
+    fixed, rest, flags = written
+    own = _LOAD.pack(context.file_id, body.name_start, body.name_end, body.duplicate_handling)
+    return (EncodedEvent(EventType.EXECUTE_LOAD_QUERY, fixed + own + rest, flags),)
+
+
+_WRITERS: Final[Mapping[type[Body], Callable[[Any, StatementContext, Flavor], _Events]]] = (
+    MappingProxyType(
+        {
+            QueryEvent: _query,
+            IntvarEvent: _intvar,
+            RandEvent: _rand,
+            LoggedVariable: _variable,
+            BeginLoadQueryEvent: _begin_load,
+            ExecuteLoadQueryEvent: _load,
+        }
+    )
+)
+
+
+# What is asked of the source --------------------------------------------------------------------------
+
+Ask = Callable[[str], Awaitable[ResultSet]]
+"""Runs a statement in the client's session on the source."""
+
+_TIMESTAMP: Final = "@@timestamp"
+_SEEDS: Final = ("@@rand_seed1", "@@rand_seed2")
+_LAST_INSERT_ID: Final = "LAST_INSERT_ID()"
+_OWN_COLLATION: Final = (
+    "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA"
+    " WHERE SCHEMA_NAME = DATABASE() LIMIT 1"
+)
+_FORMATS: Final[Mapping[Flavor, Format]] = MappingProxyType(
+    {
+        flavor: Format(
+            server_version="",
+            flavor=flavor,
+            checksum=ChecksumAlgorithm.NONE,
+            post_header_lengths=b"",
+        )
+        for flavor in Flavor
+    }
+)
+"""For events whose layout no version changed."""
+_SEED_MAX: Final = 0x3FFFFFFE
+_MICRO: Final = 1_000_000
+_STALE_S: Final = 1.0
+"""So long a timestamp of binlane's may stay behind its statement, for another one that reads both the
+time and what that statement left."""
+_CLIENT_CHARSETS: Final = frozenset(("names", "character_set_client", "character set"))
+_DATABASE_COLLATIONS: Final = frozenset(("collation_database", "character_set_database"))
+_SEED_NAMES: Final = frozenset(("rand_seed1", "rand_seed2"))
+_RUNS_OTHERS: Final = frozenset(
+    (
+        *(StatementKind.CALL, StatementKind.COMPOUND, StatementKind.EXECUTE),
+        StatementKind.EXECUTE_IMMEDIATE,
+    )
+)
+_OF_DIAGNOSTICS: Final = frozenset(
+    ("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT", "GET DIAGNOSTICS")
+)
+
+
+class Needs(NamedTuple):
+    """What has to be known of a statement's context before it is sent.
+
+    Attributes:
+        use: What it uses.
+        variables: Names of user variables that are logged with it.
+        last_insert_id: LAST_INSERT_ID() is.
+        seeds: Those of RAND() are.
+    """
+
+    use: ContextUse
+    variables: tuple[str, ...] = ()
+    last_insert_id: bool = False
+    seeds: bool = False
+
+
+class ContextReader:
+    """Knows the context of one session.
+
+    Attributes:
+        values: The session's variables as last read; None before, and where they are not known.
+        is_dirty: They may have changed since.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        login_collation: int | None = None,
+        clock: Callable[[], float] = time.time,
+        seed: Callable[[int], int] = secrets.randbelow,
+    ) -> None:
+        """Begin before the session's first statement.
+
+        Args:
+            server: The source.
+            login_collation: The collation that the client logged in with.
+            clock: Seconds since 1970.
+            seed: A number from 0 up to, without, the one that it is given.
+        """
+        self._server = server
+        self._flavor = Flavor(server.flavor)
+        self._clock = clock
+        self._seed = seed
+        self._offset_s = 0.0
+        self._variables: dict[str, bytes] = {}
+        self._last_insert_id: int | None = None
+        self._seeds: tuple[int, int] | None = None
+        self.values: SessionValues | None = None
+        self.reset(login_collation)
+
+    def reset(self, login_collation: int | None = None) -> None:
+        """Begin anew: behind a login, COM_CHANGE_USER and COM_RESET_CONNECTION."""
+        self.is_dirty = True
+        self._login_collation = login_collation
+        self._has_own_seeds = False
+        self._may_have_timestamp = False
+        self._fixed: int | None = None
+        self._held: float | None = None
+        self._is_collation_own = True
+        self._own_collation: tuple[str, str] | None = None
+
+    def read_text(self, text: str) -> str | None:
+        """A client's text, read in the character set that it is in; None where it cannot be read.
+
+        Raises:
+            AssertionError: If the context was never read.
+        """
+        assert self.values is not None, "read first"
+        return read_text(text, self.values.client_charset)
+
+    # Before a statement -------------------------------------------------------------------------
+
+    def needs(self, bodies: Sequence[Body], use: ContextUse) -> Needs | None:
+        """What must be known before a statement is sent; None where it can only be logged as rows.
+
+        Args:
+            bodies: What the session would append for it.
+            use: What of the context it uses.
+        """
+        if not use.is_known:
+            return None
+        variables = tuple(body.name for body in bodies if isinstance(body, LoggedVariable))
+        last_insert_id = any(
+            isinstance(body, IntvarEvent) and body.kind != _INSERT_ID for body in bodies
+        )
+        found = Needs(use, variables, last_insert_id, any(isinstance(e, RandEvent) for e in bodies))
+        if found.seeds and self._has_own_seeds and not self._server.is_mariadb:
+            return None  # they are not told, and the client counts on them
+        if use.reads_diagnostics and (self.must_ask(found) or use.needs_microseconds):
+            return None
+        return found
+
+    def must_ask(self, needs: Needs) -> bool:
+        """Whether the source has to be asked before the statement is sent."""
+        return (
+            self.is_dirty
+            or bool(needs.variables)
+            or needs.last_insert_id
+            or (needs.seeds and self._server.is_mariadb)
+        )
+
+    async def read(self, ask: Ask, needs: Needs | None = None) -> None:
+        """Ask for all that is not known.
+
+        Args:
+            ask: Runs a SELECT in the client's session.
+            needs: Of the statement that waits; None for the session's variables alone.
+
+        Raises:
+            StatementError: If the source refuses to answer.
+            PeerError: If the source goes away.
+        """
+        values = asked_values(self._server) if self.is_dirty else ()
+        expressions = [*values]
+        self._variables, self._last_insert_id, self._seeds = {}, None, None
+        if needs is not None:
+            expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
+            expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
+            for name in needs.variables:
+                expressions += asked_variable(name)
+        if not expressions:
+            return
+        start = self._clock()
+        answer = await ask(f"SELECT {', '.join(expressions)} LIMIT 1")
+        middle = (start + self._clock()) / 2
+        cells = cell_texts(answer)
+        if values:
+            given = dict(zip(values, cells, strict=False))
+            await self._take_values(ask, given, middle)
+        at = len(values)
+        if needs is None:
+            return
+        if needs.last_insert_id:
+            self._last_insert_id = int(cells[at] or 0)
+            at += 1
+        if needs.seeds and self._server.is_mariadb:
+            self._seeds = (int(cells[at] or 0), int(cells[at + 1] or 0))
+            at += 2
+        for name in needs.variables:
+            self._take_variable(name, answer, cells, at)
+            at += VARIABLE_CELLS
+
+    async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
+        database, collation = given["DATABASE()"] or "", given["@@collation_database"] or ""
+        if self._is_collation_own:
+            self._own_collation = (database, collation)
+        elif self._own_collation is None or self._own_collation[0] != database:
+            rows = (await ask(_OWN_COLLATION)).texts()
+            self._own_collation = (database, (rows[0][0] or "") if rows else collation)
+        self.values = session_values(
+            given,
+            self._server,
+            client_collation=self._login_collation,
+            database_collation=self._own_collation[1],
+        )
+        said = given[_TIMESTAMP] or "0"
+        self._fixed = None
+        if self._held is None and self._may_have_timestamp:
+            again = cell_texts(await ask(f"SELECT {_TIMESTAMP} LIMIT 1"))[0]
+            self._fixed = _microseconds(said) if again == said else None
+        if self._held is None and self._fixed is None:
+            self._may_have_timestamp = False
+            self._offset_s = float(said) - middle
+        self.is_dirty = False
+
+    def _take_variable(
+        self, name: str, answer: ResultSet, cells: Sequence[str | None], at: int
+    ) -> None:
+        charset = "" if self.values is None else self.values.client_charset
+        shown = system_name(name, charset)
+        if shown is None:
+            return
+        end = at + VARIABLE_CELLS
+        event = variable_event(
+            shown, answer.heads[at:end], cells[at:end], answer.rows[0][at], self._flavor
+        )
+        if event is not None:
+            self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
+
+    def begin(self, needs: Needs) -> tuple[StatementContext, tuple[str, ...]] | None:
+        """The context of a statement that is now sent, and what must be sent before it.
+
+        None where it is not known: the statement is logged as rows.
+        """
+        values = self.values
+        if values is None or self.is_dirty:
+            return None
+        context = StatementContext(
+            values,
+            needs.use,
+            microseconds=self._fixed,
+            last_insert_id=self._last_insert_id,
+            seeds=self._seeds,
+            variables=self._variables,
+        )
+        if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
+            return context, ()
+        before = []
+        if needs.seeds and not self._server.is_mariadb:
+            context.seeds = seeds = (self._seed(_SEED_MAX), self._seed(_SEED_MAX))
+            before.append(f"SET rand_seed1={seeds[0]}, rand_seed2={seeds[1]}")
+        if needs.use.needs_microseconds and self._fixed is None:
+            if not values.may_set_timestamp:
+                return None
+            before.append(self._set_timestamp(context))
+        else:
+            before += self._give_back()
+        return context, tuple(before)
+
+    def _set_timestamp(self, context: StatementContext) -> str:
+        now = int((self._clock() + self._offset_s) * _MICRO)
+        self._held = self._clock()
+        context.microseconds = now % _MICRO
+        return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
+
+    def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
+        """What must be sent before a statement that has no context: the time of an earlier one ends.
+
+        Args:
+            facts: Of the statement; None where they are not known.
+            use: Likewise.
+        """
+        if self._held is None:
+            return ()
+        if facts is not None and _reads_diagnostics(facts):
+            return ()
+        if use is not None and use.reads_diagnostics and self._clock() - self._held < _STALE_S:
+            return ()
+        return self._give_back()
+
+    def _give_back(self) -> tuple[str, ...]:
+        if self._held is None:
+            return ()
+        self._held = None
+        return ("SET timestamp=DEFAULT",)
+
+    # Behind a statement -------------------------------------------------------------------------
+
+    def ran(self, facts: StatementFacts, use: ContextUse | None = None) -> None:
+        """Be told that a statement ran, whatever came of it.
+
+        Args:
+            facts: What it says.
+            use: What it uses; None where that was not looked at.
+        """
+        kind = facts.effects.kind
+        if kind is StatementKind.SET:
+            self._assigned(facts)
+        elif kind in _RUNS_OTHERS or facts.effects.stopped_at is not None:
+            # Which prepared statement EXECUTE runs is not told here.
+            if use is None or use.changes_session or kind is not StatementKind.CALL:
+                self._ran_anything()
+        elif facts.verb == "USE" or facts.verb in _DATABASE_VERBS:
+            self.used()
+        elif use.changes_session if use is not None else _may_run_programs(facts):
+            self._ran_anything()
+
+    def used(self) -> None:
+        """Be told that the default database may be another one, or have another collation."""
+        self.is_dirty = self._is_collation_own = True
+
+    def _assigned(self, facts: StatementFacts) -> None:
+        names = {one.name for one in facts.assignments}
+        if all(name.startswith("@") for name in names) and not facts.functions:
+            return
+        self.is_dirty = True
+        if "timestamp" in names:
+            self._may_have_timestamp = True
+            self._held = None
+        if not names.isdisjoint(_SEED_NAMES):
+            self._has_own_seeds = True
+        if not names.isdisjoint(_CLIENT_CHARSETS):
+            self._login_collation = None
+        if not names.isdisjoint(_DATABASE_COLLATIONS):
+            self._is_collation_own = False
+
+    def _ran_anything(self) -> None:
+        self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
+        self._login_collation = None
+        self._is_collation_own = False
+
+
+def _reads_diagnostics(facts: StatementFacts) -> bool:
+    return (
+        facts.verb in _OF_DIAGNOSTICS
+        or any(use.upper_name in ("ROW_COUNT", "FOUND_ROWS") for use in facts.functions)
+        or any(use.name in ("warning_count", "error_count") for use in facts.system_variables)
+    )
+
+
+def _may_run_programs(facts: StatementFacts) -> bool:
+    """Whether functions or triggers may stand behind a statement of which only the text is known."""
+    return facts.effects.kind in WRITING_KINDS or any(
+        not is_built_in(use.name, facts.dialect) for use in facts.functions
+    )
+
+
+def _microseconds(timestamp: str) -> int:
+    """The fraction of a timestamp as the servers print it."""
+    return int(timestamp.partition(".")[2][:6].ljust(6, "0"))

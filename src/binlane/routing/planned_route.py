@@ -1,0 +1,272 @@
+"""A planned group and one binlog → the binlog's part of it: a scope holds for texts as for rows.
+
+The group is routed as rows first: what that teaches, of links and XA transactions, is true however
+the group is written, and an INCIDENT stays one. Then texts take the places of rows where the scope
+allows it: all that a text names must be in it, and all that the statement changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from binlane.codec.format import Format
+from binlane.codec.load_data import ExecuteLoadQueryEvent
+from binlane.codec.payload import TransactionPayloadEvent
+from binlane.codec.rows import TableMapEvent
+from binlane.codec.types import Flavor, HeaderFlag
+from binlane.errors import UnsupportedError
+from binlane.grouping.event_group import EventGroup
+from binlane.positions import MysqlGtid
+from binlane.routing import xa
+from binlane.routing.judging import judge_statement
+from binlane.routing.memory import NOTHING, Memory, ObjectKind
+from binlane.routing.plan import GroupPlan, Rows, Text, basis_of
+from binlane.routing.planned import (
+    MARKS,
+    Mismatch,
+    PlannedGroup,
+    PlannedPart,
+    cut_group,
+    planned,
+)
+from binlane.routing.route import route
+from binlane.routing.routed_group import OmissionKind, RoutedGroup, Routing
+from binlane.routing.rows import table_name
+from binlane.routing.statements import Drop, Keep, KeepWithRows
+from binlane.scope.definition import Definition
+from binlane.sql.logged_statements import logged_statement
+
+CHANGED_DEFINITION: Final = "the binlog's definition changed after the statement was judged"
+_OUTSIDE: Final = "its text names what is outside of the scope, or cannot be proven to name nothing"
+_PARTIAL: Final = "its text would change what is outside of the scope"
+_TRIGGER: Final = "a trigger that the binlog does not have may have changed its rows"
+_INCIDENT: Final = "its texts would be an INCIDENT"
+_LOST: Final = "a statement on temporary tables before it is not there as its text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRouting:
+    """The outcome for one planned group and one binlog.
+
+    Attributes:
+        routing: What the binlog gets, and what is to be remembered.
+        reasons: Why statements that were planned as texts are there as rows, or not at all; one
+            for each statement, or one for the whole group.
+        lost_threads: Connections of the source of which a text on temporary tables is not there:
+            later texts of theirs may need what it would have made.
+    """
+
+    routing: Routing
+    reasons: tuple[str, ...] = ()
+    lost_threads: frozenset[int] = frozenset()
+
+
+def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
+    group: EventGroup,
+    plan: GroupPlan,
+    definition: Definition,
+    format_: Format,
+    prepared: frozenset[str] = frozenset(),
+    memory: Memory = NOTHING,
+    *,
+    lost_threads: frozenset[int] = frozenset(),
+) -> PlannedRouting:
+    """Select what one binlog gets of an event group that a plan is for.
+
+    Args:
+        group: A complete group.
+        plan: For it.
+        definition: Of the binlog.
+        format_: Of the FORMAT_DESCRIPTION before the group.
+        prepared: The XA transactions that the binlog has prepared and not finished.
+        memory: What the groups before it left to remember.
+        lost_threads: What groups before it told of these.
+
+    Raises:
+        CodecError: As `route`.
+    """
+    as_rows = route_rows(group, definition, format_, prepared, memory)
+    name = definition.name
+    if name not in plan.binlogs or _is_all_rows(plan, name):
+        return PlannedRouting(routing=as_rows)
+    found: PlannedGroup | Mismatch = Mismatch(CHANGED_DEFINITION)
+    if plan.bases.get(name) == basis_of(definition):
+        found = planned(group, plan, name, format_)
+    if isinstance(found, Mismatch):
+        lost = _threads_of_plan(plan, name)
+        return PlannedRouting(routing=as_rows, reasons=(found.reason,), lost_threads=lost)
+    if as_rows.incident is not None:
+        return PlannedRouting(routing=as_rows, lost_threads=_threads(found.parts))
+    return _Choice(found, as_rows, definition, format_, prepared, memory, lost_threads).routed()
+
+
+def route_rows(
+    group: EventGroup,
+    definition: Definition,
+    format_: Format,
+    prepared: frozenset[str] = frozenset(),
+    memory: Memory = NOTHING,
+) -> Routing:
+    """As `route`, without the rows that only mark a place in the log (decision 0042)."""
+    unmarked = without_marks(group, format_)
+    if unmarked is None:
+        return Routing(group=None)
+    return route(unmarked, definition, format_, prepared, memory)
+
+
+def _is_all_rows(plan: GroupPlan, name: str) -> bool:
+    """Whether a binlog has the rows of all statements, as the source has them."""
+    rows = tuple(Rows(number) for number in range(len(plan.sections)))
+    return plan.binlogs[name] == rows and name not in plan.ends
+
+
+def without_marks(group: EventGroup, format_: Format) -> EventGroup | None:
+    """A group without marks; itself if it has none, None if it has nothing else."""
+    if not _may_have_marks(group):
+        return group
+    cut = cut_group(group, format_)
+    if isinstance(cut, Mismatch) or not cut.has_mark:
+        return group
+    return replace(group, events=cut.without_marks) if cut.pieces else None
+
+
+def _may_have_marks(group: EventGroup) -> bool:
+    """Whether a mark may be in a group: one inside of a payload is a session's through the port."""
+    if isinstance(group.events[-1].body, TransactionPayloadEvent):
+        return isinstance(group.gtid, MysqlGtid) and bool(group.gtid.tag)
+    return any(
+        isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
+        for event in group.events
+    )
+
+
+class _Choice:
+    """One planned group, while it is found out which texts of it a binlog may have."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  # as `route_planned`
+        self,
+        found: PlannedGroup,
+        as_rows: Routing,
+        definition: Definition,
+        format_: Format,
+        prepared: frozenset[str],
+        memory: Memory,
+        lost_threads: frozenset[int],
+    ) -> None:
+        self._found = found
+        self._as_rows = as_rows
+        self._definition = definition
+        self._scope = definition.scope
+        self._format = format_
+        self._prepared = prepared
+        self._memory = memory
+        self._lost_before = lost_threads
+
+    def routed(self) -> PlannedRouting:
+        parts = tuple(map(self._chosen, self._found.parts))
+        found = replace(self._found, parts=parts)
+        routing = self._route(found.group)
+        if routing is None:
+            return PlannedRouting(
+                routing=self._as_rows, reasons=(_INCIDENT,), lost_threads=_threads(parts)
+            )
+        pairs = zip(self._found.parts, parts, strict=True)
+        lost = _threads(before for before, after in pairs if after.reason)
+        return PlannedRouting(
+            routing=self._finished(routing, found),
+            reasons=found.reasons,
+            lost_threads=lost,
+        )
+
+    def _chosen(self, part: PlannedPart) -> PlannedPart:
+        """A statement as it may stand in the binlog."""
+        if not part.text:
+            return part
+        if _threads((part,)) & self._lost_before:
+            return part.as_rows(_LOST)
+        if self._scope.is_unscoped and not self._memory.left_out:
+            return part
+        return self._judged(part)
+
+    def _judged(self, part: PlannedPart) -> PlannedPart:
+        scope, statement = self._scope, part.statement
+        assert statement is not None, "it is a text"
+        inside = frozenset(filter(scope.includes, part.changed))
+        if part.changed and not inside:
+            return PlannedPart()  # nothing of it is in scope
+        if inside != part.changed:
+            return part.as_rows(_PARTIAL)
+        logged = logged_statement(statement)
+        try:
+            found = judge_statement(logged, scope, self._memory)
+        except UnsupportedError:
+            return part.as_rows(_OUTSIDE)
+        verdict, effects = found.verdict, found.facts.effects
+        if isinstance(verdict, KeepWithRows):
+            return part
+        if isinstance(verdict, Drop) and not part.changed:
+            return replace(part, text=())
+        is_load = isinstance(part.text[-1].body, ExecuteLoadQueryEvent)
+        if not isinstance(verdict, Keep) or (is_load and found.text != logged.text):
+            return part.as_rows(_OUTSIDE)
+        databases = {table.database for table in effects.writes}
+        if any(
+            one.kind is ObjectKind.TRIGGER and one.name.database in databases
+            for one in self._memory.left_out
+        ):
+            return part.as_rows(_TRIGGER)
+        return part
+
+    def _route(self, group: EventGroup) -> Routing | None:
+        """The binlog's part of the group that was put together; None if it cannot be expressed."""
+        if not group.events:
+            return Routing(group=None)
+        if self._scope.is_unscoped and not self._memory.left_out:
+            return Routing(group=RoutedGroup(gtid=group.gtid, events=group.events))
+        routing = route(group, self._definition, self._format, self._prepared, self._memory)
+        return None if routing.incident is not None else routing
+
+    def _finished(self, routing: Routing, found: PlannedGroup) -> Routing:
+        """With what the rows teach, and what is known of statements."""
+        source, is_held = found.source, routing.group is not None
+        learned = self._as_rows.memory or self._memory
+        if not self._scope.is_unscoped:
+            learned = xa.remembered(learned, source, self._format, is_held=is_held)
+        group = routing.group
+        if group is not None:
+            has_texts = any(part.text for part in found.parts)
+            group = replace(
+                group,
+                prepares=xa.prepared_in(group.events),
+                finishes=xa.finished_in(group.events),
+                is_alone=has_texts and self._format.flavor is Flavor.MYSQL,
+            )
+        return Routing(
+            group=group,
+            omissions=tuple(
+                one for one in routing.omissions if one.kind is not OmissionKind.STATEMENT
+            ),
+            memory=None if learned == self._memory else learned,
+        )
+
+
+def _threads(parts: Iterable[PlannedPart]) -> frozenset[int]:
+    """The connections whose temporary tables texts use."""
+    return frozenset(
+        part.statement.thread_id
+        for part in parts
+        if part.statement is not None and part.uses_temporary_tables
+    )
+
+
+def _threads_of_plan(plan: GroupPlan, name: str) -> frozenset[int]:
+    """The same of what was planned: a statement begins with the number of its connection."""
+    return frozenset(
+        int.from_bytes(event.body[:4], "little")
+        for part in plan.binlogs[name]
+        if isinstance(part, Text)
+        for event in part.events
+        if event.flags & HeaderFlag.THREAD_SPECIFIC
+    )

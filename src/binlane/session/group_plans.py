@@ -1,0 +1,890 @@
+"""What the event groups that a session makes on its source are to each binlog.
+
+Beside its binlogs a session keeps the log of the source that it runs on. What statements append to
+that, group by group, is what the source is about to write; what they append to the binlogs at the
+same time is what these groups are to be there. Here the two are put together: which statement has
+which rows in a group, and which of them a binlog has as text.
+
+Each event waits, and is written, under the number of its statement. A group of a binlog belongs to
+the source's group with which it shares statements. Where that leaves a doubt of any kind the
+statement is there as its rows, which are never wrong:
+
+- it failed, or data decides what it does;
+- its rows are in more than one group of the source, or wait still as its text is written;
+- the source writes its rows at once, and the binlog lets its text wait for the end of the
+  transaction: it then has the rows now, and not the text later;
+- its group ends in another way than the source's;
+- it uses a temporary table that the binlog does not have as it is.
+
+Statements without rows at the source have groups in a binlog that have none there. Left of these
+are only those that change temporary tables: later texts may need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
+from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.grouping.sections import RowsPiece, Section
+from binlane.names import TableName
+from binlane.policy.refusals import NO_OUTCOME, Outcome
+from binlane.session import log_events
+from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTable
+from binlane.session.recurring import Foreseen
+from binlane.session.report import BinlogResult, StatementResult
+from binlane.session.session import Session
+from binlane.session.state import SessionState, TemporaryChange, TemporaryUse
+from binlane.sql.servers import LoggingFormat
+
+__all__ = [
+    "SOURCE_LOG",
+    "DraftPart",
+    "GroupDraft",
+    "Planned",
+    "PlannedSession",
+    "RowsOf",
+    "TextOf",
+]
+
+
+class RowsOf(NamedTuple):
+    """A statement that is in the binlog as its rows.
+
+    Attributes:
+        number: Its number, which is that of one of the group's sections.
+    """
+
+    number: int
+
+
+class TextOf(NamedTuple):
+    """A statement that is in the binlog as its text.
+
+    Attributes:
+        number: Its number; that of a section of the group if it has rows there.
+        bodies: Its events, without what opens and ends a group.
+    """
+
+    number: int
+    bodies: tuple[Body, ...]
+
+
+DraftPart = RowsOf | TextOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDraft:
+    """What one group of the source is to the binlogs.
+
+    Attributes:
+        sections: The rows that the source is to log, with the number of the statement that makes
+            them; that of each is another one.
+        is_standalone: It is one statement that the source logs as its text: DDL and the like, with
+            its rows behind it where that is CREATE … SELECT. Where a binlog has nothing else
+            it has that text, and those rows.
+        binlogs: By name what stands there in place of the source's events, in order; nothing: the
+            binlog has nothing of the group. Those that are not named have it as the source does, as
+            far as it is in their scope.
+    """
+
+    sections: tuple[tuple[int, Section], ...] = ()
+    is_standalone: bool = False
+    binlogs: Mapping[str, tuple[DraftPart, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What a statement does, and what the groups that it makes are.
+
+    Attributes:
+        result: What it does.
+        number: The statement's, from 1.
+        last: Of the statements that it ran, which have the numbers behind its own; else its own.
+        groups: Those that the source writes because of it, in order.
+        homeless: By binlog, groups that the source has none for, in order: of statements on
+            temporary tables.
+        has_texts: Some of it is in a binlog as text, now or later.
+    """
+
+    result: StatementResult
+    number: int
+    last: int
+    groups: tuple[GroupDraft, ...] = ()
+    homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = field(default_factory=dict)
+    has_texts: bool = False
+
+    @property
+    def numbers(self) -> range:
+        """Its number, and those of the statements that it ran."""
+        return range(self.number, self.last + 1)
+
+
+class PlannedSession:
+    """A session, and what its groups on the source are to each binlog.
+
+    Args:
+        session: It logs for its source, too (`logs_source`).
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._ledger = _Ledger()
+
+    @property
+    def needs_plans(self) -> bool:
+        """Whether groups may be something else to some binlog than they are to the source.
+
+        False where all binlogs log rows and nothing of the session is kept from them.
+        """
+        state = self.session.state
+        return (
+            self._ledger.has_texts
+            or bool(state.temporary.names)
+            or not state.is_logging
+            or not self.session.logs_rows_alone
+        )
+
+    def preview(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
+        """What a statement would do; nothing of the session changes.
+
+        Args:
+            text: As for `Session.execute`.
+            outcome: Likewise.
+        """
+        known = self.preview_known(text, outcome)
+        if known is not None:
+            return known
+        before = self.snapshot()
+        try:
+            return self.execute(text, outcome)
+        finally:
+            self.restore(before)
+
+    def preview_known(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned | None:
+        """What a statement would do, if that is known from others like it; else None."""
+        foreseen = self.session.foresee(text, outcome)
+        if foreseen is None:
+            return None
+        state = self.session.state
+        number = state.number + 1
+        if not self.needs_plans:
+            return Planned(result=foreseen.result, number=number, last=number)
+        waiting = {
+            name: _waiting(state, name, number, foreseen) for name in foreseen.result.binlogs
+        }
+        numbers = range(number, number + 1)
+        drafting = _Drafting(foreseen.result, numbers, self._ledger.copy(), waiting)
+        return drafting.run(is_unlogged=not state.is_logging)
+
+    def execute(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
+        """Run a statement.
+
+        Args:
+            text: As for `Session.execute`.
+            outcome: Likewise.
+        """
+        state = self.session.state
+        number, needed = state.number + 1, self.needs_plans
+        held = _held(state) if state.temporary.names else {}
+        result = self.session.execute(text, outcome)
+        return self._planned(result, number, held, needed=needed)
+
+    def disconnect(self) -> Planned:
+        """End the session: what is open is rolled back, temporary tables are dropped."""
+        state = self.session.state
+        number, needed, held = state.number + 1, self.needs_plans, _held(state)
+        result = self.session.disconnect()
+        return self._planned(result, number, held, needed=needed)
+
+    def snapshot(self) -> tuple[SessionState, _Ledger]:
+        """As it is now: for `restore`."""
+        return self.session.snapshot(), self._ledger.copy()
+
+    def restore(self, snapshot: tuple[SessionState, _Ledger]) -> None:
+        """Be again as `snapshot` was taken, as often as it is wanted."""
+        state, ledger = snapshot
+        self.session.restore(state)
+        self._ledger = ledger.copy()
+
+    def lose(self, binlog: str, parts: Iterable[DraftPart]) -> None:
+        """Know that a binlog did not get what it was to have: its temporary tables miss it.
+
+        Args:
+            binlog: Its name.
+            parts: Of the group, or homeless, that it did not get.
+        """
+        for part in parts:
+            if isinstance(part, TextOf):
+                self._ledger.drop(binlog, part.number)
+        self._forget_unmade()
+
+    def _planned(
+        self,
+        result: StatementResult,
+        number: int,
+        held: Mapping[str, frozenset[TableName]],
+        *,
+        needed: bool,
+    ) -> Planned:
+        """What a statement that ran does to groups.
+
+        Args:
+            result: Of the statement.
+            number: Its number.
+            held: The temporary tables that each binlog had before it.
+            needed: Plans were needed before it.
+        """
+        state, ledger = self.session.state, self._ledger
+        execution, last = state.execution, state.number
+        is_followed = execution.number == number  # else it is known from others like it
+        is_unlogged = not state.is_logging or (is_followed and execution.is_unlogged)
+        if not (needed or is_unlogged or self.needs_plans):
+            return Planned(result=result, number=number, last=last)
+        waiting = {name: _numbers(state, name) for name in state.binlogs}
+        drafting = _Drafting(result, range(number, last + 1), ledger, waiting)
+        if is_followed:
+            drafting.note(state, held)
+        planned = drafting.run(is_unlogged=is_unlogged)
+        if any(waiting.values()):
+            ledger.has_texts |= not self.session.logs_rows_alone
+        else:
+            ledger.end_transaction()
+        self._forget_unmade()
+        return planned
+
+    def _forget_unmade(self) -> None:
+        """Temporary tables whose creation a binlog did not get are not there in it."""
+        for name, table in self._ledger.unmade:
+            if name in self.session.state.binlogs:
+                self.session.state.binlogs[name].held_temporary.discard(table)
+        self._ledger.unmade.clear()
+
+
+def _held(state: SessionState) -> dict[str, frozenset[TableName]]:
+    return {name: frozenset(binlog.held_temporary) for name, binlog in state.binlogs.items()}
+
+
+def _numbers(state: SessionState, name: str) -> frozenset[int]:
+    """The numbers of the statements of which something waits in a binlog's transaction cache."""
+    marks = state.binlogs[name].transaction_cache.marks
+    return frozenset([number for _, number in marks]) if marks else _NONE
+
+
+def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) -> frozenset[int]:
+    """As `_numbers`, behind a statement that is foreseen."""
+    before = _NONE if name in foreseen.clears else _numbers(state, name)
+    return before | {number} if name in foreseen.waits else before
+
+
+_NONE: Final[frozenset[int]] = frozenset()
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What is to be remembered between the statements of a session.
+
+    Attributes:
+        removed: By binlog, the numbers of statements that are not to be there as text.
+        unlogged: Numbers of statements that the binlogs are to have nothing of.
+        lost: By binlog, temporary tables that are there, but not as they are at the source.
+        uses: What statements do with temporary tables, by number.
+        unmade: Binlogs, and temporary tables that were to be made there and were not.
+        has_texts: Texts may wait for the end of the transaction.
+    """
+
+    removed: dict[str, set[int]] = field(default_factory=dict)
+    unlogged: set[int] = field(default_factory=set)
+    lost: dict[str, set[TableName]] = field(default_factory=dict)
+    uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
+    unmade: list[tuple[str, TableName]] = field(default_factory=list)
+    has_texts: bool = False
+
+    def copy(self) -> _Ledger:
+        """As it is now."""
+        return _Ledger(
+            removed={name: one.copy() for name, one in self.removed.items()},
+            unlogged=self.unlogged.copy(),
+            lost={name: one.copy() for name, one in self.lost.items()},
+            uses=self.uses.copy(),
+            unmade=self.unmade.copy(),
+            has_texts=self.has_texts,
+        )
+
+    def end_transaction(self) -> None:
+        """Nothing waits any longer."""
+        if self.removed or self.unlogged or self.uses:
+            self.removed.clear()
+            self.unlogged.clear()
+            self.uses.clear()
+        self.has_texts = False
+
+    def is_removed(self, name: str, number: int) -> bool:
+        """Whether a statement is not to be in a binlog as text."""
+        return number in self.removed.get(name, ())
+
+    def remove(self, name: str, numbers: Collection[int]) -> None:
+        """Have no statement of those in a binlog as text."""
+        if numbers:
+            self.removed.setdefault(name, set()).update(numbers)
+
+    def can_use(self, name: str, number: int) -> bool:
+        """Whether the temporary tables of a statement are in a binlog as its text needs them."""
+        lost = self.lost.get(name)
+        if not lost or number not in self.uses:
+            return True
+        return all(
+            table not in lost or use.change is TemporaryChange.DROPPED
+            for table, use in self.uses[number].items()
+        )
+
+    def changes_temporary(self, number: int) -> bool:
+        """Whether a statement changes temporary tables."""
+        return any(use.change for use in self._uses(number))
+
+    def survives_rollback(self, number: int) -> bool:
+        """Whether a rollback undoes nothing of what a statement did to temporary tables."""
+        return self.changes_temporary(number) and not any(
+            use.has_rollback and use.change in (TemporaryChange.ROWS, TemporaryChange.FILLED)
+            for use in self._uses(number)
+        )
+
+    def _uses(self, number: int) -> Iterable[TemporaryUse]:
+        return self.uses.get(number, {}).values()
+
+    def give(self, name: str, number: int) -> None:
+        """Note that a binlog gets the text of a statement."""
+        if name in self.lost:
+            uses = self.uses.get(number, {}).items()
+            self.lost[name] -= {table for table, use in uses if use.change >= _ANEW}
+
+    def drop(self, name: str, number: int) -> None:
+        """Note that a binlog does not get the text of a statement."""
+        for table, use in self.uses.get(number, {}).items():
+            if use.change >= TemporaryChange.MADE:
+                self.unmade.append((name, table))
+            elif use.change:
+                self.lost.setdefault(name, set()).add(table)
+
+
+_ANEW: Final = TemporaryChange.DROPPED
+"""From this on, what is left of a temporary table is as the text leaves it."""
+
+
+# The groups of one log -----------------------------------------------------------------------------
+
+
+class _End(Enum):
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    PREPARE = "prepare"
+    NONE = "none"
+
+
+class _Group(NamedTuple):
+    """A group that one log gets.
+
+    Attributes:
+        runs: Its events without what opens and ends it, with the numbers of their statements.
+        end: How it ends; NONE: it is one statement that stands alone.
+    """
+
+    runs: tuple[tuple[int, tuple[Body, ...]], ...]
+    end: _End
+
+    @property
+    def number(self) -> int:
+        """Of its first statement."""
+        return self.runs[0][0] if self.runs else 0
+
+
+def _groups(told: BinlogResult, number: int) -> list[_Group]:
+    """Split what a statement appends to a log.
+
+    Args:
+        told: The log, and what is appended.
+        number: Of the statement that does.
+    """
+    bodies = told.bodies
+    if not bodies:
+        return []
+    owners = None
+    if told.runs:
+        owners = [number] * len(bodies)
+        for begin, end, owner in told.runs:
+            owners[begin:end] = [owner] * (end - begin)
+    bounds = _bounds_mariadb(bodies) if told.server.is_mariadb else _bounds_mysql(bodies)
+    return [
+        _Group(_runs(bodies, begin, until, owners, number), end) for begin, until, end in bounds
+    ]
+
+
+def _runs(
+    bodies: Sequence[Body], begin: int, until: int, owners: Sequence[int] | None, number: int
+) -> tuple[tuple[int, tuple[Body, ...]], ...]:
+    if begin >= until:
+        return ()
+    if owners is None:
+        return ((number, tuple(bodies[begin:until])),)
+    found: list[tuple[int, tuple[Body, ...]]] = []
+    while begin < until:
+        end = begin
+        while end < until and owners[end] == owners[begin]:
+            end += 1
+        found.append((owners[begin], tuple(bodies[begin:end])))
+        begin = end
+    return tuple(found)
+
+
+_Bounds = list[tuple[int, int, _End]]
+"""From where and up to where the groups of a log have their statements, and how they end."""
+
+
+def _bounds_mariadb(bodies: Sequence[Body]) -> _Bounds:
+    starts = [place for place, body in enumerate(bodies) if isinstance(body, GtidEvent)]
+    found: _Bounds = []
+    for start, until in zip(starts, (*starts[1:], len(bodies)), strict=True):
+        opening = bodies[start]
+        assert isinstance(opening, GtidEvent), "it was looked for"
+        if opening.flags & GtidFlag.STANDALONE:
+            found.append((start + 1, until, _End.NONE))
+        elif opening.xid is not None:
+            found.append((start + 1, until - 2, _End.PREPARE))
+        else:
+            found.append((start + 1, until - 1, _end(bodies[until - 1])))
+    return found
+
+
+def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
+    found: _Bounds = []
+    start = 0
+    while start < len(bodies):
+        opening = bodies[start]
+        until = start
+        if opening == log_events.BEGIN:
+            while not _ends_transaction(bodies[until]):
+                until += 1
+            found.append((start + 1, until, _end(bodies[until])))
+        elif isinstance(opening, QueryEvent) and opening.query.startswith(_XA_START):
+            while not _ends_xa(bodies[until]):
+                until += 1
+            end = bodies[until]
+            is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
+            is_rolled_back = isinstance(end, QueryEvent)
+            kind = _End.ROLLBACK if is_rolled_back else _End.COMMIT
+            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind))
+        else:
+            while not isinstance(bodies[until], QueryEvent):
+                until += 1
+            found.append((start, until + 1, _End.NONE))
+        start = until + 1
+    return found
+
+
+_XA_START: Final = b"XA START "
+_XA_ROLLBACK: Final = b"XA ROLLBACK "
+_XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
+_ROLLBACK_TO: Final = b"ROLLBACK TO "
+_SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
+_CREATE: Final = b"CREATE "
+
+
+def _end(body: Body) -> _End:
+    is_rollback = isinstance(body, QueryEvent) and body.query == log_events.ROLLBACK.query
+    return _End.ROLLBACK if is_rollback else _End.COMMIT
+
+
+def _ends_transaction(body: Body) -> bool:
+    return isinstance(body, XidEvent) or (
+        isinstance(body, QueryEvent)
+        and body.query in (log_events.COMMIT.query, log_events.ROLLBACK.query)
+    )
+
+
+def _ends_xa(body: Body) -> bool:
+    return isinstance(body, XaPrepareEvent) or (
+        isinstance(body, QueryEvent) and body.query.startswith(_XA_ROLLBACK)
+    )
+
+
+def _begins(bodies: Sequence[Body], beginnings: bytes | tuple[bytes, ...]) -> bool:
+    """Whether events begin with one of those statements that binlane itself writes."""
+    first = bodies[0]
+    return isinstance(first, QueryEvent) and first.query.startswith(beginnings)
+
+
+def _has_rows(bodies: Iterable[Body]) -> bool:
+    return any(isinstance(body, (ChangedRows, MappedTable, AnnotateRowsEvent)) for body in bodies)
+
+
+_KINDS: Final[Mapping[EventType, str]] = MappingProxyType(
+    {
+        EventType.WRITE_ROWS: "insert",
+        EventType.WRITE_ROWS_V1: "insert",
+        EventType.UPDATE_ROWS: "update",
+        EventType.UPDATE_ROWS_V1: "update",
+        EventType.PARTIAL_UPDATE_ROWS: "update",
+        EventType.DELETE_ROWS: "delete",
+        EventType.DELETE_ROWS_V1: "delete",
+    }
+)
+
+
+@dataclass(slots=True)
+class _SourceGroup:
+    """A group of the source.
+
+    Attributes:
+        group: It.
+        sections: The rows of its statements, by their numbers, in order.
+        is_split: Each piece of rows is of one statement.
+        is_standalone: As in `GroupDraft`.
+        is_undone: Some of it, or all, is rolled back in the end.
+    """
+
+    group: _Group
+    sections: dict[int, Section]
+    is_split: bool
+    is_standalone: bool
+    is_undone: bool
+
+    @property
+    def ends_prepared(self) -> bool:
+        """Whether it is XA COMMIT or XA ROLLBACK."""
+        return self.group.end is _End.NONE and _begins(self.group.runs[0][1], _XA_ENDS)
+
+    @classmethod
+    def of(cls, group: _Group) -> _SourceGroup:
+        """Find the rows of a group."""
+        is_alone = group.end is _End.NONE
+        sections: dict[int, Section] = {}
+        is_split = True
+        tables: list[TableName] = []
+        for number, bodies in () if is_alone else group.runs:
+            pieces: list[RowsPiece] = []
+            changes: list[tuple[str, TableName]] = []
+            for body in bodies:
+                if isinstance(body, MappedTable):
+                    tables.append(body.table)
+                elif isinstance(body, ChangedRows):
+                    change = (_KINDS[body.event_type], body.table)
+                    if not changes or changes[-1] != change:
+                        changes.append(change)
+                    if body.flags & RowsFlag.STMT_END:
+                        pieces.append(RowsPiece(tuple(tables), tuple(changes)))
+                        tables, changes = [], []
+            is_split &= not changes
+            if pieces:
+                sections[number] = (*sections.get(number, ()), *pieces)
+        is_split &= not tables
+        is_created = not is_alone and bool(group.runs) and _begins(group.runs[0][1], _CREATE)
+        is_undone = group.end is _End.ROLLBACK or any(
+            _begins(bodies, _ROLLBACK_TO) for _, bodies in group.runs
+        )
+        return cls(group, sections, is_split, is_alone or is_created, is_undone)
+
+
+# What they are to the binlogs ----------------------------------------------------------------------
+
+
+class _Drafting:
+    """Finds out what the groups of one statement are.
+
+    Args:
+        result: What it did.
+        numbers: Its number, and those of the statements that it ran.
+        ledger: What is remembered; changed.
+        waiting: By log, the numbers of the statements that wait there behind it.
+    """
+
+    def __init__(
+        self,
+        result: StatementResult,
+        numbers: range,
+        ledger: _Ledger,
+        waiting: Mapping[str, frozenset[int]],
+    ) -> None:
+        self._result, self._numbers = result, numbers
+        self._ledger, self._waiting = ledger, waiting
+        self._names = [name for name in result.binlogs if name != SOURCE_LOG]
+        self._groups: list[_SourceGroup] = []
+        self._places: dict[int, list[int]] = {}
+        self._parts: dict[tuple[str, int], list[DraftPart]] = {}
+        self._matched: set[tuple[str, int]] = set()
+        self._homeless: dict[str, list[tuple[DraftPart, ...]]] = {}
+
+    def note(self, state: SessionState, held: Mapping[str, frozenset[TableName]]) -> None:
+        """Note what is known of a statement that was followed.
+
+        Args:
+            state: The session behind it.
+            held: The temporary tables that each binlog had before it.
+        """
+        execution, result, ledger = state.execution, self._result, self._ledger
+        ledger.uses.update(execution.temporary)
+        doubtful = set(execution.failed)
+        is_certain = result.error is None and result.unanalysed is None and result.ways == 1
+        # MySQL leaves rows open there, and those of the next statement join them.
+        has_locks = state.locked_tables is not None and not state.server.is_mariadb
+        if not is_certain or result.depends_on or (has_locks and state.is_in_transaction):
+            doubtful.update(self._numbers)
+        made = {
+            table
+            for uses in execution.temporary.values()
+            for table, use in uses.items()
+            if use.change >= TemporaryChange.MADE
+        }
+        for name in self._names:
+            known = held.get(name, frozenset()) | made
+            lacking = [one for one, uses in execution.temporary.items() if uses.keys() - known]
+            if doubtful or lacking:
+                ledger.remove(name, (*doubtful, *lacking))
+
+    def run(self, *, is_unlogged: bool = False) -> Planned:
+        """Put the groups together.
+
+        Args:
+            is_unlogged: The binlogs were not to have some of it (sql_log_bin=0).
+        """
+        result, numbers = self._result, self._numbers
+        number, last = numbers[0], numbers[-1]
+        if is_unlogged:
+            self._ledger.unlogged.update(numbers)
+        if result.unanalysed is not None:
+            self._give_up()
+            return Planned(result=result, number=number, last=last)
+        self._groups = [_SourceGroup.of(one) for one in _groups(result.binlogs[SOURCE_LOG], number)]
+        for place, source in enumerate(self._groups):
+            for one in dict(source.group.runs):
+                self._places.setdefault(one, []).append(place)
+        for name in self._names:
+            self._fit(name, _groups(result.binlogs[name], number))
+        drafts = tuple(self._draft(place) for place in range(len(self._groups)))
+        homeless = {name: tuple(groups) for name, groups in self._homeless.items()}
+        return Planned(
+            result=result,
+            number=number,
+            last=last,
+            groups=drafts,
+            homeless=homeless,
+            has_texts=self._has_texts(drafts, homeless),
+        )
+
+    def _has_texts(
+        self,
+        drafts: Iterable[GroupDraft],
+        homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]],
+    ) -> bool:
+        """Whether something of the statement is, or will be, in a binlog as text."""
+        given = [
+            *(parts for draft in drafts for parts in draft.binlogs.values()),
+            *(parts for groups in homeless.values() for parts in groups),
+        ]
+        own = self._numbers
+        if any(isinstance(part, TextOf) and part.number in own for one in given for part in one):
+            return True
+        return any(
+            self._result.binlogs[name].logged_as is not LoggingFormat.ROW
+            and not self._waiting[name].isdisjoint(own)
+            for name in self._names
+        )
+
+    def _give_up(self) -> None:
+        """Nobody knows what the statement does: all that waits goes as rows."""
+        for name in self._names:
+            runs = self._result.binlogs[name].runs
+            written = {*self._numbers, *(number for _, _, number in runs)}
+            self._ledger.remove(name, self._waiting[name] | written)
+            for number in written:
+                self._ledger.drop(name, number)
+
+    # A binlog's groups -----------------------------------------------------------------------------
+
+    def _fit(self, name: str, groups: Sequence[_Group]) -> None:
+        """Find out what of the source's groups a binlog has as text.
+
+        Args:
+            name: The binlog.
+            groups: What its own log gets.
+        """
+        written: set[int] = set()
+        several: set[int] = set(self._waiting[name])
+        for group in groups:
+            own = {number for number, _ in group.runs}
+            several |= written & own
+            written |= own
+        for group in groups:
+            if group.end is not _End.NONE:
+                self._fit_transaction(name, group, several)
+        self._fit_alone(name, [group for group in groups if group.end is _End.NONE])
+
+    def _can_be_text(self, name: str, number: int, several: Iterable[int] = ()) -> bool:
+        """Whether a statement whose text a binlog is given now can be there as that.
+
+        Args:
+            name: The binlog.
+            number: Of the statement.
+            several: Those that the binlog is not given whole now.
+        """
+        return (
+            number not in several
+            and number not in self._waiting[SOURCE_LOG]
+            and len(self._places.get(number, ())) <= 1
+            and not self._ledger.is_removed(name, number)
+            and self._ledger.can_use(name, number)
+        )
+
+    def _fit_transaction(self, name: str, group: _Group, several: set[int]) -> None:
+        """Fit a transaction of a binlog."""
+        places = {
+            place
+            for number, _ in group.runs
+            for place in self._places.get(number, ())
+            if number in self._groups[place].sections
+        }
+        if len(places) != 1:
+            self._keep_temporary(name, group, several)
+            return
+        (place,) = places
+        source = self._groups[place]
+        ends_alike = source.is_split and source.group.end is group.end
+        parts = self._parts.setdefault((name, place), [])
+        for number, bodies in group.runs:
+            has_rows = number in source.sections
+            if _has_rows(bodies):
+                if has_rows and RowsOf(number) not in parts:
+                    parts.append(RowsOf(number))
+            elif self._can_be_text(name, number, several) and (
+                ends_alike or (not has_rows and self._ledger.survives_rollback(number))
+            ):
+                self._give(name, place, TextOf(number, bodies))
+            else:
+                self._ledger.drop(name, number)
+                if has_rows:
+                    parts.append(RowsOf(number))
+
+    def _fit_alone(self, name: str, groups: Sequence[_Group]) -> None:
+        """Fit statements that stand alone in a binlog."""
+        left: list[_Group] = []
+        for group in groups:
+            places = self._free_places(name, group.number)
+            place = next((one for one in places if self._groups[one].group == group), None)
+            if place is None:
+                left.append(group)
+            else:
+                self._matched.add((name, place))
+                self._ledger.give(name, group.number)
+        for group in left:
+            number, bodies = group.runs[0]
+            places = self._free_places(name, number)
+            is_only = [one.number for one in left].count(number) == 1
+            if not places:
+                self._keep_temporary(name, group, ())
+            elif is_only and len(places) == 1 and self._can_be_text(name, number):
+                self._give(name, places[0], TextOf(number, bodies))
+            else:
+                self._ledger.drop(name, number)
+
+    def _free_places(self, name: str, number: int) -> list[int]:
+        """The groups of the source with a statement that are not a binlog's own group already."""
+        return [
+            place for place in self._places.get(number, ()) if (name, place) not in self._matched
+        ]
+
+    def _give(self, name: str, place: int, part: TextOf) -> None:
+        """Have a statement in a binlog as text."""
+        self._parts.setdefault((name, place), []).append(part)
+        self._ledger.give(name, part.number)
+
+    def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
+        """Keep of a group that the source has not what changes temporary tables."""
+        ledger = self._ledger
+        is_undone = group.end is _End.ROLLBACK
+        kept: list[DraftPart] = []
+        has_change = False
+        for number, bodies in group.runs:
+            if _has_rows(bodies):
+                continue
+            part = TextOf(number, bodies)
+            if _is_savepoint(part):
+                kept.append(part)
+            elif (
+                ledger.changes_temporary(number)
+                and number not in self._places
+                and self._can_be_text(name, number, several)
+                and not (is_undone and not ledger.survives_rollback(number))
+            ):
+                kept.append(part)
+                ledger.give(name, number)
+                has_change = True
+            else:
+                ledger.drop(name, number)
+        if has_change:
+            self._homeless.setdefault(name, []).append(tuple(kept))
+
+    # A group of the source -------------------------------------------------------------------------
+
+    def _draft(self, place: int) -> GroupDraft:
+        """What a group of the source is to all binlogs."""
+        source = self._groups[place]
+        binlogs: dict[str, tuple[DraftPart, ...]] = {}
+        for name in self._names:
+            parts = self._of_binlog(name, place, source)
+            if parts is not None:
+                binlogs[name] = parts
+        return GroupDraft(
+            sections=tuple(source.sections.items()),
+            is_standalone=source.is_standalone,
+            binlogs=binlogs,
+        )
+
+    def _of_binlog(
+        self, name: str, place: int, source: _SourceGroup
+    ) -> tuple[DraftPart, ...] | None:
+        """What a group is to a binlog; None: what it is to the source."""
+        unlogged = self._ledger.unlogged
+        numbers = {number for number, _ in source.group.runs}
+        parts = self._parts.get((name, place), [])
+        if not source.is_undone:
+            # What the binlog's own log has at another time, or has no longer.
+            parts = _with_rows(parts, [one for one in source.sections if one not in unlogged])
+        self._ledger.remove(name, self._waiting[name] & source.sections.keys())
+        if any(isinstance(part, TextOf) and not _is_savepoint(part) for part in parts):
+            return tuple(parts)
+        is_kept_from = not numbers.isdisjoint(unlogged) and (name, place) not in self._matched
+        if is_kept_from or (source.ends_prepared and (name, place) not in self._matched):
+            return tuple(parts)
+        return None
+
+
+def _is_savepoint(part: TextOf) -> bool:
+    """Whether it is a text that the source has in its group, too."""
+    return _begins(part.bodies, _SAVEPOINTS)
+
+
+def _with_rows(parts: list[DraftPart], numbers: Sequence[int]) -> list[DraftPart]:
+    """Parts, and the rows of those statements that are not among them, in their places.
+
+    Args:
+        parts: Of a binlog.
+        numbers: Of the sections of the source's group, in order.
+    """
+    given = {part.number for part in parts}
+    lacking = [number for number in numbers if number not in given]
+    if not lacking:
+        return parts
+    order = {number: at for at, number in enumerate(numbers)}
+    found = parts.copy()
+    for number in lacking:
+        later = (
+            at
+            for at, part in enumerate(found)
+            if part.number in order and order[part.number] > order[number]
+        )
+        found.insert(next(later, len(found)), RowsOf(number))
+    return found

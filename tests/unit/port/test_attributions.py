@@ -1,0 +1,149 @@
+"""Which group is of which statement, whatever comes first: the reply or the group."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.names import TableName
+from binlane.port.attributions import Attributions, AttributionSettings
+from binlane.port.lane_groups import Reason, Unattributed
+from binlane.positions import Gtid, GtidPosition, GtidSet, MysqlGtid
+from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
+
+UUID = "00000000-0000-0000-0000-000000000001"
+SERVER_ID = 0x7B000000
+QUICK = AttributionSettings(wait_s=0.2)
+
+
+def plan(text: str) -> GroupPlan:
+    """A plan that is known by its text."""
+    table = TableName("shop", "orders")
+    section = (RowsPiece((table,), (("insert", table),)),)
+    query = EncodedEvent(2, text.encode())
+    return GroupPlan(
+        sections=(section,),
+        binlogs={"statements": (Text((query,), 0),), "rows": (Rows(0),)},
+        bases={"statements": 1, "rows": 2},
+        ends={"rows": None, "statements": EncodedEvent(2, b"ROLLBACK", 8)},
+    )
+
+
+def gtid(sequence: int, lane: int = 0, domain: int = 0) -> Gtid:
+    return Gtid(domain, SERVER_ID + lane, sequence)
+
+
+def at(sequence: int) -> GtidPosition:
+    return GtidPosition((Gtid(0, 1, sequence),))
+
+
+def begun(folder: Path | None = None, sequence: int = 0) -> Attributions:
+    attributions = Attributions(folder, Flavor.MARIADB, QUICK)
+    attributions.begin(at(sequence))
+    return attributions
+
+
+def test_a_group_that_comes_after_the_reply() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one")])
+    attributions.done(0, 1, str(gtid(1)))
+    assert attributions.find(0, gtid(1)) == plan("one")
+    assert attributions.find(0, gtid(1)) == plan("one")
+
+
+def test_a_group_that_comes_before_the_reply() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one")])
+    attributions.read([(0, gtid(1), True)], at(1))
+    timer = threading.Timer(0.05, attributions.done, (0, 1, str(gtid(1))))
+    timer.start()
+    assert attributions.find(0, gtid(1)) == plan("one")
+    timer.join()
+
+
+def test_nobody_waits_for_ever() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one"), plan("two")])
+    since_s = time.monotonic()
+    assert attributions.find(0, gtid(1)) == Unattributed(Reason.NOT_ANSWERED)
+    assert 0.2 <= time.monotonic() - since_s < 5
+    since_s = time.monotonic()
+    assert attributions.find(0, gtid(2)) == Unattributed(Reason.NOT_ANSWERED)
+    assert time.monotonic() - since_s < 0.1
+    attributions.done(0, 1, str(gtid(3)))
+    assert attributions.find(0, gtid(3)) == Unattributed(Reason.NOT_ANSWERED)
+    attributions.intend(0, 2, [plan("three")])
+    attributions.done(0, 2, str(gtid(4)))
+    assert attributions.find(0, gtid(4)) == plan("three")
+
+
+def test_several_groups() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one"), plan("two")])
+    attributions.done(0, 1, str(gtid(3)))
+    attributions.read([(0, gtid(1), True), (1, gtid(2, 1), True), (0, gtid(3), False)], at(3))
+    assert attributions.find(0, gtid(1)) == plan("one")
+    assert attributions.find(1, gtid(2, 1)) == Unattributed(Reason.NO_STATEMENT)
+    assert attributions.find(0, gtid(3)) == plan("two")
+
+
+def test_another_number_of_groups() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one"), plan("two")])
+    attributions.done(0, 1, str(gtid(1)))
+    attributions.intend(0, 2, [plan("three")])
+    attributions.done(0, 2, str(gtid(3)))
+    attributions.intend(0, 3, [plan("four")])
+    attributions.done(0, 3, str(gtid(4)))
+    attributions.read([(0, gtid(number), True) for number in (1, 2, 3, 4)], at(4))
+    for number in (1, 2, 3):
+        assert attributions.find(0, gtid(number)) == Unattributed(Reason.OTHER_COUNT)
+    assert attributions.find(0, gtid(4)) == plan("four")
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_lost_reply(*, is_commit: bool) -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one")])
+    attributions.read([(0, gtid(1), is_commit)], at(1))
+    attributions.lost(0)
+    assert not attributions.is_clear(0)
+    assert attributions.unended == {0: 0}
+    attributions.ended(0, at(1))
+    expected = plan("one") if is_commit else Unattributed(Reason.LOST)
+    assert attributions.find(0, gtid(1), is_commit=is_commit) == expected
+    assert attributions.is_clear(0)
+
+
+def test_a_restart(tmp_path: Path) -> None:
+    attributions = begun(tmp_path / "port")
+    attributions.taken(0, 17)
+    attributions.intend(0, 1, [plan("one")])
+    attributions.done(0, 1, str(gtid(1)))
+    assert attributions.find(0, gtid(1)) == plan("one")
+    attributions.intend(0, 2, [plan("two")])
+    attributions.done(0, 2, str(gtid(2)), [plan("other")])
+    attributions.intend(0, 3, [plan("three")])
+    attributions.close()
+
+    again = Attributions(tmp_path / "port", Flavor.MARIADB, QUICK)
+    again.begin(at(0))
+    assert again.unended == {0: 17}
+    again.read([(0, gtid(number), True) for number in (1, 2, 3)], at(3))
+    assert again.find(0, gtid(1)) == plan("one")
+    assert again.find(0, gtid(2)) == plan("other")
+    again.ended(0, at(3))
+    assert again.find(0, gtid(3)) == plan("three")
+
+
+def test_mysql() -> None:
+    attributions = Attributions(None, Flavor.MYSQL, QUICK)
+    attributions.begin(GtidSet.parse(f"{UUID}:1-5"))
+    attributions.intend(0, 1, [plan("one"), plan("two")])
+    attributions.done(0, 1, f"{UUID}:binlane_0:1-2")
+    assert attributions.find(0, MysqlGtid(UUID, 1, "binlane_0")) == plan("one")
+    assert attributions.find(0, MysqlGtid(UUID, 2, "binlane_0")) == plan("two")
