@@ -31,8 +31,15 @@ SAFE: Final = ("STATEMENT", "MIXED", "ROW")
 """Formats whose replicas are equal if no statement is unsafe."""
 UNSAFE: Final = ("MIXED", "ROW")
 """Formats whose replicas are equal whatever is run."""
+_OWN_FORMATS: Final = {"STATEMENT": "ROW", "MIXED": "ROW", "ROW": "MIXED"}
+"""By format of a binlog that of its replica's own log."""
 _REPLICA: Final = {
-    "mariadb": ("--log-bin-trust-function-creators=1", "--slave-net-timeout=10"),
+    "mariadb": (
+        "--log-bin-trust-function-creators=1",
+        "--slave-net-timeout=10",
+        "--log-bin=own",
+        "--log-slave-updates=ON",
+    ),
     "mysql": (
         "--log-bin-trust-function-creators=1",
         "--skip-log-bin",
@@ -87,7 +94,10 @@ class FollowedBinlogs:
 
     def _begin(self) -> None:
         for number, one in enumerate(self._formats, start=30):
-            replica = self._start(one, (f"--server-id={number}", *_REPLICA[self.flavor], *OPTIONS))
+            # Its own log, and the format of that, are no matter of what it follows.
+            own = (f"--binlog-format={_OWN_FORMATS[one]}",) if self.flavor == "mariadb" else ()
+            options = (f"--server-id={number}", *_REPLICA[self.flavor], *OPTIONS, *own)
+            replica = self._start(one, options)
             self.replicas[one] = replica
             self._follow(replica, self.serve.port, ADMIN, PASSWORD, f"{one.lower()}.000001")
 
