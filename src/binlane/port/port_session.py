@@ -29,6 +29,7 @@ from binlane.gateway.judge import (
     ClientStatement,
     Done,
     Pass,
+    Reading,
     Refuse,
     Reply,
     Run,
@@ -188,9 +189,20 @@ class PortSession:
     # What the gateway calls -----------------------------------------------------------------------
 
     @property
-    def dialect(self) -> Dialect:
+    def reading(self) -> Reading | None:
         """How the source reads the session's next statement."""
-        return self._first_dialect if self._model is None else self._model.session.dialect
+        if self._is_relayed:
+            return Reading(self._first_dialect, "utf8mb4")
+        if self._model is None or self._reader is None or self._reader.values is None:
+            return None
+        return Reading(self._model.session.dialect, self._reader.values.client_charset)
+
+    async def learn(self) -> None:
+        """Find out how the source reads the session's next statement."""
+        if self._model is None:
+            await self._begin()
+        if self._reader is not None and self._reader.values is None:
+            await self._reader.read(self._client.query_source)
 
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
@@ -203,7 +215,7 @@ class PortSession:
             return Pass()
         if len(statements) != 1:
             return None
-        told, _, is_complete = statements[0]
+        told, is_complete = statements[0].text, statements[0].is_complete
         model, reader = self._model, self._reader
         if not is_complete:
             return None
@@ -232,8 +244,8 @@ class PortSession:
         if reader.values is None:
             await reader.read(self._client.query_source)
         texts = []
-        for told, _, is_complete in statements:
-            text = reader.read_text(told) if is_complete else None
+        for statement in statements:
+            text = reader.read_text(statement.text) if statement.is_complete else None
             if text is None:
                 return self._judge_unread(model)
             texts.append(text)
