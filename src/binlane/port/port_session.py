@@ -607,7 +607,8 @@ class PortSession:
         return None
 
     def _attribute(self, one: _UnderWay, planned: Planned, last: str | None) -> None:
-        assert self._lane is not None and self._shared is not None, "there is something to tell"
+        assert self._lane is not None, "there is something to tell"
+        assert self._shared is not None, "it gave the lane"
         if last is None and not one.is_intended:
             return
         plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
@@ -646,7 +647,8 @@ class PortSession:
                     model.lose(name, group)
         if not parts:
             return
-        assert self._lane is not None and self._shared is not None, "there is something to mark"
+        assert self._lane is not None, "there is something to mark"
+        assert self._shared is not None, "it gave the lane"
         number = model.count()
         plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
         attributions = self._shared.attributions
