@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -44,7 +44,7 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
 from binlane.programs.runner import is_program
-from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Text, basis_of
+from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import DraftPart, GroupDraft, Planned, PlannedSession, RowsOf
 from binlane.session.report import StatementResult
@@ -59,6 +59,7 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.reading import read
+from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
@@ -157,6 +158,19 @@ class _UnderWay:
     is_intended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Homeless:
+    """What binlogs are to have, and the source logs nothing of.
+
+    Attributes:
+        planned: What tells of it.
+        parts: By binlog.
+    """
+
+    planned: Planned
+    parts: Mapping[str, tuple[Part, ...]]
+
+
 class PortSession:
     """Judges and follows one session; a `Judge` of the gateway.
 
@@ -182,7 +196,7 @@ class PortSession:
         self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
         self._unsettled: list[tuple[_UnderWay, Planned]] = []
-        self._homeless: list[Planned] = []
+        self._homeless: list[_Homeless] = []
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
@@ -284,7 +298,17 @@ class PortSession:
             self._reader.used()
 
     async def ended(self) -> None:
-        """The session is over."""
+        """The session is over: what it had for itself at the source is gone there."""
+        model = self._model
+        if model is not None and not self._under_way and not self._is_out_of_step:
+            self._contexts.clear()
+            planned = model.disconnect()
+            context = None if self._reader is None else self._reader.last()
+            if planned.homeless and context is not None:
+                self._contexts.update(dict.fromkeys(planned.numbers, context))
+                self._find_home(planned)
+                for what in self._homeless:
+                    await self._mark(what)
         self._forget()
 
     # Beginning and end ----------------------------------------------------------------------------
@@ -515,7 +539,7 @@ class PortSession:
             catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
-            self._contexts[expected.number] = context
+            self._contexts.update(dict.fromkeys(expected.numbers, context))
         if expected.groups and self._lane is not None and self._shared is not None:
             plans = [self._plan(group) for group in expected.groups]
             self._shared.attributions.intend(self._lane.number, expected.number, plans)
@@ -564,8 +588,9 @@ class PortSession:
         if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
             catalog.changed(one.facts, session.database)
         if one.context is not None:
-            one.context.insert_id = reply.insert_id
-            self._contexts[planned.number] = one.context
+            if not one.context.use.is_program:
+                one.context.insert_id = reply.insert_id
+            self._contexts.update(dict.fromkeys(planned.numbers, one.context))
         if has_changed:
             self._spoils = True
         if not reply.errno:
@@ -573,8 +598,8 @@ class PortSession:
             if is_active != session.is_transaction_active:
                 self._lose_step()
         self._tell(one, planned, replies)
-        if planned.homeless and not has_failed:
-            self._homeless.append(planned)
+        if planned.homeless:
+            self._find_home(planned)
         if not session.is_in_transaction and not session.is_transaction_active:
             self._contexts.clear()
             self._generated.clear()
@@ -625,46 +650,55 @@ class PortSession:
                 assert self._shared is not None, "it gave the lane"
                 for _, planned in unsettled:
                     self._shared.attributions.done(self._lane.number, planned.number, None, [])
-        for planned in homeless:
-            await self._mark(planned)
+        for what in homeless:
+            await self._mark(what)
 
-    async def _mark(self, planned: Planned) -> None:
-        """Have the source log a group for what it logs nothing of."""
+    def _find_home(self, planned: Planned) -> None:
+        """Keep what the source logs nothing of until it is marked."""
         model = self._model
-        if model is None:
-            return
+        assert model is not None, "it told of that"
         parts: dict[str, tuple[Part, ...]] = {}
         for name, groups in planned.homeless.items():
             made = [self._part(part, {}) for group in groups for part in group]
-            if None not in made and self._lane is not None and not self._spoils:
-                parts[name] = tuple(part for part in made if part is not None)
+            if None in made or self._lane is None or self._spoils:
+                self._lose(model, name, groups)
             else:
-                for group in groups:
-                    model.lose(name, group)
-        if not parts:
+                parts[name] = tuple(part for part in made if part is not None)
+        if parts:
+            self._homeless.append(_Homeless(planned, parts))
+
+    @staticmethod
+    def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
+        for group in groups:
+            model.lose(name, group)
+
+    async def _mark(self, homeless: _Homeless) -> None:
+        """Have the source log a group for what it logs nothing of."""
+        model, shared, lane = self._model, self._shared, self._lane
+        if model is None or shared is None or lane is None:
             return
-        assert self._lane is not None, "there is something to mark"
-        assert self._shared is not None, "it gave the lane"
-        number = model.count()
+        parts = homeless.parts
         plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
-        attributions = self._shared.attributions
-        attributions.intend(self._lane.number, number, [plan])
+        number = model.count()
+        shared.attributions.intend(lane.number, number, [plan])
         try:
-            last = await self._shared.marker.mark(self._lane)
+            last = await shared.marker.mark(lane)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error)
-            attributions.done(self._lane.number, number, None, [])
-            for name, groups in planned.homeless.items():
-                for group in groups:
-                    model.lose(name, group)
+            shared.attributions.done(lane.number, number, None, [])
+            for name in parts:
+                self._lose(model, name, homeless.planned.homeless[name])
         else:
-            attributions.done(self._lane.number, number, last)
+            shared.attributions.done(lane.number, number, last)
 
     # Plans ----------------------------------------------------------------------------------------
 
     def _plan(self, draft: GroupDraft) -> GroupPlan:
         """A group as the binlogs are to have it, with all values; those that lack some get rows."""
         sections = {number: place for place, (number, _) in enumerate(draft.sections)}
+        for number, section in draft.sections:
+            if number not in self._generated and (found := self._generated_in(section)):
+                self._generated[number] = found
         binlogs: dict[str, tuple[Part, ...]] = {}
         for name, parts in draft.binlogs.items():
             made = [self._part(part, sections) for part in parts]
@@ -675,6 +709,12 @@ class PortSession:
             binlogs=binlogs,
             bases=self._bases(binlogs),
         )
+
+    def _generated_in(self, section: Section) -> Generated | None:
+        """Where AUTO_INCREMENT values stand that a statement of a program was given."""
+        tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
+        found = [place for name in tables if (place := _place(self._catalog.table(name)))]
+        return found[0] if len(found) == 1 else None
 
     def _bases(self, names: Container[str]) -> dict[str, int]:
         return {one.name: basis_of(one) for one in self._definitions if one.name in names}
@@ -695,13 +735,20 @@ class PortSession:
 def _generated(resolved: ResolvedStatement) -> Generated | None:
     """Where the AUTO_INCREMENT values stand that the server may choose for a statement."""
     for access in resolved.accesses:
-        column = access.table.auto_increment
-        if access.is_prelocked or not access.changes & _INSERTING or column is None:
-            continue
-        for place, one in enumerate(access.table.definition.columns):
-            if one.name.lower() == column.lower():
-                return Generated(access.name, place)
+        if not access.is_prelocked and access.changes & _INSERTING:
+            place = _place(access.table)
+            if place is not None:
+                return place
     return None
+
+
+def _place(table: Table | None) -> Generated | None:
+    """The AUTO_INCREMENT column of a table."""
+    column = None if table is None else table.auto_increment
+    if table is None or column is None:
+        return None
+    names = [one.name.lower() for one in table.definition.columns]
+    return Generated(table.name, names.index(column.lower()))
 
 
 def _literal(value: str) -> str:
