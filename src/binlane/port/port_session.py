@@ -29,6 +29,7 @@ from binlane.gateway.judge import (
     ClientStatement,
     Done,
     Pass,
+    Reading,
     Refuse,
     Reply,
     Run,
@@ -97,8 +98,6 @@ _TRACK: Final = (
     " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
 )
 _SHOWN: Final = 40
-_FIRST_CHARSET: Final = "utf8mb4"
-"""In which statements are read before anybody asked for that."""
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
@@ -204,15 +203,20 @@ class PortSession:
     # What the gateway calls -----------------------------------------------------------------------
 
     @property
-    def dialect(self) -> Dialect:
+    def reading(self) -> Reading | None:
         """How the source reads the session's next statement."""
-        return self._first_dialect if self._model is None else self._model.session.dialect
+        if self._is_relayed:
+            return Reading(self._first_dialect, "utf8mb4")
+        if self._model is None or self._reader is None or self._reader.values is None:
+            return None
+        return Reading(self._model.session.dialect, self._reader.values.client_charset)
 
-    @property
-    def character_set(self) -> str:
-        """`character_set_client` of the session's next statement."""
-        values = None if self._reader is None else self._reader.values
-        return _FIRST_CHARSET if values is None else values.client_charset
+    async def learn(self) -> None:
+        """Find out how the source reads the session's next statement."""
+        if self._model is None:
+            await self._begin()
+        if self._reader is not None and self._reader.values is None:
+            await self._reader.read(self._client.query_source)
 
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
@@ -225,7 +229,7 @@ class PortSession:
             return Pass()
         if len(statements) != 1:
             return None
-        told, _, is_complete, _ = statements[0]
+        told, is_complete = statements[0].text, statements[0].is_complete
         model, reader = self._model, self._reader
         if not is_complete:
             return None
@@ -254,8 +258,8 @@ class PortSession:
         if reader.values is None:
             await reader.read(self._client.query_source)
         texts = []
-        for told, _, is_complete, _ in statements:
-            text = reader.read_text(told) if is_complete else None
+        for statement in statements:
+            text = reader.read_text(statement.text) if statement.is_complete else None
             if text is None:
                 return self._judge_unread(model)
             texts.append(text)
