@@ -256,10 +256,15 @@ def _rand(_: RandEvent, context: StatementContext, __: Flavor) -> _Events:
 
 def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Events:
     name = body.name.lower()
-    if context.use.is_program and name in context.use.sets_user_variables:
+    if context.use.is_program and _may_be_set(name, context.use.sets_user_variables):
         return None
     value = context.variables.get(name)
     return None if value is None else (EncodedEvent(EventType.USER_VAR, value),)
+
+
+def _may_be_set(name: str, assigned: frozenset[str]) -> bool:
+    """Whether a variable is one of those that are assigned; to the servers `ü` may be `u`."""
+    return name in assigned or not (name.isascii() and all(map(str.isascii, assigned)))
 
 
 def _begin_load(_: BeginLoadQueryEvent, context: StatementContext, __: Flavor) -> _Events:
@@ -411,16 +416,25 @@ class ContextReader:
         self._may_have_timestamp = False
         self._fixed: int | None = None
         self._held: float | None = None
+        self._is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
+
+    def must_ask_to_read(self, text: str) -> bool:
+        """Whether the source has to be asked in which character set a text of the client is."""
+        # All of those that a client may send in have the characters of ASCII in the same bytes.
+        return not (self._is_charset_known or text.isascii())
 
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
-        Raises:
-            AssertionError: If the context was never read.
+        Args:
+            text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
-        assert self.values is not None, "read first"
+        if text.isascii():
+            return text
+        if self.values is None or not self._is_charset_known:
+            return None
         return read_text(text, self.values.client_charset)
 
     # Before a statement -------------------------------------------------------------------------
@@ -529,6 +543,7 @@ class ContextReader:
             self._may_have_timestamp = False
             self._offset_s, self._measured = float(said) - middle, middle
         self.is_dirty = False
+        self._is_charset_known = self.values is not None
 
     async def _ask_routine(self, ask: Ask, name: TableName) -> None:
         """Ask in which context a procedure runs: that of its creation."""
@@ -660,6 +675,7 @@ class ContextReader:
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
             self._login_collation = None
+            self._is_charset_known = False
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
 
@@ -670,7 +686,7 @@ class ContextReader:
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
         self._login_collation = None
-        self._is_collation_own = False
+        self._is_charset_known = self._is_collation_own = False
 
 
 def _reads_diagnostics(facts: StatementFacts) -> bool:
