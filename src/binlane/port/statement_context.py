@@ -450,11 +450,16 @@ class ContextReader:
             return None
         if use.needs_server_time and self._fixed is None:
             return None
-        variables = tuple(body.name for body in bodies if isinstance(body, LoggedVariable))
-        last_insert_id = any(
-            isinstance(body, IntvarEvent) and body.kind != _INSERT_ID for body in bodies
-        )
-        found = Needs(use, variables, last_insert_id, any(isinstance(e, RandEvent) for e in bodies))
+        variables: list[str] = []
+        last_insert_id = seeds = False
+        for body in bodies:
+            if isinstance(body, IntvarEvent):
+                last_insert_id |= body.kind != _INSERT_ID
+            elif isinstance(body, LoggedVariable):
+                variables.append(body.name)
+            elif isinstance(body, RandEvent):
+                seeds = True
+        found = Needs(use, tuple(variables), last_insert_id, seeds)
         if found.seeds and self._has_own_seeds and not self._server.is_mariadb:
             return None  # they are not told, and the client counts on them
         if use.reads_diagnostics and (self.must_ask(found) or use.needs_microseconds):
