@@ -53,6 +53,8 @@ _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
 """What the servers put of a file into one event."""
+FILE_BYTES_MAX: Final = 64 << 20
+"""A larger file is not held: what it brings is logged as rows."""
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
 _SUPPRESS_USE: Final = int(HeaderFlag.SUPPRESS_USE)
 _NOT_REPEATED: Final = frozenset(
@@ -86,7 +88,8 @@ class StatementContext:
             where neither they nor the reply tell it.
         error_code: With which it failed after it had changed something.
         execution_time_s: From its start to its end.
-        data: The file of LOAD DATA LOCAL.
+        timestamp: When it began, in seconds since 1970, by the source's clock as far as that is known.
+        data: The file of LOAD DATA LOCAL; None where that did not come, or is too large.
         file_id: Number of that file in the log.
     """
 
@@ -99,8 +102,20 @@ class StatementContext:
     insert_id: int | None = 0
     error_code: int = 0
     execution_time_s: int = 0
-    data: bytes | None = None
+    timestamp: int = 0
+    data: bytearray | None = None
     file_id: int = 1
+    is_file_too_large: bool = False
+
+    def add_data(self, data: bytes) -> None:
+        """Take some of the file of LOAD DATA LOCAL."""
+        if self.is_file_too_large:
+            return
+        if self.data is None:
+            self.data = bytearray()
+        self.data += data
+        if len(self.data) > FILE_BYTES_MAX:
+            self.data, self.is_file_too_large = None, True
 
     def answered(
         self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
@@ -593,10 +608,14 @@ class ContextReader:
             last_insert_id=self._last_insert_id,
             seeds=self._seeds,
             variables=self._variables,
+            insert_id=None if needs.use.may_skip_rows else 0,
+            timestamp=int(self._clock() + self._offset_s),
         )
         if self._fixed is not None:
-            elapsed = int(self._clock() + self._offset_s) - int(values.timestamp)
+            # The servers take the time from what was set to the end.
+            elapsed = context.timestamp - int(values.timestamp)
             context.execution_time_s = elapsed & 0xFFFFFFFF
+            context.timestamp = int(values.timestamp)
         if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
             return context, ()
         before = []
@@ -620,7 +639,7 @@ class ContextReader:
     def _set_timestamp(self, context: StatementContext) -> str:
         now = max(int((self._clock() + self._offset_s) * _MICRO), self._last_set + 1)
         self._last_set, self._held = now, self._clock()
-        context.microseconds = now % _MICRO
+        context.timestamp, context.microseconds = divmod(now, _MICRO)
         return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
     def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
