@@ -96,6 +96,8 @@ _TRACK: Final = (
     " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
 )
 _SHOWN: Final = 40
+_FIRST_CHARSET: Final = "utf8mb4"
+"""In which statements are read before anybody asked for that."""
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
@@ -194,6 +196,12 @@ class PortSession:
         """How the source reads the session's next statement."""
         return self._first_dialect if self._model is None else self._model.session.dialect
 
+    @property
+    def character_set(self) -> str:
+        """`character_set_client` of the session's next statement."""
+        values = None if self._reader is None else self._reader.values
+        return _FIRST_CHARSET if values is None else values.client_charset
+
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
         del is_reset
@@ -205,7 +213,7 @@ class PortSession:
             return Pass()
         if len(statements) != 1:
             return None
-        told, _, is_complete = statements[0]
+        told, _, is_complete, _ = statements[0]
         model, reader = self._model, self._reader
         if not is_complete:
             return None
@@ -234,7 +242,7 @@ class PortSession:
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
         texts = []
-        for told, _, is_complete in statements:
+        for told, _, is_complete, _ in statements:
             text = reader.read_text(told) if is_complete else None
             if text is None:
                 return self._judge_unread(model)
@@ -610,7 +618,8 @@ class PortSession:
         return None
 
     def _attribute(self, one: _UnderWay, planned: Planned, last: str | None) -> None:
-        assert self._lane is not None and self._shared is not None, "there is something to tell"
+        assert self._lane is not None, "there is something to tell"
+        assert self._shared is not None, "it gave the lane"
         if last is None and not one.is_intended:
             return
         plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
@@ -649,7 +658,8 @@ class PortSession:
                     model.lose(name, group)
         if not parts:
             return
-        assert self._lane is not None and self._shared is not None, "there is something to mark"
+        assert self._lane is not None, "there is something to mark"
+        assert self._shared is not None, "it gave the lane"
         number = model.count()
         plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
         attributions = self._shared.attributions

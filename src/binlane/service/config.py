@@ -74,7 +74,6 @@ class Settings:
         data_dir: The store's directory.
         source: The captured server.
         listen: The MySQL port.
-        port: What sessions there may expect.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
@@ -84,7 +83,6 @@ class Settings:
     data_dir: Path
     source: SourceSettings
     listen: GatewaySettings
-    port: PortSettings
     http: HttpSettings | None
     store: StoreSettings
     archive: ArchiveSettings | None = None
@@ -132,7 +130,6 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
             archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
-            port=_port(document.get("gateway", {})),
         )
     except TypeError as error:
         raise ConfigError(f"a value has the wrong type: {error}", key="--config") from None
