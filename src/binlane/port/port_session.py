@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -39,7 +39,7 @@ from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
-from binlane.port.context_use import ContextUse, context_use
+from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
@@ -90,7 +90,7 @@ _WATCHED: Final = BINLOG_VARIABLES | {
     *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
     *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
     *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
-    *("rand_seed1", "rand_seed2", "autocommit"),
+    *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
 """What a session cannot set before somebody follows it."""
 _TRACK: Final = (
@@ -120,6 +120,7 @@ class PortParts:
         marker: Makes groups for what the source logs nothing of.
         lanes: None where the source was not prepared for them: then all groups go as rows.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
+        uses: What statements use of their context.
     """
 
     definitions: Callable[[], tuple[Definition, ...]]
@@ -128,6 +129,7 @@ class PortParts:
     marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
+    uses: KnownUses = field(default_factory=KnownUses)
 
 
 FindParts = Callable[[], Awaitable[PortParts | None]]
@@ -255,7 +257,7 @@ class PortSession:
         if model is None or reader is None or shared is None:
             return Pass()
         self._make_current(model, shared)
-        if reader.values is None:
+        if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
         texts = []
         for statement in statements:
@@ -271,7 +273,7 @@ class PortSession:
         """Take some of the file that LOAD DATA LOCAL sends."""
         for one in self._under_way[-1:]:
             if one.context is not None:
-                one.context.data = (one.context.data or b"") + data
+                one.context.add_data(data)
 
     def failed(self, statement: str, reply: Reply) -> Done:
         """Nothing is run behind a client's statement."""
@@ -353,7 +355,11 @@ class PortSession:
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
-        self._reader = ContextReader(circumstances.server)
+        if self._reader is None:
+            self._reader = ContextReader(circumstances.server)
+        else:
+            # It may hold a timestamp of its own, which it has to take back.
+            self._reader.lost_track()
         self._is_out_of_step = False
         # What it has done in it so far is not known.
         self._spoils = circumstances.is_in_transaction
@@ -428,7 +434,11 @@ class PortSession:
                 )
             )
         self._is_out_of_step = self._spoils = True
-        return Pass()
+        reader = self._reader
+        if reader is None:
+            return Pass()
+        reader.lost_track()
+        return Run(reader.owed(None))
 
     async def _judge_one(self, model: PlannedSession, reader: ContextReader, text: str) -> Verdict:
         facts = await self._known(model, text)
@@ -458,7 +468,7 @@ class PortSession:
         finally:
             model.restore(before)
         self._under_way = under_way
-        return Run()
+        return Run(() if self._reader is None else self._reader.owed(None))
 
     def _let_run(
         self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
@@ -513,11 +523,11 @@ class PortSession:
         expected: Planned,
     ) -> Needs | None:
         """What has to be known of the context of a statement; None where nothing of it is text."""
-        if not expected.has_texts or self._lane is None or self._spoils:
+        if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
             return None
         session = model.session
         resolved = session.resolved(facts, session.database)
-        use = context_use(facts, resolved, session.objects, session.server)
+        use = self._shared.uses.of(facts, session, self._shared.catalog.version)
         generated = _generated(resolved)
         if generated is not None:
             self._generated[expected.number] = generated
@@ -592,8 +602,12 @@ class PortSession:
         if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
             catalog.changed(one.facts, session.database)
         if one.context is not None:
-            if not one.context.use.is_program:
-                one.context.insert_id = reply.insert_id
+            one.context.answered(
+                errno=reply.errno,
+                insert_id=reply.insert_id,
+                affected_rows=reply.affected_rows,
+                info=reply.info,
+            )
             self._contexts.update(dict.fromkeys(planned.numbers, one.context))
         if has_changed:
             self._spoils = True
@@ -733,7 +747,12 @@ class PortSession:
         if events is None:
             return None
         generated = self._generated.get(draft.number)
-        return Text(events, sections.get(draft.number), generated)
+        return Text(
+            events,
+            sections.get(draft.number),
+            generated,
+            timestamp=context.timestamp if draft.number not in sections else 0,
+        )
 
 
 def _generated(resolved: ResolvedStatement) -> Generated | None:
