@@ -18,14 +18,17 @@ from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
+from binlane.session.session import Session
 from binlane.sql.facts import (
     CREATE_TABLE_KINDS,
     FunctionUse,
     RowChange,
+    Shape,
     StatementFacts,
     StatementKind,
     VariableScope,
 )
+from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.definitions import Column, CreateTable
@@ -62,6 +65,7 @@ _PROGRAM_KINDS: Final = frozenset(
         StatementKind.EXECUTE_IMMEDIATE,
     )
 )
+_EXECUTING: Final = (StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE)
 _INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
 _VIEWS_MAX: Final = 64
@@ -153,23 +157,25 @@ def context_use(
     databases |= {name.database for name in facts.effects.writes}
     keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
     is_update = kind is StatementKind.UPDATE
+    is_program = kind in _PROGRAM_KINDS
+    has_switch = not server.is_mariadb and server.version >= (9, 7, 0)
     return ContextUse(
         is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
         time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
         has_microseconds=any(one.has_microseconds for one in flags),
         needs_microseconds=any(one.needs_microseconds for one in flags)
         or found.reads_variable("timestamp"),
-        databases=None if keys or len(databases) > DATABASES_MAX else tuple(sorted(databases)),
+        databases=None
+        if keys or is_program or len(databases) > DATABASES_MAX
+        else tuple(sorted(databases)),
         updated_tables=_updated_tables(facts, resolved)
         if is_update and (facts.is_multi_table or not server.is_mariadb)
         else 0,
         is_thread_specific=_is_thread_specific(facts, resolved)
         or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
-        has_cascade_switch=kind in _CHANGING
-        and not facts.has_query
-        and not server.is_mariadb
-        and server.version >= (9, 7, 0),
-        is_program=kind in _PROGRAM_KINDS,
+        has_cascade_switch=has_switch
+        and (is_program or (kind in _CHANGING and not facts.has_query)),
+        is_program=is_program,
         reads_diagnostics=found.reads_diagnostics(),
         changes_session=found.changes_session(),
         sets_user_variables=found.set_variables(),
@@ -333,6 +339,14 @@ class _Finder:
             function = self.objects.function(name)
             if function is not None:
                 waiting.append(function)
+        if self.facts.effects.kind is StatementKind.COMPOUND:
+            own = body_use(self.facts.text, self.database, self.facts.dialect)
+            self.is_known &= own.is_understood
+            yield from own.facts
+            for facts in own.facts:
+                waiting += self._called(facts.functions, self.database)
+        if self.facts.effects.kind in _EXECUTING:
+            self.is_known = False
         if self.facts.effects.kind is StatementKind.CALL:
             waiting += self._called(self.facts.functions, self.database)
             # A procedure that is not known, as one of a package, may do anything.
@@ -420,3 +434,50 @@ def _is_thread_specific(facts: StatementFacts, resolved: ResolvedStatement) -> b
     if kind is StatementKind.DELETE and facts.is_multi_table:
         return True
     return any(access.table.is_temporary for access in resolved.accesses)
+
+
+_KNOWN_MAX: Final = 4096
+
+
+class KnownUses:
+    """What statements use that differ in their literals alone, for all sessions of a source."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._known: dict[Shape, ContextUse] = {}
+
+    def of(self, facts: StatementFacts, session: Session, version: object) -> ContextUse:
+        """What of its context a statement uses.
+
+        Args:
+            facts: What it says.
+            session: That runs it.
+            version: Of the objects that all sessions have; what is known holds for one version.
+        """
+        if facts.effects.kind is StatementKind.EXECUTE:
+            facts = _prepared(facts, session) or facts
+        if version is not self._version:
+            self._version = version
+            self._known.clear()
+        shape, objects = facts.shape, session.objects
+        if shape is None or objects.temporary_tables():
+            return _use_in(facts, session)
+        found = self._known.get(shape)
+        if found is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            found = self._known[shape] = _use_in(facts, session)
+        return found
+
+
+def _prepared(facts: StatementFacts, session: Session) -> StatementFacts | None:
+    """The statement that EXECUTE runs; None if it may be several."""
+    known = session.programs.prepared.get(facts.name.lower())
+    if known is None or len(known.statements) != 1 or known.statements[0] is None:
+        return None
+    return read(known.statements[0], database=session.database, dialect=session.dialect)
+
+
+def _use_in(facts: StatementFacts, session: Session) -> ContextUse:
+    resolved = session.resolved(facts, session.database)
+    return context_use(facts, resolved, session.objects, session.server, session.database)

@@ -106,6 +106,8 @@ _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
 _SHOWN: Final = 40
+_FIRST_CHARSET: Final = "utf8mb4"
+"""In which statements are read before anybody asked for that."""
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
@@ -207,6 +209,12 @@ class PortSession:
     def dialect(self) -> Dialect:
         """How the source reads the session's next statement."""
         return self._first_dialect if self._model is None else self._model.session.dialect
+
+    @property
+    def character_set(self) -> str:
+        """`character_set_client` of the session's next statement."""
+        values = None if self._reader is None else self._reader.values
+        return _FIRST_CHARSET if values is None else values.client_charset
 
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
@@ -709,7 +717,8 @@ class PortSession:
         return None
 
     def _attribute(self, one: _UnderWay, planned: Planned, last: str | None) -> None:
-        assert self._lane is not None and self._shared is not None, "there is something to tell"
+        assert self._lane is not None, "there is something to tell"
+        assert self._shared is not None, "it gave the lane"
         if last is None and not one.is_intended:
             return
         plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
@@ -751,7 +760,8 @@ class PortSession:
                     model.lose(name, group)
         if not parts:
             return
-        assert self._lane is not None and self._shared is not None, "there is something to mark"
+        assert self._lane is not None, "there is something to mark"
+        assert self._shared is not None, "it gave the lane"
         number = model.count()
         plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
         attributions = self._shared.attributions

@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from binlane.codec.format import Format
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.query import QueryEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
@@ -39,7 +40,7 @@ from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
 from binlane.port.user_variables import CELLS as VARIABLE_CELLS
 from binlane.port.user_variables import asked as asked_variable
-from binlane.port.user_variables import system_name, variable_event
+from binlane.port.user_variables import variable_event
 from binlane.programs.host import LoggedVariable
 from binlane.routing.plan import EncodedEvent
 from binlane.session.log_events import Body
@@ -54,6 +55,13 @@ _BLOCK_BYTES: Final = 1 << 17
 """What the servers put of a file into one event."""
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
 _SUPPRESS_USE: Final = int(HeaderFlag.SUPPRESS_USE)
+_NOT_REPEATED: Final = frozenset(
+    (
+        *(1021, 1037, 1038, 1041, 1053, 1114, 1180, 1181, 1197, 1205, 1206, 1213, 1317, 1927, 1969),
+        *(1297, 2013, 3024, 3100, 3101),
+    )
+)
+"""Errors that hang on what others do, on room or on time: a replica would not fail in the same row."""
 _NUMBER: Final = re.compile(r"[0-9]+")
 _INFO_LENGTHS: Final = (3, 4)
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
@@ -94,18 +102,22 @@ class StatementContext:
     data: bytes | None = None
     file_id: int = 1
 
-    def answered(self, *, insert_id: int, affected_rows: int, info: str) -> None:
+    def answered(
+        self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
+    ) -> None:
         """Take what the reply to the statement says.
 
         Of a row that turned out to be there already the number that was chosen for it is lost: the
         reply and the rows tell the next one.
 
         Args:
+            errno: With which it failed; 0 where it did not.
             insert_id: As the OK packet says; 0 where there is none.
             affected_rows: Likewise.
             info: Likewise, in whatever language.
         """
-        if self.use.is_program:
+        self.error_code = errno
+        if self.use.is_program or errno:
             # Which of its statements a reply is of is not told.
             self.insert_id = None if self.use.may_skip_rows else 0
         elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
@@ -139,7 +151,7 @@ def complete(
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
     """
-    if not context.use.is_known:
+    if not context.use.is_known or context.error_code in _NOT_REPEATED:
         return None
     found: list[EncodedEvent] = []
     for body in bodies:
@@ -470,7 +482,7 @@ class ContextReader:
             expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
             expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
             for name in needs.variables:
-                expressions += asked_variable(name)
+                expressions += asked_variable(self._sent(name))
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)
         if not expressions:
@@ -526,11 +538,18 @@ class ContextReader:
             found = ()  # not known, or not the same for all: rows
         self._routine = found
 
+    def _sent(self, name: str) -> str:
+        """A name as the client would send it; the gateway sends what it is given as UTF-8."""
+        assert self.values is not None, "the text that it stands in was read"
+        data = written_text(name, self.values.client_charset)
+        assert data is not None, "it stood in such a text"
+        return text_of(data)
+
     def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
-        charset = "" if self.values is None else self.values.client_charset
-        shown = system_name(name, charset)
-        if shown is None:
-            return
+        try:
+            shown = name.encode()
+        except UnicodeEncodeError:
+            return  # bytes without a character set
         event = variable_event(shown, answer, at, self._flavor)
         if event is not None:
             self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
@@ -618,8 +637,7 @@ class ContextReader:
         if kind is StatementKind.SET:
             self._assigned(facts)
         elif kind in _RUNS_OTHERS or facts.effects.stopped_at is not None:
-            # Which prepared statement EXECUTE runs is not told here.
-            if use is None or use.changes_session or kind is not StatementKind.CALL:
+            if use is None or use.changes_session or not use.is_known:
                 self._ran_anything()
         elif facts.verb == "USE" or facts.verb in _DATABASE_VERBS:
             self.used()
@@ -644,6 +662,10 @@ class ContextReader:
             self._login_collation = None
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
+
+    def lost_track(self) -> None:
+        """Be told that statements ran which nobody told of: any value may be another one now."""
+        self._ran_anything()
 
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True

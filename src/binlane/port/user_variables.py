@@ -8,7 +8,6 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
-from binlane.codec.charsets import text_decoder
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import ColumnType, Flavor
 from binlane.codec.variables import UserVarEvent, UserVarType
@@ -101,17 +100,3 @@ def _digits(whole: str, fraction: str, *, is_negative: bool) -> bytes:
     if is_negative:
         data = bytes(byte ^ 0xFF for byte in data)
     return bytes((data[0] ^ 0x80,)) + data[1:] if data else data
-
-
-def system_name(name: str, charset: str) -> bytes | None:
-    """A variable's name in UTF-8; None where its bytes mean nothing in the client's character set."""
-    try:
-        return name.encode()
-    except UnicodeEncodeError:
-        pass
-    decode = text_decoder(charset)
-    data = name.encode("utf-8", "surrogateescape")
-    try:
-        return None if decode is None else decode(data).encode()
-    except UnicodeDecodeError:
-        return None

@@ -167,35 +167,33 @@ class Session:
         return self._state
 
     @property
+    def programs(self) -> ProgramState:
+        """What the session keeps for its programs."""
+        return self._state.programs
+
+    @property
     def is_in_transaction(self) -> bool:
         """In a transaction of several statements: BEGIN or autocommit=0."""
         return self._state.is_in_transaction
 
     @property
     def is_transaction_active(self) -> bool:
-        """Whether a transaction of several statements has begun to work."""
-        return self._state.is_in_transaction and self._state.transaction.is_active
+        """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
+        return self._state.transaction.is_active
 
     @property
     def logs_rows_alone(self) -> bool:
-        """Whether all binlogs log rows now; sql_log_bin is not asked."""
+        """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
         state = self._state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
 
     @property
-    def programs(self) -> ProgramState:
-        """What the session keeps for its programs."""
-        return self._state.programs
-
-    @property
     def has_scopes(self) -> bool:
         """Whether a binlog does not log everything."""
         safety = self._state.safety
-        return safety is not None and any(
-            not one.scope.is_unscoped for one in safety.definitions
-        )
+        return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
