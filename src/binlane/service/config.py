@@ -126,10 +126,10 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
             data_dir=base / data_dir,
             source=source,
             listen=_listen(document.get("listen", {}), source.url),
+            port=_port(document.get("gateway", {})),
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
             archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
-            port=_port(document.get("gateway", {})),
         )
     except TypeError as error:
         raise ConfigError(f"a value has the wrong type: {error}", key="--config") from None
