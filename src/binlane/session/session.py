@@ -187,7 +187,7 @@ class Session:
         state = self._state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
-        return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
+        return state.safety.logs_rows_alone
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
