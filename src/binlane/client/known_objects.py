@@ -33,7 +33,7 @@ from binlane.sql.facts import (
     VariableScope,
 )
 from binlane.sql.schema import OBJECT_KINDS, ObjectStore, small
-from binlane.sql.servers import Version
+from binlane.sql.servers import Dialect, Version
 
 _COVERED_MAX: Final = 65_536
 _NO_OBJECTS: Final = frozenset(
@@ -92,6 +92,15 @@ class KnownObjects:
         """Whether names are kept in lower case."""
         return self.store.settings.get("lower_case_table_names", "0") != "0"
 
+    @property
+    def dialect(self) -> Dialect:
+        """How the server reads statements without an sql_mode."""
+        return Dialect(
+            flavor=self.flavor.value,
+            version=self.server_version,
+            lower_case_names=self.ignores_case,
+        )
+
     def covers(self, facts: StatementFacts, database: str) -> bool:
         """Whether all is known that a statement uses."""
         shape = facts.shape
@@ -142,7 +151,7 @@ class KnownObjects:
             question = need.question
             answer = self._answer(question)
             if answer is None:
-                yield self._next(question)
+                yield self.before(question)
             elif need.is_deep:
                 waiting += answer.needs
                 waiting += self._hanging_on(question, answer)
@@ -180,8 +189,8 @@ class KnownObjects:
         key = (question.topic is Topic.FUNCTION, question.name)
         return None if key in programs.routines else _ABSENT
 
-    def _next(self, question: Question) -> Question:
-        """What has to be asked next for the answer to a question."""
+    def before(self, question: Question) -> Question:
+        """What has to be asked first for the answer to a question: itself, if nothing."""
         database = question.name.database
         if question.topic in _BY_PROGRAMS and database not in self._programs:
             return Question(Topic.PROGRAMS, TableName(database, ""))

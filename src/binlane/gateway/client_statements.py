@@ -10,8 +10,10 @@ from typing import Final
 from binlane.codec.packets.commands import decode_query
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import text_of
+from binlane.codec.types import Flavor
 from binlane.gateway.judge import ClientStatement
 from binlane.gateway.prepared import PreparedStatements
+from binlane.gateway.value_texts import LogStyle
 from binlane.sql.parser import statement_texts
 from binlane.sql.servers import Dialect
 
@@ -40,19 +42,24 @@ class ClientStatements:
         self.has_many = Capability.MULTI_STATEMENTS in capabilities
         self.prepared = PreparedStatements(capabilities)
 
-    def of(self, command: int, payload: bytes, dialect: Dialect) -> tuple[ClientStatement, ...]:
+    def of(
+        self, command: int, payload: bytes, dialect: Dialect, charset: str
+    ) -> tuple[ClientStatement, ...]:
         """The statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
             command: Which one it is.
             payload: All of it.
             dialect: How the source reads it.
+            charset: `character_set_client`.
 
         Raises:
             CodecError: If it is no such command.
         """
         if command != Command.QUERY:
-            return self.prepared.executed(command, payload, dialect)
+            flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
+            style = LogStyle(flavor, charset, dialect.no_backslash_escapes)
+            return (self.prepared.executed(command, payload, style),)
         text = bare(text_of(decode_query(payload, self._capabilities)))
         if not self.has_many or ";" not in text:
             return (ClientStatement(text),)

@@ -22,16 +22,21 @@ class ClientStatement(NamedTuple):
     """One statement that a client wants to have run.
 
     Attributes:
-        text: SQL, without white space around it and without its `;`; of a prepared statement with
-            its values in the places of the `?`, as the servers log it.
-        is_prepared: It came as COM_STMT_EXECUTE.
+        text: SQL as the servers log it: without white space around it and without its `;`, but in
+            a packet of several with the white space before its `;`; of a prepared statement with
+            its values in the places of the `?`.
+        is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
         is_complete: The source runs this text. If not, `text` is what was prepared, `?` and all,
             and its values cannot be told; empty if that is not known either.
+        is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
+            MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
+            with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
     """
 
     text: str
     is_prepared: bool = False
     is_complete: bool = True
+    is_bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,12 @@ class Judge(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """How the source reads the session's next statement."""
+        """How the source reads the session's next statement; its flavor is told."""
+        ...
+
+    @property
+    def character_set(self) -> str:
+        """`character_set_client` of the session's next statement."""
         ...
 
     async def start(self, *, is_reset: bool) -> None:
@@ -153,8 +163,8 @@ class Judge(Protocol):
         The source owes the session nothing then, and nothing is asked of it.
 
         Args:
-            statements: Of one packet, in order; one where it is no multi-statement, and none where
-                there is nothing but comments.
+            statements: Of one packet, in order; one where it is no multi-statement. One may be
+                nothing but comments, which gets a reply too.
         """
         ...
 

@@ -625,7 +625,9 @@ class Relay:
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
-        statements = self._statements.of(command.number, command.payload, judge.dialect)
+        statements = self._statements.of(
+            command.number, command.payload, judge.dialect, judge.character_set
+        )
         verdict = judge.judge(statements)
         if verdict is None:
             self.question = Judging(statements, command)
@@ -722,7 +724,8 @@ class Relay:
         elif number == Command.SET_OPTION:
             watcher = partial(self._option_set, Reader(payload).unpack(_OPTION)[1])
         elif number == Command.STMT_PREPARE:
-            watcher = partial(self._statement_prepared, bare(text_of(payload[1:])))
+            text = bare(text_of(payload[1:]))
+            watcher = partial(self._statement_prepared, text, judge)
         elif number == Command.STMT_SEND_LONG_DATA:
             reader = Reader(payload)
             _, statement_id, parameter = reader.unpack(_LONG_DATA)
@@ -746,13 +749,13 @@ class Relay:
         if not is_error(reply):
             self._statements.has_many = option == _MULTI_STATEMENTS_ON
 
-    def _statement_prepared(self, text: str, reply: bytes) -> None:
+    def _statement_prepared(self, text: str, judge: Judge, reply: bytes) -> None:
         prepared = self._statements.prepared
         if is_error(reply):
             prepared.add_none()
             return
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
-        prepared.add(statement_id, text, parameter_count)
+        prepared.add(statement_id, text, parameter_count, judge.dialect)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

@@ -344,6 +344,38 @@ class Attributions:
             return self._recall(lane, point)
         return known[1] if known[0] == lane else Unattributed(Reason.NO_STATEMENT)
 
+    def are_named(self, groups: Sequence[LaneGroup], binlog: str) -> list[bool]:
+        """Whether the plans of groups that were read may name a binlog; known when they come.
+
+        What the journal alone knows counts as naming all.
+        """
+        with self._changed:
+            return [self._is_named(lane, point_of(gtid), binlog) for lane, gtid, _ in groups]
+
+    def _is_named(self, lane: int, point: Point, binlog: str) -> bool:
+        known = self._known.get(point)
+        if known is not None:
+            return isinstance(known[1], GroupPlan) and binlog in known[1].binlogs
+        if not self._is_open(lane, point):
+            return self._statements is not None
+        return any(
+            each.plans is None or any(binlog in plan.binlogs for plan in each.plans)
+            for each in self._lanes[lane].statements
+        )
+
+    def is_pending(self, lane: int, gtid: AnyGtid) -> bool:
+        """Whether more must be read or said before a group is known that was read."""
+        with self._changed:
+            if self._is_closed or not self._is_open(lane, point_of(gtid)):
+                return False
+            self._settle([lane])
+            return self._is_open(lane, point_of(gtid))
+
+    def patience_s(self, lane: int) -> float:
+        """How long a group of a lane is waited for."""
+        with self._changed:
+            return self._patience_s.get(lane, self._settings.wait_s)
+
     def passed(self, position: Position) -> None:
         """Say that all binlogs have everything up to a position: nobody asks for it again."""
         if self._statements is None or self._groups is None:

@@ -11,14 +11,18 @@ transaction is planned, which makes rows of it, and the model begins anew behind
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from binlane.client.source_objects import Source, SourceSession
+from binlane.check.hints import HINTS
+from binlane.client.source_objects import Source
+from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, StatementError
+from binlane.errors import StatementError, UnsafeStatementError
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -30,25 +34,32 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.names import quote
+from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
+from binlane.port.context_use import ContextUse, context_use
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
-from binlane.port.statement_context import ContextReader, StatementContext, complete
-from binlane.routing.plan import GroupPlan, Part, Rows, Text, basis_of
+from binlane.port.marks import Marker
+from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
+from binlane.programs.runner import is_program
+from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Text, basis_of
 from binlane.scope.definition import Definition
-from binlane.session.group_plans import (
-    DraftPart,
-    GroupDraft,
-    Planned,
-    PlannedSession,
-    RowsOf,
-)
+from binlane.session.group_plans import DraftPart, GroupDraft, Planned, PlannedSession, RowsOf
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, WRITING_KINDS, StatementFacts, StatementKind
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import (
+    DDL_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +77,29 @@ _OWN_SYMBOLS: Final = frozenset(
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN",
     )
 )
-_DIRTYING: Final = frozenset(
+BINLOG_VARIABLES: Final = frozenset(
     (
-        *(StatementKind.SET, StatementKind.CALL, StatementKind.COMPOUND, StatementKind.EXECUTE),
-        *(StatementKind.EXECUTE_IMMEDIATE, StatementKind.DO, StatementKind.SESSION),
+        *("binlog_format", "binlog_row_image", "binlog_direct_non_transactional_updates"),
+        "sql_log_bin",
     )
 )
-"""What may change the values that belong to later statements' texts."""
+"""What a client sets for the binlogs, and the source never gets."""
+_WATCHED: Final = BINLOG_VARIABLES | {
+    *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
+    *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
+    *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
+    *("rand_seed1", "rand_seed2", "autocommit"),
+}
+"""What a session cannot set before somebody follows it."""
+_TRACK: Final = (
+    "SET SESSION session_track_system_variables ="
+    " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
+)
+_SHOWN: Final = 40
+_BARE: Final = re.compile(r"\w+", re.ASCII)
+_INSERTING: Final = frozenset(
+    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+)
 
 
 def is_own(refusal: Refusal) -> bool:
@@ -85,20 +112,24 @@ class PortParts:
     """What all sessions of the port share.
 
     Attributes:
-        flavor: Of the source.
         definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
         catalog: The source's objects.
         attributions: Gets the plans of the groups that sessions make.
+        marker: Makes groups for what the source logs nothing of.
         lanes: None where the source was not prepared for them: then all groups go as rows.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
     """
 
-    flavor: Flavor
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
     attributions: Attributions
+    marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
+
+
+FindParts = Callable[[], Awaitable[PortParts | None]]
+"""Gives what sessions share; None where the source was not set up to be judged: all is relayed then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +141,7 @@ class _UnderWay:
         facts: What it says.
         expected: What the model says it will do.
         context: Of its text; None where nothing of it is planned.
+        use: What of the context it uses; None where nobody looked.
         catalog_version: Of the objects that it was judged with.
         is_intended: Its plans were given to `Attributions`.
     """
@@ -118,6 +150,7 @@ class _UnderWay:
     facts: StatementFacts
     expected: Planned
     context: StatementContext | None = None
+    use: ContextUse | None = None
     catalog_version: object = None
     is_intended: bool = False
 
@@ -127,42 +160,60 @@ class PortSession:
 
     Args:
         client: The session on the source.
-        parts: What it shares with others.
+        find_parts: Gives what it shares with others.
     """
 
-    def __init__(self, client: SessionContext, parts: PortParts) -> None:
+    def __init__(self, client: SessionContext, find_parts: FindParts) -> None:
         self._client = client
-        self._parts = parts
+        self._find_parts = find_parts
+        self._flavor = flavor_of(client.server_version)
+        self._first_dialect = Dialect(flavor=self._flavor.value)
+        self._shared: PortParts | None = None
+        self._is_relayed = False
         self._model: PlannedSession | None = None
-        self._catalog = SchemaCatalog(parts.flavor)
+        self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
         self._lane: Lane | None = None
         self._last = ""
         self._contexts: dict[int, StatementContext] = {}
+        self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
+        self._unsettled: list[tuple[_UnderWay, Planned]] = []
+        self._homeless: list[Planned] = []
         self._is_out_of_step = False
+        self._is_in_transaction = False
+        self._spoils = False
 
     # What the gateway calls -----------------------------------------------------------------------
 
-    async def start(self) -> None:
+    @property
+    def dialect(self) -> Dialect:
+        """How the source reads the session's next statement."""
+        return self._first_dialect if self._model is None else self._model.session.dialect
+
+    async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
+        del is_reset
         self._forget()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Say what becomes of a command, if that is known without asking anybody."""
+        if self._is_relayed or not statements:
+            return Pass()
         if len(statements) != 1:
             return None
-        text = statements[0].text
-        model = self._model
-        if model is None:
-            return Pass() if self._is_nothing(text) else None
-        if not self._is_current():
+        told, _, is_complete = statements[0]
+        model, reader = self._model, self._reader
+        if not is_complete:
+            return None
+        if model is None or reader is None:
+            return Pass() if self._is_nothing(told) else None
+        text = reader.read_text(told)
+        if text is None or not self._is_current():
             return None
         expected = model.preview_known(text)
-        if expected is None:
-            return None
-        return self._let_run(text, model, expected)
+        return None if expected is None else self._let_run(text, model, reader, expected)
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Say what becomes of a command; the source is asked for what is not known.
@@ -172,41 +223,57 @@ class PortSession:
             PeerError: If it goes away.
         """
         model = self._model
-        if model is None:
-            if len(statements) == 1 and self._is_nothing(statements[0].text):
-                return Pass()
+        if model is None or (self._is_out_of_step and not self._is_in_transaction):
             model = await self._begin()
-        elif self._is_out_of_step and not self._client.status & ServerStatus.IN_TRANSACTION:
-            model = await self._begin()
-        self._make_current(model)
-        if len(statements) == 1:
-            return await self._judge_one(model, statements[0].text)
-        return await self._judge_several(model, [each.text for each in statements])
+        reader, shared = self._reader, self._shared
+        if model is None or reader is None or shared is None:
+            return Pass()
+        self._make_current(model, shared)
+        if reader.values is None:
+            await reader.read(self._client.query_source)
+        texts = []
+        for told, _, is_complete in statements:
+            text = reader.read_text(told) if is_complete else None
+            if text is None:
+                return self._judge_unread(model)
+            texts.append(text)
+        if len(texts) == 1:
+            return await self._judge_one(model, reader, texts[0])
+        return await self._judge_several(model, texts)
 
     def local_data(self, data: bytes) -> None:
         """Take some of the file that LOAD DATA LOCAL sends."""
         for one in self._under_way[-1:]:
             if one.context is not None:
-                one.context.add_file(data)
+                one.context.data = (one.context.data or b"") + data
+
+    def failed(self, statement: str, reply: Reply) -> Done:
+        """Nothing is run behind a client's statement."""
+        del statement, reply
+        return NOTHING_LEFT
 
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
         under_way, self._under_way = self._under_way, []
-        model = self._model
-        if model is None or not under_way:
+        model, reader = self._model, self._reader
+        if model is None or reader is None or not under_way:
             return NOTHING_LEFT
-        warnings, asks = 0, False
+        if not replies:
+            # The command was not sent: what was intended does not come.
+            self._withdraw(under_way)
+            return NOTHING_LEFT
+        warnings = 0
         for one, own in self._each_reply(under_way, replies):
-            planned = self._follow(model, one, own)
+            planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
-            asks |= self._must_ask(one, own, planned)
-        return Done(warnings, self._settle if asks else None)
+        self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
+        return Done(warnings, self._settle if self._unsettled or self._homeless else None)
 
     def used(self, database: str) -> None:
         """Follow COM_INIT_DB."""
-        if self._model is not None:
+        if self._model is not None and self._reader is not None:
             self._model.execute(f"USE {quote(database)}")
-            self._mark_dirty()
+            self._reader.used()
 
     async def ended(self) -> None:
         """The session is over."""
@@ -216,79 +283,127 @@ class PortSession:
 
     def _forget(self) -> None:
         """Let the model go, and the lane."""
-        if self._lane is not None:
-            assert self._parts.lanes is not None, "it gave the lane"
+        if self._lane is not None and self._shared is not None:
+            attributions, lanes = self._shared.attributions, self._shared.lanes
+            assert lanes is not None, "it gave the lane"
             if self._under_way:
-                self._parts.attributions.lost(self._lane.number)
-            self._parts.lanes.release(self._lane)
+                attributions.lost(self._lane.number)
+            attributions.given(self._lane.number)
+            lanes.release(self._lane)
         self._lane = self._model = self._reader = None
         self._under_way.clear()
         self._contexts.clear()
-        self._is_out_of_step = False
+        self._is_out_of_step = self._is_in_transaction = False
 
-    async def _begin(self) -> PlannedSession:
-        """Begin to go along with the client's session, as it is now."""
-        parts = self._parts
-        source = Source(self._client)
-        circumstances = await source.circumstances()
+    async def _begin(self) -> PlannedSession | None:
+        """Begin to go along with the client's session, as it is now; None where none is judged."""
+        parts = self._shared = await self._find_parts()
+        if parts is None:
+            self._is_relayed = True
+            return None
+        circumstances = await Source(self._client).circumstances()
         self._definitions = parts.definitions()
-        parts.catalog.fit(self._catalog)
-        self._model = PlannedSession(
-            _session(self._catalog, circumstances, self._definitions, parts.global_values())
+        self._catalog = parts.catalog.catalog()
+        session = Session(
+            server=circumstances.server,
+            objects=self._catalog,
+            definitions=self._definitions,
+            database=circumstances.database,
+            logs_source=True,
         )
-        self._reader = ContextReader(parts.flavor, thread_id=self._client.thread_id)
+        for name, value in circumstances.variables.items():
+            if name not in BINLOG_VARIABLES:
+                session.execute(f"SET SESSION {name} = {_literal(value)}")
+        if circumstances.is_in_transaction:
+            session.execute("BEGIN")
+        model = self._model = PlannedSession(session)
+        self._reader = ContextReader(circumstances.server)
         self._is_out_of_step = False
-        await self._take_lane()
-        return self._model
+        # What it has done in it so far is not known.
+        self._spoils = circumstances.is_in_transaction
+        if self._lane is None and not circumstances.is_in_transaction:
+            await self._enter_lane(parts)
+        return model
 
-    async def _take_lane(self) -> None:
-        lanes = self._parts.lanes
-        if lanes is None or self._lane is not None:
+    async def _enter_lane(self, parts: PortParts) -> None:
+        if parts.lanes is None:
             return
-        self._lane = await lanes.enter(self._client)
-        self._last = await self._told_last()
+        self._lane = await parts.lanes.enter(self._client)
+        if self._lane is None:
+            return
+        parts.attributions.taken(self._lane.number, self._client.thread_id)
+        if self._flavor is Flavor.MARIADB:
+            await self._client.run_at_source(_TRACK)
+            self._last = await self._told_last()
+        else:
+            await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
+
+    async def _told_last(self) -> str:
+        return (await self._client.query_source("SELECT @@last_gtid")).texts()[0][0] or ""
 
     def _is_current(self) -> bool:
         """Whether the model knows the binlogs and objects as they are."""
+        shared = self._shared
         return (
-            not self._is_out_of_step
-            and self._parts.definitions() is self._definitions
-            and self._parts.catalog.is_fit(self._catalog)
+            shared is not None
+            and not self._is_out_of_step
+            and shared.definitions() is self._definitions
+            and self._is_fit(shared)
         )
 
-    def _make_current(self, model: PlannedSession) -> None:
-        definitions = self._parts.definitions()
+    def _is_fit(self, shared: PortParts) -> bool:
+        before = self._catalog.store.tables
+        shared.catalog.fit(self._catalog)
+        return self._catalog.store.tables is before
+
+    def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
+        definitions = shared.definitions()
         if definitions is not self._definitions:
             self._definitions = definitions
             model.session.have(definitions)
-        self._parts.catalog.fit(self._catalog)
+        shared.catalog.fit(self._catalog)
 
     def _is_nothing(self, text: str) -> bool:
         """Whether a session may begin with a statement without the model knowing of it."""
-        facts = read(text, database="", dialect=Dialect(flavor=self._parts.flavor.value))
+        facts = read(text, database="", dialect=self._first_dialect)
         effects = facts.effects
         if facts.error is not None or effects.stopped_at is not None:
             return False
         if effects.kind is StatementKind.SET:
-            return all(is_harmless(one.name) for one in facts.assignments)
+            names = {one.name for one in facts.assignments}
+            return names.isdisjoint(_WATCHED) and not any(use.database for use in facts.functions)
         return (
             effects.kind in _READS
             and not effects.writes
             and not facts.has_into
             and not facts.statement_assignments
-            and not facts.user_variables
             and all(is_built_in(one.name, facts.dialect) for one in facts.functions)
         )
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    async def _judge_one(self, model: PlannedSession, text: str) -> Verdict:
+    def _judge_unread(self, model: PlannedSession) -> Verdict:
+        """Judge a command whose text is not known."""
+        if not model.session.logs_rows_alone:
+            return Refuse(
+                UnsafeStatementError(
+                    "its text cannot be read in the session's character set",
+                    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
+                )
+            )
+        self._is_out_of_step = self._spoils = True
+        return Pass()
+
+    async def _judge_one(self, model: PlannedSession, reader: ContextReader, text: str) -> Verdict:
         facts = await self._known(model, text)
         expected = model.preview(text)
-        refusal = self._refusal(text, expected.result)
+        refusal = self._refusal(model, text, expected.result)
         if refusal is not None:
             return Refuse(refusal)
-        return await self._prepare(text, facts, model, expected)
+        needs = self._needs(model, reader, facts, expected)
+        if needs is not None and reader.must_ask(needs):
+            await reader.read(self._client.query_source, needs)
+        return self._send(text, facts, reader, expected, needs)
 
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
@@ -297,98 +412,115 @@ class PortSession:
         try:
             for text in texts:
                 facts = await self._known(model, text)
-                expected = model.preview(text)
-                refusal = self._refusal(text, expected.result)
+                expected = model.execute(text)
+                refusal = self._refusal(model, text, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
                 # comes: such a statement goes as rows.
                 under_way.append(_UnderWay(text=text, facts=facts, expected=expected))
-                model.execute(text)
         finally:
             model.restore(before)
         self._under_way = under_way
         return Run()
 
+    def _let_run(
+        self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
+    ) -> Verdict | None:
+        """Let a statement run whose kind is known; None if its context has to be asked for first."""
+        session = model.session
+        facts = read(text, database=session.database, dialect=session.dialect)
+        needs = self._needs(model, reader, facts, expected)
+        if needs is not None and reader.must_ask(needs):
+            return None
+        return self._send(text, facts, reader, expected, needs)
+
     async def _known(self, model: PlannedSession, text: str) -> StatementFacts:
         """What a statement says, with all objects known that it uses."""
-        catalog, session = self._parts.catalog, model.session
+        shared, session = self._shared, model.session
+        assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
-        if not catalog.covers(facts, session.database):
-            await catalog.fetch(facts, session.database)
-            catalog.fit(self._catalog)
+        if not shared.catalog.covers(facts, session.database):
+            await shared.catalog.fetch(facts, session.database)
+            shared.catalog.fit(self._catalog)
         return facts
 
-    def _refusal(self, text: str, result: StatementResult) -> StatementError | None:
+    def _refusal(
+        self, model: PlannedSession, text: str, result: StatementResult
+    ) -> StatementError | None:
         """Why a statement must not run; None if it may, or the source will say it."""
         if result.unanalysed is not None:
-            if self._are_all_rows():
+            if model.session.logs_rows_alone and not model.session.has_scopes:
                 return None
-            where = text[result.unanalysed.offset :][:80]
+            at = result.unanalysed.offset
+            where = f" near {text[at : at + _SHOWN]!r}" if text[at:] else ""
             return UnsafeStatementError(
-                f"{result.unanalysed.reason}",
-                hint=f"binlane does not know what it would do, near {where!r}; "
-                "SET SESSION binlog_format = 'ROW' lets it pass as rows",
+                f"{result.unanalysed.reason}{where}",
+                hint="what it would do is not known, so it is not guessed to be safe",
             )
         error = result.error
         if error is None or not is_own(error):
             return None
+        hints = (error.why[0].hint if error.why else "", HINTS.get(error.symbol, ""))
         return StatementError(
-            error.message, errno=error.errno, sqlstate=error.sqlstate, hint=hint_of(error)
+            error.message,
+            errno=error.errno,
+            sqlstate=error.sqlstate,
+            hint=next(filter(None, hints), ""),
         )
 
-    def _are_all_rows(self) -> bool:
-        assert self._model is not None, "something is judged"
-        return self._model.session.logs_rows_alone
-
-    def _let_run(self, text: str, model: PlannedSession, expected: Planned) -> Verdict | None:
-        """Let a statement run whose kind is known; None if its context has to be asked for first."""
+    def _needs(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        facts: StatementFacts,
+        expected: Planned,
+    ) -> Needs | None:
+        """What has to be known of the context of a statement; None where nothing of it is text."""
+        if not expected.has_texts or self._lane is None or self._spoils:
+            return None
         session = model.session
-        facts = read(text, database=session.database, dialect=session.dialect)
-        context = None
-        if expected.has_texts:
-            assert self._reader is not None, "it begins with the model"
-            if self._reader.needs(facts, expected):
-                return None
-            context = self._reader.now()
-        self._send(text, facts, expected, context)
-        return Run()
-
-    async def _prepare(
-        self, text: str, facts: StatementFacts, model: PlannedSession, expected: Planned
-    ) -> Verdict:
-        """Let a statement run; what its text hangs on is asked for before."""
-        context, before, after = None, (), ()
-        if expected.has_texts and self._lane is not None:
-            assert self._reader is not None, "it begins with the model"
-            context, before, after = await self._reader.read(facts, expected, self._client)
-        self._send(text, facts, expected, context)
-        return Run(before, after)
+        resolved = session.resolved(facts, session.database)
+        use = context_use(facts, resolved, session.objects, session.server)
+        generated = _generated(resolved)
+        if generated is not None:
+            self._generated[expected.number] = generated
+        return reader.needs(expected.values, use)
 
     def _send(
         self,
         text: str,
         facts: StatementFacts,
+        reader: ContextReader,
         expected: Planned,
-        context: StatementContext | None,
-    ) -> None:
-        """Note what is under way, in the journal, too, if it makes groups."""
+        needs: Needs | None,
+    ) -> Verdict:
+        """Note what is under way, in the journal, too, if it makes groups, and let it run."""
+        begun = None if needs is None else reader.begin(needs)
+        context, before = (None, reader.owed(facts)) if begun is None else begun
         one = _UnderWay(
             text=text,
             facts=facts,
             expected=expected,
             context=context,
-            catalog_version=self._parts.catalog.version,
+            use=None if needs is None else needs.use,
+            catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
             self._contexts[expected.number] = context
-        if expected.groups and self._lane is not None:
+        if expected.groups and self._lane is not None and self._shared is not None:
             plans = [self._plan(group) for group in expected.groups]
-            self._parts.attributions.intend(self._lane.number, expected.number, plans)
+            self._shared.attributions.intend(self._lane.number, expected.number, plans)
             one.is_intended = True
         self._under_way = [one]
+        return Run(before)
 
     # Behind it ------------------------------------------------------------------------------------
+
+    def _withdraw(self, under_way: Sequence[_UnderWay]) -> None:
+        for one in under_way:
+            if one.is_intended and self._lane is not None and self._shared is not None:
+                self._shared.attributions.done(self._lane.number, one.expected.number, None)
 
     def _each_reply(
         self, under_way: list[_UnderWay], replies: Sequence[Reply]
@@ -397,50 +529,128 @@ class PortSession:
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
-            self._is_out_of_step = True
+            self._lose_step()
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
-    def _follow(self, model: PlannedSession, one: _UnderWay, replies: Sequence[Reply]) -> Planned:
+    def _lose_step(self) -> None:
+        """The model does not know any longer what the session does."""
+        self._is_out_of_step = self._spoils = True
+
+    def _follow(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        one: _UnderWay,
+        replies: Sequence[Reply],
+    ) -> Planned:
         """Let the model do what the source has done, and say which groups that made."""
-        reply = replies[-1]
-        if reply.database is not None and one.facts.verb != "USE":
-            self._is_out_of_step = True
-        if one.facts.effects.kind in _DIRTYING or one.facts.statement_assignments:
-            self._mark_dirty()
+        assert self._shared is not None, "the model goes along with the source"
+        reply, session, catalog = replies[-1], model.session, self._shared.catalog
+        has_changed = one.catalog_version is not catalog.version
         planned = model.execute(one.text, _outcome(one.facts, reply))
-        failed = planned.result.error is not None
-        if planned.result.unanalysed is not None or failed != bool(reply.errno):
-            self._is_out_of_step = True
-        if one.facts.effects.kind in DDL_KINDS:
-            self._parts.catalog.changed(one.facts, model.session.database)
-        has_changed = one.catalog_version is not self._parts.catalog.version
+        reader.ran(one.facts, one.use)
+        has_failed = planned.result.error is not None
+        if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
+            self._lose_step()
+        if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
+            catalog.changed(one.facts, session.database)
         if one.context is not None:
             one.context.insert_id = reply.insert_id
             self._contexts[planned.number] = one.context
-        self._tell(one, planned, replies, is_certain=not (has_changed or self._is_out_of_step))
-        is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
-        if is_active != model.session.is_transaction_active:
-            self._is_out_of_step = True
-        if not model.session.is_in_transaction:
+        if has_changed:
+            self._spoils = True
+        if not reply.errno:
+            is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
+            if is_active != session.is_transaction_active:
+                self._lose_step()
+        self._tell(one, planned, replies)
+        if planned.homeless and not has_failed:
+            self._homeless.append(planned)
+        if not session.is_in_transaction and not session.is_transaction_active:
             self._contexts.clear()
+            self._generated.clear()
+            self._spoils = self._is_out_of_step
         return planned
 
-    def _tell(
-        self, one: _UnderWay, planned: Planned, replies: Sequence[Reply], *, is_certain: bool
-    ) -> None:
-        """Tell `Attributions` which groups are of a statement."""
+    def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
+        """Tell `Attributions` which groups are of a statement, or find that out first."""
         if self._lane is None:
             return
-        told = next((r.tracked["last_gtid"] for r in reversed(replies) if "last_gtid" in r.tracked), "")
-        told = told or next((r.gtids for r in reversed(replies) if r.gtids), "")
-        last = told if told and told != self._last else None
+        last = self._told(replies)
+        is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
+        may_write = one.facts.effects.kind not in _READS or bool(planned.groups)
+        if last is None and is_silent and may_write:
+            self._unsettled.append((one, planned))
+        else:
+            self._attribute(one, planned, last)
+
+    def _told(self, replies: Sequence[Reply]) -> str | None:
+        """What the replies say of the last group; None for nothing."""
+        for reply in reversed(replies):
+            told = reply.gtids or reply.tracked.get("last_gtid", "")
+            if told and told != self._last:
+                self._last = told
+                return told
+        return None
+
+    def _attribute(self, one: _UnderWay, planned: Planned, last: str | None) -> None:
+        assert self._lane is not None and self._shared is not None, "there is something to tell"
         if last is None and not one.is_intended:
             return
-        if last is not None:
-            self._last = last
-        plans = [self._plan(group) for group in planned.groups] if is_certain else []
-        self._parts.attributions.done(self._lane.number, planned.number, last, plans)
+        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
+        self._shared.attributions.done(self._lane.number, planned.number, last, plans)
+
+    async def _settle(self) -> None:
+        """Ask for what the replies did not tell, and mark what has no group at the source."""
+        unsettled, self._unsettled = self._unsettled, []
+        homeless, self._homeless = self._homeless, []
+        if unsettled and self._lane is not None:
+            if self._flavor is Flavor.MARIADB:
+                told = await self._told_last()
+                last = told if told != self._last else None
+                self._last = told
+                for one, planned in unsettled:
+                    self._attribute(one, planned, last)
+            else:
+                assert self._shared is not None, "it gave the lane"
+                for _, planned in unsettled:
+                    self._shared.attributions.done(self._lane.number, planned.number, None, [])
+        for planned in homeless:
+            await self._mark(planned)
+
+    async def _mark(self, planned: Planned) -> None:
+        """Have the source log a group for what it logs nothing of."""
+        model = self._model
+        if model is None:
+            return
+        parts: dict[str, tuple[Part, ...]] = {}
+        for name, groups in planned.homeless.items():
+            made = [self._part(part, {}) for group in groups for part in group]
+            if None not in made and self._lane is not None and not self._spoils:
+                parts[name] = tuple(part for part in made if part is not None)
+            else:
+                for group in groups:
+                    model.lose(name, group)
+        if not parts:
+            return
+        assert self._lane is not None and self._shared is not None, "there is something to mark"
+        number = model.count()
+        plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
+        attributions = self._shared.attributions
+        attributions.intend(self._lane.number, number, [plan])
+        try:
+            last = await self._shared.marker.mark(self._lane)
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error)
+            attributions.done(self._lane.number, number, None, [])
+            for name, groups in planned.homeless.items():
+                for group in groups:
+                    model.lose(name, group)
+        else:
+            attributions.done(self._lane.number, number, last)
+
+    # Plans ----------------------------------------------------------------------------------------
 
     def _plan(self, draft: GroupDraft) -> GroupPlan:
         """A group as the binlogs are to have it, with all values; those that lack some get rows."""
@@ -453,8 +663,11 @@ class PortSession:
         return GroupPlan(
             sections=tuple(section for _, section in draft.sections),
             binlogs=binlogs,
-            bases={one.name: basis_of(one) for one in self._definitions if one.name in binlogs},
+            bases=self._bases(binlogs),
         )
+
+    def _bases(self, names: Container[str]) -> dict[str, int]:
+        return {one.name: basis_of(one) for one in self._definitions if one.name in names}
 
     def _part(self, draft: DraftPart, sections: Mapping[int, int]) -> Part | None:
         if isinstance(draft, RowsOf):
@@ -462,5 +675,48 @@ class PortSession:
         context = self._contexts.get(draft.number)
         if context is None:
             return None
-        events = complete(draft.bodies, context, self._parts.flavor)
-        return None if events is None else Text(events, sections.get(draft.number))
+        events = complete(draft.bodies, context, self._flavor)
+        if events is None:
+            return None
+        generated = self._generated.get(draft.number)
+        return Text(events, sections.get(draft.number), generated)
+
+
+def _generated(resolved: ResolvedStatement) -> Generated | None:
+    """Where the AUTO_INCREMENT values stand that the server may choose for a statement."""
+    for access in resolved.accesses:
+        column = access.table.auto_increment
+        if access.is_prelocked or not access.changes & _INSERTING or column is None:
+            continue
+        for place, one in enumerate(access.table.definition.columns):
+            if one.name.lower() == column.lower():
+                return Generated(access.name, place)
+    return None
+
+
+def _literal(value: str) -> str:
+    return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
+
+
+def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
+    """What a reply says that the model does not know."""
+    if reply.errno:
+        return Outcome(error=reply.errno)
+    if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
+        return NO_OUTCOME
+    changed = reply.affected_rows
+    if (
+        facts.effects.kind is StatementKind.UPDATE
+        and (told := _changed_rows(reply.info)) is not None
+    ):
+        changed = told  # a client may ask for the rows that were found instead
+    return NO_OUTCOME if changed else Outcome(rows=0)
+
+
+def _changed_rows(info: str) -> int | None:
+    """How many rows the info of an UPDATE's OK packet says were changed."""
+    words = info.split()
+    for word, number in pairwise(words):
+        if word == "Changed:" and number.isdigit():
+            return int(number)
+    return None

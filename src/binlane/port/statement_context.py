@@ -17,6 +17,7 @@ last one left: behind the statement itself it would hide that.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,17 +28,19 @@ from typing import Any, Final, NamedTuple
 
 from binlane.codec.format import Format
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.query import QueryEvent
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
+from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.port.client_text import is_as_it_came, read_text, written_text
 from binlane.port.context_use import PLAIN, ContextUse
-from binlane.port.session_values import SessionValues, asked_values, cell_texts, session_values
+from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
 from binlane.port.user_variables import CELLS as VARIABLE_CELLS
 from binlane.port.user_variables import asked as asked_variable
-from binlane.port.user_variables import system_name, variable_event
+from binlane.port.user_variables import variable_event
 from binlane.programs.host import LoggedVariable
 from binlane.routing.plan import EncodedEvent
 from binlane.session.log_events import Body
@@ -50,8 +53,17 @@ _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
 """What the servers put of a file into one event."""
-_THREAD_SPECIFIC: Final = 0x4
-_SUPPRESS_USE: Final = 0x8
+_THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
+_SUPPRESS_USE: Final = int(HeaderFlag.SUPPRESS_USE)
+_NOT_REPEATED: Final = frozenset(
+    (
+        *(1021, 1037, 1038, 1041, 1053, 1114, 1180, 1181, 1197, 1205, 1206, 1213, 1317, 1927, 1969),
+        *(1297, 2013, 3024, 3100, 3101),
+    )
+)
+"""Errors that hang on what others do, on room or on time: a replica would not fail in the same row."""
+_NUMBER: Final = re.compile(r"[0-9]+")
+_INFO_LENGTHS: Final = (3, 4)
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
 _MANY_DATABASES: Final = b"\x0c\xfe"
 _DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE"))
@@ -70,7 +82,8 @@ class StatementContext:
         last_insert_id: What LAST_INSERT_ID() was before it; None where that is not known.
         seeds: Of RAND(); None where they are not known.
         variables: USER_VAR bodies by the variable's name in small letters.
-        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows.
+        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows; None
+            where neither they nor the reply tell it.
         error_code: With which it failed after it had changed something.
         execution_time_s: From its start to its end.
         data: The file of LOAD DATA LOCAL.
@@ -83,11 +96,46 @@ class StatementContext:
     last_insert_id: int | None = None
     seeds: tuple[int, int] | None = None
     variables: Mapping[str, bytes] = field(default_factory=dict)
-    insert_id: int = 0
+    insert_id: int | None = 0
     error_code: int = 0
     execution_time_s: int = 0
     data: bytes | None = None
     file_id: int = 1
+
+    def answered(
+        self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
+    ) -> None:
+        """Take what the reply to the statement says.
+
+        Of a row that turned out to be there already the number that was chosen for it is lost: the
+        reply and the rows tell the next one.
+
+        Args:
+            errno: With which it failed; 0 where it did not.
+            insert_id: As the OK packet says; 0 where there is none.
+            affected_rows: Likewise.
+            info: Likewise, in whatever language.
+        """
+        self.error_code = errno
+        if self.use.is_program or errno:
+            # Which of its statements a reply is of is not told.
+            self.insert_id = None if self.use.may_skip_rows else 0
+        elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
+            self.insert_id = None
+        else:
+            self.insert_id = insert_id
+
+
+def _has_new_rows_alone(info: str, affected_rows: int) -> bool:
+    """Whether every row that a statement came with became a new one.
+
+    Source: MariaDB 10.11 sql/share/errmsg-utf8.txt, ER_INSERT_INFO (`Records: 3  Duplicates: 0
+    Warnings: 0`) and ER_LOAD_INFO (`Records: 2  Deleted: 0  Skipped: 0  Warnings: 0`).
+    """
+    numbers = [int(number) for number in _NUMBER.findall(info)]
+    if len(numbers) in _INFO_LENGTHS:
+        return not any(numbers[1:-1])
+    return not info and affected_rows == 1  # one row alone has no info
 
 
 def complete(
@@ -103,7 +151,7 @@ def complete(
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
     """
-    if not context.use.is_known:
+    if not context.use.is_known or context.error_code in _NOT_REPEATED:
         return None
     found: list[EncodedEvent] = []
     for body in bodies:
@@ -172,11 +220,17 @@ def _status(context: StatementContext, flavor: Flavor) -> bytes | None:
         microseconds = code + context.microseconds.to_bytes(3, "little")
     if flavor is Flavor.MARIADB:
         return b"".join((values.head, zone, values.tail, updated, microseconds))
-    names = _MANY_DATABASES if use.databases is None else _databases(use.databases)
-    switch = values.cascades if use.has_cascade_switch else b""
-    return b"".join(
-        (values.head, zone, values.tail, updated, names, microseconds, values.collation, switch)
-    )
+    parts = [values.head, zone, values.tail, updated]
+    parts.append(_MANY_DATABASES if use.databases is None else _databases(use.databases))
+    parts.append(microseconds)
+    if use.creates_timestamps:
+        parts.append(bytes((16, values.has_explicit_defaults)))
+    parts.append(values.collation)
+    if use.creates_table:
+        parts.append(bytes((19, values.requires_primary_key)))
+    if use.has_cascade_switch:
+        parts.append(bytes((21, values.fires_in_cascades)))
+    return b"".join(parts)
 
 
 def _databases(names: tuple[str, ...]) -> bytes:
@@ -186,7 +240,7 @@ def _databases(names: tuple[str, ...]) -> bytes:
 
 
 def _intvar(body: IntvarEvent, context: StatementContext, _: Flavor) -> _Events:
-    value: int | None = context.insert_id
+    value = context.insert_id
     if body.kind != _INSERT_ID:
         value = None if context.use.is_program else context.last_insert_id
     if value is None:
@@ -267,6 +321,15 @@ _FORMATS: Final[Mapping[Flavor, Format]] = MappingProxyType(
     }
 )
 """For events whose layout no version changed."""
+_ROUTINE: Final = (
+    "SELECT r.SQL_MODE, r.CHARACTER_SET_CLIENT, r.COLLATION_CONNECTION, r.DATABASE_COLLATION,"
+    " s.DEFAULT_COLLATION_NAME FROM information_schema.ROUTINES r"
+    " JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME = r.ROUTINE_SCHEMA"
+    " WHERE r.ROUTINE_TYPE = 0x{kind} AND r.ROUTINE_SCHEMA = 0x{database}"
+    " AND r.ROUTINE_NAME = 0x{name} LIMIT 1"
+)
+_MEASURE_AGAIN_S: Final = 10.0
+"""For so long the difference of the clocks is taken for what it was."""
 _SEED_MAX: Final = 0x3FFFFFFE
 _MICRO: Final = 1_000_000
 _STALE_S: Final = 1.0
@@ -331,6 +394,9 @@ class ContextReader:
         self._clock = clock
         self._seed = seed
         self._offset_s = 0.0
+        self._measured = 0.0
+        self._last_set = 0
+        self._routine: tuple[str | None, ...] | None = None
         self._variables: dict[str, bytes] = {}
         self._last_insert_id: int | None = None
         self._seeds: tuple[int, int] | None = None
@@ -366,7 +432,9 @@ class ContextReader:
             bodies: What the session would append for it.
             use: What of the context it uses.
         """
-        if not use.is_known:
+        if not use.is_known or use.sets_context:
+            return None
+        if use.needs_server_time and self._fixed is None:
             return None
         variables = tuple(body.name for body in bodies if isinstance(body, LoggedVariable))
         last_insert_id = any(
@@ -386,6 +454,12 @@ class ContextReader:
             or bool(needs.variables)
             or needs.last_insert_id
             or (needs.seeds and self._server.is_mariadb)
+            or bool(needs.use.routines)
+            or (
+                needs.use.needs_microseconds
+                and self._clock() - self._measured > _MEASURE_AGAIN_S
+                and self._held is None
+            )
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
@@ -399,34 +473,38 @@ class ContextReader:
             StatementError: If the source refuses to answer.
             PeerError: If the source goes away.
         """
-        values = asked_values(self._server) if self.is_dirty else ()
+        has_drifted = self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
+        values = asked_values(self._server) if self.is_dirty or has_drifted else ()
         expressions = [*values]
         self._variables, self._last_insert_id, self._seeds = {}, None, None
+        self._routine = None
         if needs is not None:
             expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
             expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
             for name in needs.variables:
-                expressions += asked_variable(name)
+                expressions += asked_variable(self._sent(name))
+            for routine in needs.use.routines:
+                await self._ask_routine(ask, routine)
         if not expressions:
             return
         start = self._clock()
         answer = await ask(f"SELECT {', '.join(expressions)} LIMIT 1")
         middle = (start + self._clock()) / 2
-        cells = cell_texts(answer)
         if values:
-            given = dict(zip(values, cells, strict=False))
+            given = {name: cell_text(answer, place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
         at = len(values)
         if needs is None:
             return
         if needs.last_insert_id:
-            self._last_insert_id = int(cells[at] or 0)
+            self._last_insert_id = int(cell_text(answer, at) or 0)
             at += 1
         if needs.seeds and self._server.is_mariadb:
-            self._seeds = (int(cells[at] or 0), int(cells[at + 1] or 0))
+            first, second = cell_text(answer, at), cell_text(answer, at + 1)
+            self._seeds = (int(first or 0), int(second or 0))
             at += 2
         for name in needs.variables:
-            self._take_variable(name, answer, cells, at)
+            self._take_variable(name, answer, at)
             at += VARIABLE_CELLS
 
     async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
@@ -445,24 +523,34 @@ class ContextReader:
         said = given[_TIMESTAMP] or "0"
         self._fixed = None
         if self._held is None and self._may_have_timestamp:
-            again = cell_texts(await ask(f"SELECT {_TIMESTAMP} LIMIT 1"))[0]
+            again = cell_text(await ask(f"SELECT {_TIMESTAMP} LIMIT 1"), 0)
             self._fixed = _microseconds(said) if again == said else None
         if self._held is None and self._fixed is None:
             self._may_have_timestamp = False
-            self._offset_s = float(said) - middle
+            self._offset_s, self._measured = float(said) - middle, middle
         self.is_dirty = False
 
-    def _take_variable(
-        self, name: str, answer: ResultSet, cells: Sequence[str | None], at: int
-    ) -> None:
-        charset = "" if self.values is None else self.values.client_charset
-        shown = system_name(name, charset)
-        if shown is None:
-            return
-        end = at + VARIABLE_CELLS
-        event = variable_event(
-            shown, answer.heads[at:end], cells[at:end], answer.rows[0][at], self._flavor
-        )
+    async def _ask_routine(self, ask: Ask, name: TableName) -> None:
+        """Ask in which context a procedure runs: that of its creation."""
+        rows = (await ask(_routine_question(name))).texts()
+        found = rows[0] if rows else ()
+        if not found or (self._routine is not None and self._routine != found):
+            found = ()  # not known, or not the same for all: rows
+        self._routine = found
+
+    def _sent(self, name: str) -> str:
+        """A name as the client would send it; the gateway sends what it is given as UTF-8."""
+        assert self.values is not None, "the text that it stands in was read"
+        data = written_text(name, self.values.client_charset)
+        assert data is not None, "it stood in such a text"
+        return text_of(data)
+
+    def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
+        try:
+            shown = name.encode()
+        except UnicodeEncodeError:
+            return  # bytes without a character set
+        event = variable_event(shown, answer, at, self._flavor)
         if event is not None:
             self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
 
@@ -474,6 +562,10 @@ class ContextReader:
         values = self.values
         if values is None or self.is_dirty:
             return None
+        if needs.use.routines:
+            values = self._values_in_routine(values)
+            if values is None:
+                return None
         context = StatementContext(
             values,
             needs.use,
@@ -482,6 +574,9 @@ class ContextReader:
             seeds=self._seeds,
             variables=self._variables,
         )
+        if self._fixed is not None:
+            elapsed = int(self._clock() + self._offset_s) - int(values.timestamp)
+            context.execution_time_s = elapsed & 0xFFFFFFFF
         if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
             return context, ()
         before = []
@@ -496,9 +591,15 @@ class ContextReader:
             before += self._give_back()
         return context, tuple(before)
 
+    def _values_in_routine(self, values: SessionValues) -> SessionValues | None:
+        if not self._routine:
+            return None
+        mode, charset, connection, database, own = (text or "" for text in self._routine)
+        return values.in_routine(mode, charset, connection, database if database != own else None)
+
     def _set_timestamp(self, context: StatementContext) -> str:
-        now = int((self._clock() + self._offset_s) * _MICRO)
-        self._held = self._clock()
+        now = max(int((self._clock() + self._offset_s) * _MICRO), self._last_set + 1)
+        self._last_set, self._held = now, self._clock()
         context.microseconds = now % _MICRO
         return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
@@ -536,8 +637,7 @@ class ContextReader:
         if kind is StatementKind.SET:
             self._assigned(facts)
         elif kind in _RUNS_OTHERS or facts.effects.stopped_at is not None:
-            # Which prepared statement EXECUTE runs is not told here.
-            if use is None or use.changes_session or kind is not StatementKind.CALL:
+            if use is None or use.changes_session or not use.is_known:
                 self._ran_anything()
         elif facts.verb == "USE" or facts.verb in _DATABASE_VERBS:
             self.used()
@@ -563,6 +663,10 @@ class ContextReader:
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
 
+    def lost_track(self) -> None:
+        """Be told that statements ran which nobody told of: any value may be another one now."""
+        self._ran_anything()
+
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
         self._login_collation = None
@@ -582,6 +686,13 @@ def _may_run_programs(facts: StatementFacts) -> bool:
     return facts.effects.kind in WRITING_KINDS or any(
         not is_built_in(use.name, facts.dialect) for use in facts.functions
     )
+
+
+def _routine_question(name: TableName) -> str:
+    # Hexadecimal: the text is to mean the same whatever the session's character set and sql_mode.
+    texts = (b"PROCEDURE", name.database.encode(), name.table.encode())
+    kind, database, routine = (f"{text.hex()}" for text in texts)
+    return _ROUTINE.format(kind=kind, database=database, name=routine)
 
 
 def _microseconds(timestamp: str) -> int:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from binlane.grouping.sections import RowsPiece, Section
+from binlane.names import TableName
 from binlane.scope.definition import Definition
 from binlane.scope.scope import ScopeList
 

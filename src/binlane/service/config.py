@@ -18,6 +18,7 @@ from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings
+from binlane.port.settings import Bypass, PortSettings
 from binlane.service.archive import ArchiveSettings
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
@@ -41,6 +42,12 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "port": "TCP port; 0 takes a free one",
         "max_connections": "clients logged in at a time, replicas included",
         "connect_timeout": "seconds that a client's login may take",
+    },
+    "gateway": {
+        "enabled": "whether statements are judged before they run, and binlogs hold statements",
+        "workers": "processes that serve the port",
+        "bypass": 'rows that did not come through the port, in binlogs of statements: "rows", '
+        '"mark" or "stop"',
     },
     "http": {
         "address": "where /healthz and /metrics are served",
@@ -68,6 +75,7 @@ class Settings:
         data_dir: The store's directory.
         source: The captured server.
         listen: The MySQL port.
+        port: What sessions there may expect.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
@@ -76,6 +84,7 @@ class Settings:
     data_dir: Path
     source: SourceSettings
     listen: GatewaySettings
+    port: PortSettings
     http: HttpSettings | None
     store: StoreSettings
     archive: ArchiveSettings | None = None
@@ -118,6 +127,7 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
             data_dir=base / data_dir,
             source=source,
             listen=_listen(document.get("listen", {}), source.url),
+            port=_port(document.get("gateway", {})),
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
             archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
@@ -151,6 +161,20 @@ def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
     return GatewaySettings(
         **values, source_host=url.host, source_port=url.port, source_socket=url.socket
     )
+
+
+def _port(section: Mapping[str, Any]) -> PortSettings:
+    values = dict(section)
+    if "bypass" in values:
+        known = [each.value for each in Bypass]
+        if values["bypass"] not in known:
+            raise ConfigError(
+                f"{values['bypass']!r} is no way to deal with what passes the port by",
+                key="gateway.bypass",
+                hint=f"one of {', '.join(known)}",
+            )
+        values["bypass"] = Bypass(values["bypass"])
+    return PortSettings(**values)
 
 
 def _store(section: Mapping[str, Any]) -> StoreSettings:
@@ -196,6 +220,11 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "port": listen.port,
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
+        },
+        "gateway": {
+            "enabled": settings.port.enabled,
+            "workers": settings.port.workers,
+            "bypass": settings.port.bypass.value,
         },
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,

@@ -197,6 +197,8 @@ class Feed:
         self.is_streaming, self._gave_groups = True, False
         self._heard_s = time.monotonic()
         facts = capture.facts
+        if facts is not None and self._substitution is not None and self.position is not None:
+            self._substitution.connected(facts, self.position, is_new=self.identity is None)
         if facts is not None:
             logger.info(
                 "%s: %s feed: connected to %s, as server id %d",
@@ -229,6 +231,13 @@ class Feed:
         if router.position is None:
             router.position = capture.position
         self.identity = capture.identity
+
+    def work_off(self, on_fault: OnFault) -> bool:
+        """Route what was held; whether there was anything."""
+        is_holding = self.router.is_holding
+        if is_holding:
+            self.router.work_off(tuple(self.outputs), on_fault)
+        return is_holding
 
     def check_silence(self) -> None:
         """See that something came lately.

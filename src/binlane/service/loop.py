@@ -40,6 +40,9 @@ from binlane.store.store import Store
 _LOOK_AGAIN_S: Final = 0.1
 """How often a command that waits for something is looked at, at least."""
 
+_HELD_S: Final = 0.003
+"""How often groups are looked at that wait for what a session says."""
+
 _LONGEST_WAIT_S: Final = 60.0
 _TOGETHER_S: Final = 0.05
 _NEAR_S: Final = 2
@@ -108,6 +111,7 @@ class RoutingLoop:
         self._waiting: list[_Waiting] = []
         self._is_stopping = False
         self._saver: threading.Thread | None = None
+        self._saved_position: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
         self._feeds: list[Feed] = []
         self._numbers = count()
@@ -332,8 +336,11 @@ class RoutingLoop:
             elif key.data.is_streaming:
                 self._read(key.data)
         for feed in tuple(self._feeds):
+            if feed.work_off(self.fail):
+                self.sync(feed.outputs)
             self._tend(feed)
         self._execute()
+        self._note_passed()
         self._revive_due()
         if len(self._feeds) > 1:
             self._join_main()
@@ -350,7 +357,8 @@ class RoutingLoop:
         if feed.is_level:
             now_s = time.time()
             for output in feed.outputs:
-                output.complete_s = now_s
+                if not feed.router.holds(output):
+                    output.complete_s = now_s
 
     def _fail_feed(self, feed: Feed, error: Exception) -> None:
         self._unregister(feed)
@@ -460,12 +468,20 @@ class RoutingLoop:
         unsynced = [binlog for binlog in logs if binlog.has_unsynced]
         for name, error in self.store.sync_each(unsynced, force=True).items():
             self.fail(self.outputs[name], error)
+        position = _common([output.binlog.position for output in self.outputs.values()])
         save = self.store.take_marks(identity=identity_text(self.main.identity))
         if save is not None:
-            self._saver = threading.Thread(target=self._save, args=(save,), name="marks")
+            arguments = save, position or self.main.position
+            self._saver = threading.Thread(target=self._save, args=arguments, name="marks")
             self._saver.start()
 
-    def _save(self, save: Callable[[], None]) -> None:
+    def _note_passed(self) -> None:
+        """Have sessions forget what no binlog asks for any more, whatever happens to it."""
+        position, self._saved_position = self._saved_position, None
+        if position is not None and self._substitution is not None:
+            self._substitution.passed(position)
+
+    def _save(self, save: Callable[[], None], position: Position | None) -> None:
         try:
             save()
         except StoreError as error:
@@ -474,6 +490,7 @@ class RoutingLoop:
             self.marks_failure = str(error)
         else:
             self.marks_failure = ""
+            self._saved_position = position
 
     def _time_left_s(self) -> float:
         """How long there is nothing to do unless somebody says something."""
@@ -482,6 +499,8 @@ class RoutingLoop:
         due_s += [feed.look_at_s for feed in self._feeds if not feed.is_connecting]
         if self._waiting:
             due_s.append(now_s + _LOOK_AGAIN_S)
+        if any(feed.router.is_holding for feed in self._feeds):
+            due_s.append(now_s + _HELD_S)
         due_s += [each.due_s for each in self.outputs.values() if each.failure]
         return max(0.0, min(due_s) - now_s)
 

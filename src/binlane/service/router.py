@@ -1,13 +1,16 @@
 """What a feed gives → its part in each of the feed's binlogs, appended.
 
 What goes wrong in one binlog, be it its disk or the routing of a group into its scope, is told of
-that binlog alone; the others get what they are to get.
+that binlog alone; the others get what they are to get. So it is where a binlog has to wait for what
+a session has not said yet: its groups are held here, in order, while the others go on.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -31,6 +34,8 @@ from binlane.service.outputs import Output
 from binlane.service.substitution import (
     PAST_THE_PORT,
     LargeChoice,
+    NotYetError,
+    RunLanes,
     Substitution,
     bypassing,
     marked,
@@ -45,6 +50,7 @@ OnFault = Callable[[Output, Exception], None]
 """Told of what went wrong in one binlog."""
 
 _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
+_HELD_BYTES_MAX: Final = 64 << 20
 
 
 class Router:
@@ -68,6 +74,7 @@ class Router:
         self.last_timestamp: int | None = None
         self._spans: SpanRouter | None = None
         self._definitions: list[Definition] = []
+        self._held: dict[Output, _Held] = {}
 
     def take(
         self, item: Item, after: Position | None, outputs: Sequence[Output], on_fault: OnFault
@@ -85,17 +92,68 @@ class Router:
             CodecError: If the source gives what is damaged for all. What stands before it was
                 routed, and `position` says so.
         """
+        lanes, substitution = RunLanes(), self._substitution
+        if substitution is not None:
+            if isinstance(item, RawRun):
+                lanes = substitution.read_run(item, after)
+            else:
+                substitution.read_group(item, after)
+        self.work_off(outputs, on_fault)
         if isinstance(item, RawRun):
-            self._take_run(item, after, outputs, on_fault)
+            self._take_run(item, lanes, after, outputs, on_fault)
         elif isinstance(item, LargeGroup):
+            self.work_off(outputs, on_fault, waits=True)
             self._take_large(item, outputs, on_fault)
         else:
             self._take_group(item, outputs, on_fault)
         self.position = after
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether some binlog waits for what a session has not said yet."""
+        return bool(self._held)
+
+    def holds(self, output: Output) -> bool:
+        """Whether a binlog waits for that."""
+        return output in self._held
+
+    def work_off(
+        self, outputs: Collection[Output], on_fault: OnFault, *, waits: bool = False
+    ) -> None:
+        """Give binlogs the groups that were held, as far as all is known of them now.
+
+        Args:
+            outputs: Those that are still fed from here.
+            on_fault: As for `take`.
+            waits: Wait for what is not known, within bounds.
+        """
+        for output, held in tuple(self._held.items()):
+            if output not in outputs:
+                del self._held[output]
+                continue
+            work = partial(self._work_off, output, held, waits=waits)
+            if not self._guarded(output, work, on_fault) or not held.groups:
+                self._held.pop(output, None)
+
+    def _work_off(self, output: Output, held: _Held, *, waits: bool) -> None:
+        while held.groups:
+            is_full = held.size_bytes > _HELD_BYTES_MAX
+            try:
+                self._place(output, held.groups[0], waits=waits or is_full)
+            except NotYetError:
+                return
+            held.size_bytes -= held.groups.popleft().size_bytes
+
+    def _hold(self, output: Output, group: EventGroup) -> None:
+        """Keep a group until those before it can be routed."""
+        held = self._held.setdefault(output, _Held())
+        held.groups.append(group)
+        held.size_bytes += group.size_bytes
+
     def _take_run(
         self,
         run: RawRun,
+        lanes: RunLanes,
         after: Position | None,
         outputs: Sequence[Output],
         on_fault: OnFault,
@@ -109,7 +167,7 @@ class Router:
             for number in range(run.count):
                 self._take_group(run.group(number), outputs, on_fault)
             return
-        groups = _Groups(run, marked(run))
+        groups = _Groups(run, lanes, marked(run))
         for number, output in enumerate(outputs):
             try:
                 self._append(output, number, spans, groups, after)
@@ -124,39 +182,44 @@ class Router:
     ) -> None:
         run, binlog = groups.run, output.binlog
         first = _first_missing(run, binlog.reached, self.position)
-        if first is None:
+        if first is None or output in self._held:
             for each in range(run.count):
-                self._route(output, groups.group(each))
+                self._give(output, groups.group(each))
             return
         counts = spans.counts(number).copy()
         substitution = self._substitution
-        planned = [] if substitution is None else substitution.taken(run, output)
-        taken = sorted({*groups.marked, *planned})
-        append_run(
-            binlog,
-            spans,
-            number,
-            run,
-            first=first,
-            after=after,
-            by_reference=partial(self._route_of, output, groups),
-            taken=taken,
-        )
+        planned = [] if substitution is None else substitution.taken(run, groups.lanes, output)
+        taken, stop = sorted({*groups.marked, *planned}), run.count
+        try:
+            append_run(
+                binlog,
+                spans,
+                number,
+                run,
+                first=first,
+                after=after,
+                by_reference=partial(self._route_of, output, groups),
+                taken=taken,
+            )
+        except _HeldError as held:
+            stop = held.number
+            for each in range(stop, run.count):
+                self._hold(output, groups.group(each))
         counts = spans.counts(number).since(counts)
         if counts.statements:
             self._tell(output, run.gtid(spans.statements[0]), LOGGED_AS_STATEMENT)
         self._count_spans(output, counts)
         if substitution is not None and binlog.definition.logging_mode is not LoggingMode.ROW:
-            self._count_bypassing(output, run, taken, first, counts)
+            self._count_bypassing(output, run, taken, range(first, stop), counts)
 
     @staticmethod
     def _count_bypassing(
-        output: Output, run: RawRun, taken: list[int], first: int, counts: SpanCounts
+        output: Output, run: RawRun, taken: list[int], done: range, counts: SpanCounts
     ) -> None:
         """Count groups that stayed the rows that they came as: no session through the port made them."""
         number = counts.groups
         if output.binlog.definition.scope.is_unscoped:
-            number = bypassing(run, taken, first)
+            number = bypassing(run, taken, done)
         if number:
             Substitution.count(output, None, PAST_THE_PORT, number)
 
@@ -173,18 +236,14 @@ class Router:
         if isinstance(first.body, FormatDescriptionEvent):
             self.format = first.header, first.body
             for output in outputs:
-                self._guarded(
-                    output,
-                    partial(output.binlog.set_format, first.body, timestamp=first.header.timestamp),
-                    on_fault,
-                )
+                self._guarded(output, partial(self._give, output, group), on_fault)
             return
         if group.is_control and first.header.type_code not in _CONTROL_KINDS:
             return
         if group.gtid is None and not group.is_control:
             raise _anonymous(f"{group.file}:{group.position}")
         for output in outputs:
-            self._guarded(output, partial(self._route, output, group), on_fault)
+            self._guarded(output, partial(self._give, output, group), on_fault)
             output.last_timestamp = group.timestamp
         if group.gtid is not None and self.position is not None:
             self.position = self.position.advance(group.gtid)
@@ -220,9 +279,8 @@ class Router:
             group = next(group_events(large.events(), file=large.file))
             for choice in choices:
                 if choice.needs_whole:
-                    self._guarded(
-                        choice.output, partial(self._route, choice.output, group), on_fault
-                    )
+                    work = partial(self._route, choice.output, group, waits=True)
+                    self._guarded(choice.output, work, on_fault)
         for choice in choices:
             choice.output.last_timestamp = large.timestamp
         self.last_timestamp = large.timestamp
@@ -266,22 +324,55 @@ class Router:
             binlog.advance(large.gtid)
 
     @staticmethod
-    def _guarded(output: Output, work: Callable[[], None], on_fault: OnFault) -> None:
+    def _guarded(output: Output, work: Callable[[], None], on_fault: OnFault) -> bool:
+        """Do some work for one binlog; whether that went well."""
         try:
             work()
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
             on_fault(output, error)
+            return False
+        return True
+
+    def _give(self, output: Output, group: EventGroup) -> None:
+        """Give a binlog its part of a group, now or as soon as it is known."""
+        if output not in self._held:
+            try:
+                self._place(output, group)
+            except NotYetError:
+                pass
+            else:
+                return
+        self._hold(output, group)
+
+    def _place(self, output: Output, group: EventGroup, *, waits: bool = False) -> None:
+        """Give a binlog its part of a group, or have it begin a file.
+
+        Raises:
+            NotYetError: If its part is not known yet, unless that is waited for.
+        """
+        first = group.events[0]
+        if isinstance(first.body, FormatDescriptionEvent):
+            output.binlog.set_format(first.body, timestamp=first.header.timestamp)
+        else:
+            self._route(output, group, waits=waits)
 
     def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
-        self._route(output, groups.group(number))
+        try:
+            self._route(output, groups.group(number))
+        except NotYetError:
+            raise _HeldError(number) from None
 
-    def _route(self, output: Output, group: EventGroup) -> None:
-        """Give a binlog its part of a group, by the reference."""
+    def _route(self, output: Output, group: EventGroup, *, waits: bool = False) -> None:
+        """Give a binlog its part of a group, by the reference.
+
+        Raises:
+            NotYetError: As `_place`.
+        """
         binlog = output.binlog
         if group.gtid is not None and binlog.reached.covers(group.gtid):
             return
         if self._substitution is not None:
-            routing = self._substitution.route(output, group)
+            routing = self._substitution.route(output, group, waits=waits)
         else:
             place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
             routing = route_rows(group, *place)
@@ -332,16 +423,39 @@ class Router:
             )
 
 
+class _HeldError(Exception):
+    """Inside of this module: a group of a run has to wait, with all behind it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@dataclass(slots=True)
+class _Held:
+    """The groups that a binlog waits with.
+
+    Attributes:
+        groups: In order.
+        size_bytes: Of all.
+    """
+
+    groups: deque[EventGroup] = field(default_factory=deque)
+    size_bytes: int = 0
+
+
 class _Groups:
     """The groups of a run, each decoded once at most.
 
     Attributes:
         run: The run.
+        lanes: Which of them are of sessions through the port.
         marked: Which of them hold a mark.
     """
 
-    def __init__(self, run: RawRun, marked_groups: list[int]) -> None:
+    def __init__(self, run: RawRun, lanes: RunLanes, marked_groups: list[int]) -> None:
         self.run = run
+        self.lanes = lanes
         self.marked = marked_groups
         self._groups: dict[int, EventGroup] = {}
 

@@ -3,27 +3,34 @@
 A group of a lane is some session's, which says what it is to each binlog. Where that is not known,
 or the group is not what was said, the binlog gets its rows, which are never wrong; that is counted,
 and told once for each reason.
+
+What a session has not said yet is waited for, by the binlogs that hang on it alone: `route` raises
+`NotYetError`, and is asked again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
+from binlane.capture.source_facts import SourceFacts
 from binlane.codec.event import Event
 from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup
-from binlane.grouping.raw import RawRun
+from binlane.grouping.raw import LargeGroup, RawRun
 from binlane.kernels import layout
+from binlane.port.attributions import Attributions, LaneGroup
+from binlane.port.lanes import Lanes
 from binlane.port.settings import Bypass
-from binlane.positions import AnyGtid, Gtid, Position
+from binlane.positions import AnyGtid, Position
 from binlane.routing.plan import GroupPlan, Text, basis_of
 from binlane.routing.planned import MARKS
 from binlane.routing.planned_route import (
@@ -37,8 +44,6 @@ from binlane.routing.rows import table_name
 from binlane.service.outputs import Output
 from binlane.sql.servers import LoggingMode
 
-WAIT_S: Final = 5.0
-"""How long the plan of a group is waited for: as a rule its session knows it when the group comes."""
 PAST_THE_PORT: Final = "it did not come through the port"
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
@@ -47,38 +52,8 @@ _ROWS: Final = RowsEvent | TransactionPayloadEvent
 logger = logging.getLogger(__name__)
 
 
-class Unplanned(Protocol):
-    """Says why there is no plan for a group."""
-
-    @property
-    def reason(self) -> str:
-        """In words that name no object."""
-        ...
-
-
-class Plans(Protocol):
-    """What sessions through the port said of their groups."""
-
-    def lane_of(self, gtid: AnyGtid) -> int | None:
-        """Which lane a group is of; None if it did not come through the port."""
-        ...
-
-    def is_named(self, lane: int, binlog: str) -> bool:
-        """Whether a plan of a lane may name a binlog; known before its groups come."""
-        ...
-
-    def find(self, gtid: AnyGtid, wait_s: float) -> GroupPlan | Unplanned:
-        """The plan of a group of a lane, or why there is none; the same whenever it is asked.
-
-        Args:
-            gtid: Of the group.
-            wait_s: How long to wait for a session that has not said it yet.
-        """
-        ...
-
-    def passed(self, position: Position) -> None:
-        """Be told that no group before a position will be asked for again."""
-        ...
+class NotYetError(Exception):
+    """Inside of the service: what a group is to a binlog is not known yet; ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,104 +74,157 @@ class LargeChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What is known of a group of a lane."""
+class RunLanes:
+    """Which groups of a run are of lanes.
 
-    lane: int
-    plan: GroupPlan | None
-    reason: str = ""
+    Attributes:
+        numbers: Of the groups.
+        groups: The same groups as sessions know them.
+    """
+
+    numbers: tuple[int, ...] = ()
+    groups: tuple[LaneGroup, ...] = ()
 
 
 class Substitution:
     """What routing asks of sessions through the port; used by the routing thread alone.
 
     Args:
-        plans: What they said.
+        attributions: What they said.
         bypass: What binlogs of statements do with changes that came another way.
     """
 
-    def __init__(self, plans: Plans, bypass: Bypass = Bypass.ROWS) -> None:
-        self.plans = plans
+    def __init__(self, attributions: Attributions, bypass: Bypass = Bypass.ROWS) -> None:
+        self._attributions = attributions
         self._bypass = bypass
-        self._found: tuple[AnyGtid, _Found] | None = None
-        self._late: set[int] = set()
+        self._lanes: Lanes | None = None
+        self._asked: dict[AnyGtid, float] = {}
 
-    def taken(self, run: RawRun, output: Output) -> list[int]:
-        """The groups of a run that cannot go into a binlog as the bytes that they are."""
-        lanes = self._lanes(run)
-        wanted = {lane: self._wants(output, lane) for lane in {*lanes.tolist()} if lane >= 0}
-        is_taken = np.zeros(run.count, np.bool_)
-        for lane, is_wanted in wanted.items():
-            if is_wanted:
-                is_taken |= lanes == lane
-        if self._bypass is not Bypass.ROWS and _is_of_statements(output):
-            is_taken |= lanes < 0
-        return [int(number) for number in np.flatnonzero(is_taken)]
+    def connected(self, facts: SourceFacts, position: Position, *, is_new: bool) -> None:
+        """Be told of a connection to the source.
 
-    def _lanes(self, run: RawRun) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The lane of each group, -1 for none."""
-        lanes = np.full(run.count, -1, np.int64)
-        first = run.groups[layout.GROUP_FIRST, : run.count]
-        types = run.events[layout.EVENT_TYPE, first]
-        server_ids = run.server_ids()
-        is_mariadb = types == EventType.GTID
-        for server_id in np.unique(server_ids[is_mariadb]):
-            lane = self.plans.lane_of(Gtid(0, int(server_id), 0))
-            if lane is not None:
-                lanes[is_mariadb & (server_ids == server_id)] = lane
-        for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
-            gtid = run.gtid(int(number))
-            lane = None if gtid is None else self.plans.lane_of(gtid)
-            lanes[number] = -1 if lane is None else lane
-        return lanes
+        Args:
+            facts: Of the source.
+            position: Behind which its groups come.
+            is_new: Whether it may be another source than before, whose GTIDs mean other groups.
+        """
+        if is_new:
+            self._attributions.forget()
+        self._lanes = Lanes(facts.flavor, facts.server_id)
+        self._attributions.begin(position)
 
-    def _wants(self, output: Output, lane: int) -> bool:
-        """Whether what a binlog has of a lane's groups hangs on their plans."""
-        return _is_of_statements(output) or self.plans.is_named(lane, output.name)
+    def passed(self, position: Position) -> None:
+        """Be told that no group before a position will be asked for again."""
+        self._attributions.passed(position)
 
-    def find(self, output: Output, gtid: AnyGtid | None) -> GroupPlan | str | None:
-        """The plan of a group if a binlog hangs on it; why there is none; None where it does not."""
-        lane = None if gtid is None else self.plans.lane_of(gtid)
-        if gtid is None or lane is None:
-            return PAST_THE_PORT if _is_of_statements(output) else None
-        if not self._wants(output, lane):
-            return None
-        found = self._ask(gtid, lane)
-        return found.reason if found.plan is None else found.plan
+    # What comes.
 
-    def _ask(self, gtid: AnyGtid, lane: int) -> _Found:
-        if self._found is not None and self._found[0] == gtid:
-            return self._found[1]
-        answer = self.plans.find(gtid, 0.0 if lane in self._late else WAIT_S)
-        if isinstance(answer, GroupPlan):
-            self._late.discard(lane)
-            found = _Found(lane, answer)
-        else:
-            # A session that said nothing for so long must not keep back the others again and again.
-            self._late.add(lane)
-            found = _Found(lane, None, answer.reason)
-        self._found = gtid, found
+    def read_run(self, run: RawRun, after: Position | None) -> RunLanes:
+        """Take in that a run comes."""
+        found = RunLanes()
+        if self._lanes is not None:
+            numbers = tuple(self._numbers(run, self._lanes))
+            ends = run.events[layout.EVENT_TYPE, run.groups[layout.GROUP_END, : run.count] - 1]
+            groups: list[LaneGroup] = []
+            for number in numbers:
+                gtid = run.gtid(number)
+                assert gtid is not None, "its first event says its lane"
+                lane = self._lanes.number_of(gtid)
+                assert lane is not None, "it was looked for"
+                groups.append((lane, gtid, bool(ends[number] == EventType.XID)))
+            found = RunLanes(numbers, tuple(groups))
+        self._attributions.read(found.groups, after)
         return found
 
-    def route(self, output: Output, group: EventGroup) -> Routing:
+    @staticmethod
+    def _numbers(run: RawRun, lanes: Lanes) -> Iterable[int]:
+        """The groups of a run that are of lanes."""
+        first = run.groups[layout.GROUP_FIRST, : run.count]
+        types = run.events[layout.EVENT_TYPE, first]
+        is_of_lane = np.zeros(run.count, np.bool_)
+        is_mariadb = types == EventType.GTID
+        if is_mariadb.any():
+            server_ids = run.server_ids()
+            for server_id in np.unique(server_ids[is_mariadb]):
+                if lanes.number_of_server_id(int(server_id)) is not None:
+                    is_of_lane |= is_mariadb & (server_ids == server_id)
+        for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
+            gtid = run.gtid(int(number))
+            is_of_lane[number] = gtid is not None and lanes.number_of(gtid) is not None
+        return map(int, np.flatnonzero(is_of_lane))
+
+    def read_group(self, group: EventGroup | LargeGroup, after: Position | None) -> None:
+        """Take in that a group comes."""
+        gtid = group.gtid
+        lane = self._lane(gtid)
+        if gtid is None or lane is None:
+            self._attributions.read((), after)
+            return
+        is_commit = isinstance(group, EventGroup) and (
+            group.events[-1].header.type_code == EventType.XID
+        )
+        self._attributions.read(((lane, gtid, is_commit),), after)
+
+    def _lane(self, gtid: AnyGtid | None) -> int | None:
+        return None if gtid is None or self._lanes is None else self._lanes.number_of(gtid)
+
+    # What becomes of it.
+
+    def taken(self, run: RawRun, lanes: RunLanes, output: Output) -> list[int]:
+        """The groups of a run that cannot go into a binlog as the bytes that they are."""
+        is_of_statements = _is_of_statements(output)
+        if is_of_statements and self._bypass is not Bypass.ROWS:
+            return list(range(run.count))
+        if is_of_statements:
+            return list(lanes.numbers)
+        are_named = self._attributions.are_named(lanes.groups, output.name)
+        return [
+            number for number, is_named in zip(lanes.numbers, are_named, strict=True) if is_named
+        ]
+
+    def route(self, output: Output, group: EventGroup, *, waits: bool = False) -> Routing:
         """What a binlog gets of a group.
 
         Raises:
+            NotYetError: If that is not known yet, unless it is waited for.
             StoreError: If the group did not come through the port, and the binlog is to stop then.
             CodecError: As `route`.
         """
+        found = self._find(output, group.gtid, waits=waits)
         binlog = output.binlog
         place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
-        found = self.find(output, group.gtid)
         if isinstance(found, GroupPlan):
             outcome = route_planned(group, found, *place, lost_threads=output.lost_threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
         routing = route_rows(group, *place)
-        if found is not None and routing.group is not None and _has_rows(routing.group.events):
+        if found and routing.group is not None and _has_rows(routing.group.events):
             self._check_bypass(output, group.gtid, found)
             self.count(output, group.gtid, found)
         return routing
+
+    def _find(
+        self, output: Output, gtid: AnyGtid | None, *, waits: bool = False
+    ) -> GroupPlan | str | None:
+        """The plan of a group; why there is none; None where the binlog does not hang on it.
+
+        Raises:
+            NotYetError: If it is not known yet, unless that is waited for.
+        """
+        lane = self._lane(gtid)
+        is_of_statements = _is_of_statements(output)
+        if gtid is None or lane is None:
+            return PAST_THE_PORT if is_of_statements else None
+        plans = self._attributions
+        if not is_of_statements and not plans.are_named(((lane, gtid, False),), output.name)[0]:
+            return None
+        if not waits and plans.is_pending(lane, gtid):
+            now_s = time.monotonic()
+            if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(lane):
+                raise NotYetError
+        self._asked.pop(gtid, None)
+        answer = plans.find(lane, gtid, wait_s=None if waits else 0.0)
+        return answer if isinstance(answer, GroupPlan) else answer.reason.value
 
     def _check_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> None:
         if reason != PAST_THE_PORT or self._bypass is Bypass.ROWS:
@@ -228,14 +256,14 @@ class Substitution:
         counts[reason] += number
 
     def of_large(self, output: Output, gtid: AnyGtid | None) -> LargeChoice:
-        """What a binlog has of a group that is not held.
+        """What a binlog has of a group that is not held; waits for what is not known yet.
 
         Raises:
             StoreError: As `route`.
         """
-        found = self.find(output, gtid)
+        found = self._find(output, gtid, waits=True)
         if not isinstance(found, GroupPlan):
-            if found is not None:
+            if found:
                 self._check_bypass(output, gtid, found)
             return LargeChoice(output, reason=found or "")
         parts = found.binlogs.get(output.name)
@@ -265,13 +293,13 @@ def marked(run: RawRun) -> list[int]:
     return sorted({int(number) for number in numbers})
 
 
-def bypassing(run: RawRun, taken: Sequence[int], first: int) -> int:
-    """How many groups of a run, from one on, have rows and were not taken out of it."""
+def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
+    """How many of some groups of a run have rows and were not taken out of it."""
     types = run.events[layout.EVENT_TYPE]
     is_map = np.concatenate([[0], np.cumsum(types == EventType.TABLE_MAP)])
     counts = is_map[run.groups[layout.GROUP_END]] - is_map[run.groups[layout.GROUP_FIRST]]
     counts[list(taken)] = 0
-    return int(np.count_nonzero(counts[first : run.count]))
+    return int(np.count_nonzero(counts[done.start : done.stop]))
 
 
 def _is_of_statements(output: Output) -> bool:

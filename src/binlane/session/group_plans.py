@@ -22,8 +22,8 @@ are only those that change temporary tables: later texts may need them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -31,9 +31,11 @@ from typing import Final, NamedTuple
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.grouping.sections import RowsPiece, Section
 from binlane.names import TableName
 from binlane.policy.refusals import NO_OUTCOME, Outcome
+from binlane.programs.host import LoggedVariable
 from binlane.session import log_events
 from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTable
 from binlane.session.recurring import Foreseen, KnownEffect
@@ -110,6 +112,7 @@ class Planned:
         homeless: By binlog, groups that the source has none for, in order: of statements on
             temporary tables.
         has_texts: Some of it is in a binlog as text, now or later.
+        values: Events of values that are to stand before its text, in some binlog.
     """
 
     result: StatementResult
@@ -118,6 +121,7 @@ class Planned:
     groups: tuple[GroupDraft, ...] = ()
     homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = field(default_factory=dict)
     has_texts: bool = False
+    values: tuple[Body, ...] = ()
 
     @property
     def numbers(self) -> range:
@@ -182,8 +186,14 @@ class PlannedSession:
         else:
             ledger = ledger.copy()
             planned = self._draft_known(foreseen, ledger, number)
+        planned = _with_values(planned, foreseen.effect.waiting)
         self._foreseen = _Foreseen(text, outcome, planned, ledger)
         return planned
+
+    def count(self) -> int:
+        """A number for something that the session is to have logged without a statement of its own."""
+        self.session.state.number += 1
+        return self.session.state.number
 
     def _draft_known(self, foreseen: Foreseen, ledger: _Ledger, number: int) -> Planned:
         """What is foreseen of a statement, in a transaction or kept from the binlogs.
@@ -281,6 +291,8 @@ class PlannedSession:
         if is_followed:
             drafting.note(state, held)
         planned = drafting.run(is_unlogged=is_unlogged)
+        if planned.has_texts:
+            planned = _with_values(planned, _waiting_events(state, planned.numbers))
         self._end_statement(ledger, waiting)
         self._forget_unmade()
         return planned
@@ -303,6 +315,43 @@ class PlannedSession:
             if name in self.session.state.binlogs:
                 self.session.state.binlogs[name].held_temporary.discard(table)
         self._ledger.unmade.clear()
+
+
+def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
+    """With the events of values that its own texts have before them.
+
+    Args:
+        planned: What a statement does.
+        waiting: What it has wait for the end of the transaction.
+    """
+    if not planned.has_texts:
+        return planned
+    given = [
+        *(parts for group in planned.groups for parts in group.binlogs.values()),
+        *(parts for groups in planned.homeless.values() for parts in groups),
+    ]
+    bodies = [
+        body
+        for parts in given
+        for part in parts
+        if isinstance(part, TextOf) and part.number in planned.numbers
+        for body in part.bodies
+    ]
+    found = [body for body in (*bodies, *waiting) if isinstance(body, _VALUES)]
+    return replace(planned, values=tuple(found)) if found else planned
+
+
+def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
+    """What some statements have wait in the binlogs' transaction caches."""
+    for name, binlog in state.binlogs.items():
+        begin = 0
+        for end, number in binlog.transaction_cache.marks if name != SOURCE_LOG else ():
+            if number in numbers:
+                yield from binlog.transaction_cache.events[begin:end]
+            begin = end
+
+
+_VALUES: Final = (IntvarEvent, RandEvent, LoggedVariable)
 
 
 class _Foreseen(NamedTuple):

@@ -480,6 +480,7 @@ class KnownEffect:
     after: _Place
     waits: frozenset[str] = field(init=False)
     clears: frozenset[str] = field(init=False)
+    waiting: tuple[Body, ...] = field(init=False)
     notes: dict[object, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -488,6 +489,7 @@ class KnownEffect:
             self.names[number] for _, numbers in self.appended for number in numbers
         )
         self.clears = frozenset(self.names[number] for number in self.cleared)
+        self.waiting = tuple(body for made, _ in self.appended for body in made.constant)
 
     def told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         """Tell what it will do."""
