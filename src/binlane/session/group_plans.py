@@ -225,7 +225,7 @@ class PlannedSession:
             foreseen = self._foreseen
         self._foreseen = None
         state = self.session.state
-        number, needed = state.number + 1, self.needs_plans
+        number, needed = state.number + 1, foreseen is not None or self.needs_plans
         held = _held(state) if state.temporary.names else {}
         result = self.session.execute(text, outcome)
         if foreseen is not None and foreseen.planned.result is result:
