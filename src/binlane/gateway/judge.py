@@ -83,10 +83,13 @@ class Run:
             have run.
         after: Likewise behind it, whatever came of it, in the same write as the command. The client
             has its reply before they are done; its next command waits for them.
+        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
+            came. Of a prepared statement only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    text: str | None = None
 
 
 Verdict = Pass | Refuse | Give | Run

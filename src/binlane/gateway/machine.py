@@ -719,6 +719,9 @@ class Relay:
 
     def _run(self, verdict: Run, command: ClientCommand) -> None:
         self._is_running = True
+        if verdict.text is not None:
+            packet = self._own_packet(verdict.text)
+            command = ClientCommand(Command.QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if verdict.before:
             self._pending = command, verdict.after
             self._befores_left = len(verdict.before)

@@ -394,6 +394,22 @@ def test_nothing_runs_behind_what_failed_before_it(failing: int) -> None:
     assert judged.relay.take_to_source() == _query("DO 9")
 
 
+def test_another_text_runs_in_the_place_of_a_command() -> None:
+    run = Run(before=("DO 1",), text="SET a = 2")
+    judged = Judged(verdict=lambda _: run)
+    assert judged.says(_query("SET a = 1")) == _query("DO 1")
+    judged.answers(judged.ok())
+    assert judged.relay.take_to_source() == _query(run.text or "")
+    assert judged.answers(judged.ok()) == frame(judged.for_client(), 1)
+    judged.judge.verdict = lambda _: Pass()
+    _prepare(judged, "SET a = ?", 5, 1)
+    judged.judge.verdict = lambda _: replace(run, before=())
+    execution = Execution(statement_id=5, types=(ColumnType.VAR_STRING,), values=(b"row",))
+    assert judged.says(frame(execution.encode(), 0)) == _query(run.text or "")
+    assert judged.answers(judged.ok()) == frame(judged.for_client(), 1)
+    assert judged.judge.texts == ["SET a = 1", "SET a = 'row'"]
+
+
 def test_what_follows_comes_before_the_next_command() -> None:
     async def then() -> None:
         """Nothing: nobody runs it here."""
