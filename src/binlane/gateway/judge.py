@@ -39,6 +39,18 @@ class ClientStatement(NamedTuple):
     is_bulk: bool = False
 
 
+class Reading(NamedTuple):
+    """How the source reads a session's statements.
+
+    Attributes:
+        dialect: Whose they are; its flavor is told.
+        character_set: `character_set_client`.
+    """
+
+    dialect: Dialect
+    character_set: str
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """Goes to the source as it came; the judge is not told what comes of it."""
@@ -70,10 +82,13 @@ class Run:
             have run.
         after: Likewise behind it, whatever came of it, in the same write as the command. The client
             has its reply before they are done; its next command waits for them.
+        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
+            came. Of a prepared statement only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    text: str | None = None
 
 
 Verdict = Pass | Refuse | Give | Run
@@ -134,13 +149,17 @@ class Judge(Protocol):
     """Judges the statements of one session; all of it is called in the event loop."""
 
     @property
-    def dialect(self) -> Dialect:
-        """How the source reads the session's next statement; its flavor is told."""
+    def reading(self) -> Reading | None:
+        """How the source reads the session's next statement; None where `learn` has to find out."""
         ...
 
-    @property
-    def character_set(self) -> str:
-        """`character_set_client` of the session's next statement."""
+    async def learn(self) -> None:
+        """Find out `reading`, for a command that cannot be told without; the source may be asked.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
         ...
 
     async def start(self, *, is_reset: bool) -> None:

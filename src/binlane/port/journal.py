@@ -200,6 +200,16 @@ class RecordLog:
             raise unusable(error, self.path(number)) from error
         self.sizes.pop(number, None)
 
+    def begin_anew(self) -> None:
+        """Go on in a new file, without those before.
+
+        Raises:
+            StoreError: If it cannot be made, or others cannot be deleted.
+        """
+        self.begin_file()
+        for number in list(self.sizes)[:-1]:
+            self.remove(number)
+
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:

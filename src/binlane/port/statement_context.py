@@ -369,6 +369,9 @@ _OF_DIAGNOSTICS: Final = frozenset(
 )
 
 
+_AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
+
+
 class Needs(NamedTuple):
     """What has to be known of a statement's context before it is sent.
 
@@ -681,6 +684,10 @@ class ContextReader:
             return ()
         self._held = None
         return ("SET timestamp=DEFAULT",)
+
+    def last(self) -> StatementContext | None:
+        """The context of what the server itself has logged at the session's end."""
+        return None if self.values is None else StatementContext(self.values, _AT_THE_END)
 
     # Behind a statement -------------------------------------------------------------------------
 

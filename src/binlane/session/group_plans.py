@@ -225,7 +225,7 @@ class PlannedSession:
             foreseen = self._foreseen
         self._foreseen = None
         state = self.session.state
-        number, needed = state.number + 1, self.needs_plans
+        number, needed = state.number + 1, foreseen is not None or self.needs_plans
         held = _held(state) if state.temporary.names else {}
         result = self.session.execute(text, outcome)
         if foreseen is not None and foreseen.planned.result is result:
@@ -506,6 +506,7 @@ class _Ledger:
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         lost: By binlog, temporary tables that are there, but not as they are at the source.
         uses: What statements do with temporary tables, by number.
+        ended: The same of the transaction that ended last: it may turn out to be lost.
         unmade: Binlogs, and temporary tables that were to be made there and were not.
         has_texts: Texts may wait for the end of the transaction.
     """
@@ -514,6 +515,7 @@ class _Ledger:
     unlogged: set[int] = field(default_factory=set)
     lost: dict[str, set[TableName]] = field(default_factory=dict)
     uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
+    ended: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
     unmade: list[tuple[str, TableName]] = field(default_factory=list)
     has_texts: bool = False
 
@@ -529,6 +531,7 @@ class _Ledger:
             unlogged=self.unlogged.copy(),
             lost={name: one.copy() for name, one in self.lost.items()},
             uses=self.uses.copy(),
+            ended=self.ended,
             unmade=self.unmade.copy(),
             has_texts=self.has_texts,
         )
@@ -538,7 +541,7 @@ class _Ledger:
         if self.removed or self.unlogged or self.uses:
             self.removed.clear()
             self.unlogged.clear()
-            self.uses.clear()
+            self.ended, self.uses = self.uses, {}
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -582,7 +585,7 @@ class _Ledger:
 
     def drop(self, name: str, number: int) -> None:
         """Note that a binlog does not get the text of a statement."""
-        for table, use in self.uses.get(number, {}).items():
+        for table, use in (self.uses.get(number) or self.ended.get(number, {})).items():
             if use.change >= TemporaryChange.MADE:
                 self.unmade.append((name, table))
             elif use.change:
