@@ -12,6 +12,7 @@ writes. No lock is held while either writes.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -125,9 +126,11 @@ class Attributions:
         self._found: list[records.FoundGroup] = []
         self._has_gap = False
         self._is_groups_file_due = True
+        self._epoch = secrets.randbits(64)
         # Of the sessions' thread.
         self._retry_s = 0.0
         self._needs_file = True
+        self._is_stale = False
         # Which numbers of which streams files tell of.
         self._needs: dict[int, dict[Stream, int]] = {}
         self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
@@ -159,9 +162,11 @@ class Attributions:
         statement = Statement(number, len(plans), plans, place, doubt=doubt)
         with self._changed:
             groups = self._lane(lane)
+            if groups.arrivals:
+                self._settle([lane])  # what was read before is of statements before
             if groups.statements:
                 self._drop_old(groups, number)
-            groups.statements.append(statement)
+            groups.add(statement)
 
     def done(
         self,
@@ -200,8 +205,8 @@ class Attributions:
             place = self._write(records.ANSWER, body)
         with self._changed:
             if statement is None:
-                statement = Statement(number, 0, ())
-                groups.statements.append(statement)
+                statement = Statement(number, 0, (), is_answered=True)
+                groups.add(statement)
             if plans is not None:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
@@ -420,14 +425,13 @@ class Attributions:
                 known.clear()
             self._found.clear()
             self._position = None
-            self._needs_file = True
-        for log in (self._statements, self._groups):
-            if log is not None:
-                for number in list(log.sizes)[:-1]:
-                    self._remove(log, number)
+            # What was written before is of the other source, and stays so if it cannot be deleted.
+            self._epoch = secrets.randbits(64)
+            self._needs_file = self._has_gap = self._is_groups_file_due = True
+            self._is_stale = True
         self._ranges.clear()
         self._loaded.clear()
-        self._is_groups_file_due = True
+        self._save()
 
     # What is known of lanes; all of it with the lock.
 
@@ -583,7 +587,8 @@ class Attributions:
         """Go on in a new file, which begins with all that the older ones tell of the present."""
         log.begin_file()
         with self._changed:
-            self._needs_file = False
+            self._needs_file, is_stale, self._is_stale = False, self._is_stale, False
+            epoch = self._epoch
             heads = [_head(number, groups) for number, groups in self._lanes.items()]
             under_way = [
                 (number, statement)
@@ -597,7 +602,10 @@ class Attributions:
                 statement.doubt, plans = statement.doubt or Reason.FORGOTTEN, ()
             body = records.open_body(lane, statement, encode_plans(plans))
             places.append((statement, log.append(records.OPEN, body)))
-        log.append(records.LANES, records.lanes_body(heads))
+        log.append(records.LANES, records.lanes_body(epoch, heads))
+        if is_stale:
+            for number in list(log.sizes)[:-1]:
+                self._remove(log, number)
         with self._changed:
             for statement, place in places:
                 statement.place = place
@@ -665,11 +673,14 @@ class Attributions:
                 return
             is_new = self._is_groups_file_due or log.current_bytes >= self._settings.file_bytes // 8
             ends = dict(self._read) if is_new else self._moved
-            reading = records.Reading(self._has_gap, ends, arrivals, found)
+            reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, found)
             self._moved, self._has_gap = {}, False
         try:
-            if is_new:
+            if is_new and not self._ranges:
+                log.begin_anew()  # nothing was found that is in older ones
+            elif is_new:
                 log.begin_file()
+            if is_new:
                 self._is_groups_file_due = False
             log.append(records.READ, records.reading_body(reading))
         except StoreError as error:
@@ -744,13 +755,17 @@ class Attributions:
         """Take up what the files tell."""
         assert self._statements is not None
         assert self._groups is not None
-        reading: records.Reading | None = None
+        last: records.Reading | None = None
         for file in self._groups.sizes:
             for record in self._groups.records(file):
                 reading = records.read_reading(record.body)
+                if last is not None and reading.epoch != last.epoch:
+                    self._read.clear()
+                    self._ranges.clear()
+                last, self._epoch = reading, reading.epoch
                 self._read.update(reading.ends)
                 self._note_found(file, reading.found)
-        for lane, arrival in reading.arrivals if reading is not None else ():
+        for lane, arrival in last.arrivals if last is not None else ():
             self._lane(lane).arrivals.append(arrival)
         for file in self._statements.sizes:
             self._recover_file(file)
@@ -764,6 +779,7 @@ class Attributions:
     def _recover_file(self, file: int) -> None:
         assert self._statements is not None
         under_way: list[tuple[int, Statement]] = []
+        is_current = False
         for record in self._statements.records(file):
             kind, body = record.kind, record.body
             if kind == records.OPEN:
@@ -771,8 +787,11 @@ class Attributions:
                 statement.place = record.place
                 under_way.append((lane, statement))
             elif kind == records.LANES:
-                self._begin_again(records.read_lanes(body), under_way)
-            else:
+                epoch, heads = records.read_lanes(body)
+                is_current = epoch == self._epoch
+                if is_current:
+                    self._begin_again(heads, under_way)
+            elif is_current:
                 self._replay(record)
 
     def _begin_again(
@@ -797,7 +816,7 @@ class Attributions:
             intent = records.read_intent(body)
             groups = self._lane(intent.lane)
             self._drop_old(groups, intent.number)
-            groups.statements.append(Statement(intent.number, intent.plan_count, None, place))
+            groups.add(Statement(intent.number, intent.plan_count, None, place))
         elif kind == records.ANSWER:
             self._replay_answer(records.read_answer(body), place)
         elif kind == records.ENDED:
@@ -816,8 +835,8 @@ class Attributions:
         groups = self._lane(answer.lane)
         statement = groups.find(answer.number)
         if statement is None:
-            statement = Statement(answer.number, 0, ())
-            groups.statements.append(statement)
+            statement = Statement(answer.number, 0, (), is_answered=True)
+            groups.add(statement)
         if answer.plan_count is not None:
             statement.plans, statement.place = None, place
             statement.count = answer.plan_count

@@ -18,14 +18,17 @@ from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
+from binlane.session.session import Session
 from binlane.sql.facts import (
     CREATE_TABLE_KINDS,
     FunctionUse,
     RowChange,
+    Shape,
     StatementFacts,
     StatementKind,
     VariableScope,
 )
+from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tree.definitions import Column, CreateTable
@@ -35,6 +38,7 @@ DATABASES_MAX: Final = 16
 _NOW: Final = frozenset(
     ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURTIME", "CURRENT_TIME")
 )
+_DATES: Final = frozenset(("CURDATE", "CURRENT_DATE", "UTC_DATE", "UNIX_TIMESTAMP"))
 _UTC_NOW: Final = frozenset(("UTC_TIMESTAMP", "UTC_TIME"))
 _ZONED: Final = frozenset(
     (
@@ -62,6 +66,7 @@ _PROGRAM_KINDS: Final = frozenset(
         StatementKind.EXECUTE_IMMEDIATE,
     )
 )
+_EXECUTING: Final = (StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE)
 _INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
 _VIEWS_MAX: Final = 64
@@ -89,7 +94,7 @@ class ContextUse(NamedTuple):
         is_known: All that stands behind the statement could be read.
         time_zone: It may ask for the time zone.
         has_microseconds: The server logs the microseconds of its start with it.
-        needs_microseconds: What it stores depends on them.
+        needs_microseconds: What it stores depends on them; or on the second, where no rows tell it.
         needs_server_time: They must be the source's own: rows of its history are ordered by them.
         databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
         updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
@@ -149,27 +154,34 @@ def context_use(
     found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
     flags = [*map(found.of_function, found.functions), *found.of_columns()]
+    # Of changes to temporary tables the source logs nothing that would tell their time.
+    has_no_rows = any(
+        access.changes and access.table.is_temporary for access in resolved.accesses
+    ) or (facts.effects.is_temporary and facts.has_query)
     databases = {access.name.database for access in resolved.accesses if _is_written(access)}
     databases |= {name.database for name in facts.effects.writes}
     keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
     is_update = kind is StatementKind.UPDATE
+    is_program = kind in _PROGRAM_KINDS
+    has_switch = not server.is_mariadb and server.version >= (9, 7, 0)
     return ContextUse(
         is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
         time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
         has_microseconds=any(one.has_microseconds for one in flags),
         needs_microseconds=any(one.needs_microseconds for one in flags)
-        or found.reads_variable("timestamp"),
-        databases=None if keys or len(databases) > DATABASES_MAX else tuple(sorted(databases)),
+        or found.reads_variable("timestamp")
+        or (has_no_rows and any(one.is_time for one in flags)),
+        databases=None
+        if keys or is_program or len(databases) > DATABASES_MAX
+        else tuple(sorted(databases)),
         updated_tables=_updated_tables(facts, resolved)
         if is_update and (facts.is_multi_table or not server.is_mariadb)
         else 0,
         is_thread_specific=_is_thread_specific(facts, resolved)
         or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
-        has_cascade_switch=kind in _CHANGING
-        and not facts.has_query
-        and not server.is_mariadb
-        and server.version >= (9, 7, 0),
-        is_program=kind in _PROGRAM_KINDS,
+        has_cascade_switch=has_switch
+        and (is_program or (kind in _CHANGING and not facts.has_query)),
+        is_program=is_program,
         reads_diagnostics=found.reads_diagnostics(),
         changes_session=found.changes_session(),
         sets_user_variables=found.set_variables(),
@@ -187,6 +199,7 @@ class _TimeUse(NamedTuple):
     has_microseconds: bool = False
     needs_microseconds: bool = False
     needs_server_time: bool = False
+    is_time: bool = False
 
 
 _NO_TIME: Final = _TimeUse()
@@ -250,9 +263,12 @@ class _Finder:
         name = use.upper_name
         if name in _NOW or name in _UTC_NOW:
             has_digits = bool(use.arguments) and self._text(use) not in ("", "0")
-            return _TimeUse(name in _NOW, self.server.is_mariadb or has_digits, has_digits)
+            has = self.server.is_mariadb or has_digits
+            return _TimeUse(name in _NOW, has, has_digits, is_time=True)
         if name in _ZONED or (name == "UNIX_TIMESTAMP" and use.arguments):
-            return _TimeUse(zone=True)
+            return _TimeUse(zone=True, is_time=name in _DATES)
+        if name in _DATES:
+            return _TimeUse(is_time=True)
         return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
 
     def _text(self, use: FunctionUse) -> str:
@@ -306,11 +322,16 @@ class _Finder:
             has_digits = _digits(column.default or "") > 0
             has = has_digits or (self.server.is_mariadb and self.server.version >= (11, 0, 0))
             if not (is_named and self.facts.columns is not None and not self.facts.defaults):
-                found = _TimeUse(False, has, has_digits)
-        if column.on_update is not None and _digits(column.on_update) > 0:
-            is_update = not is_insert or self.facts.is_on_duplicate or not is_own
-            if is_update:
-                found = _TimeUse(found.zone, True, True)
+                found = _TimeUse(False, has, has_digits, is_time=True)
+        is_update = not is_insert or self.facts.is_on_duplicate or not is_own
+        if column.on_update is not None and is_update:
+            has_digits = _digits(column.on_update) > 0
+            found = _TimeUse(
+                found.zone,
+                found.has_microseconds or has_digits,
+                found.needs_microseconds or has_digits,
+                is_time=True,
+            )
         if column.generated == _ROW_START and column.type_name == "TIMESTAMP":
             return _VERSIONED
         return found
@@ -333,6 +354,14 @@ class _Finder:
             function = self.objects.function(name)
             if function is not None:
                 waiting.append(function)
+        if self.facts.effects.kind is StatementKind.COMPOUND:
+            own = body_use(self.facts.text, self.database, self.facts.dialect)
+            self.is_known &= own.is_understood
+            yield from own.facts
+            for facts in own.facts:
+                waiting += self._called(facts.functions, self.database)
+        if self.facts.effects.kind in _EXECUTING:
+            self.is_known = False
         if self.facts.effects.kind is StatementKind.CALL:
             waiting += self._called(self.facts.functions, self.database)
             # A procedure that is not known, as one of a package, may do anything.
@@ -420,3 +449,50 @@ def _is_thread_specific(facts: StatementFacts, resolved: ResolvedStatement) -> b
     if kind is StatementKind.DELETE and facts.is_multi_table:
         return True
     return any(access.table.is_temporary for access in resolved.accesses)
+
+
+_KNOWN_MAX: Final = 4096
+
+
+class KnownUses:
+    """What statements use that differ in their literals alone, for all sessions of a source."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._known: dict[Shape, ContextUse] = {}
+
+    def of(self, facts: StatementFacts, session: Session, version: object) -> ContextUse:
+        """What of its context a statement uses.
+
+        Args:
+            facts: What it says.
+            session: That runs it.
+            version: Of the objects that all sessions have; what is known holds for one version.
+        """
+        if facts.effects.kind is StatementKind.EXECUTE:
+            facts = _prepared(facts, session) or facts
+        if version is not self._version:
+            self._version = version
+            self._known.clear()
+        shape, objects = facts.shape, session.objects
+        if shape is None or objects.temporary_tables():
+            return _use_in(facts, session)
+        found = self._known.get(shape)
+        if found is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            found = self._known[shape] = _use_in(facts, session)
+        return found
+
+
+def _prepared(facts: StatementFacts, session: Session) -> StatementFacts | None:
+    """The statement that EXECUTE runs; None if it may be several."""
+    known = session.programs.prepared.get(facts.name.lower())
+    if known is None or len(known.statements) != 1 or known.statements[0] is None:
+        return None
+    return read(known.statements[0], database=session.database, dialect=session.dialect)
+
+
+def _use_in(facts: StatementFacts, session: Session) -> ContextUse:
+    resolved = session.resolved(facts, session.database)
+    return context_use(facts, resolved, session.objects, session.server, session.database)

@@ -18,6 +18,7 @@ from zlib import crc32
 from binlane.errors import CorruptStoreError
 from binlane.store.disk import Disk, DiskFile, LocalDisk, unusable
 
+_CHECKSUM: Final = Struct("<I")
 _HEAD: Final = Struct("<IB")
 _FRAME: Final = Struct("<IIB")
 _DIGITS: Final = 6
@@ -131,16 +132,15 @@ class RecordLog:
             StoreError: If it cannot be written; the next one is written over what is there of it.
         """
         assert self._file is not None, "a file was begun"
-        offset = self._offset
-        head = _HEAD.pack(len(body), kind)
-        checksum = crc32(body, crc32(head))
-        data = _FRAME.pack(checksum, len(body), kind) + body
+        offset, number = self._offset, self._number
+        framed = _HEAD.pack(len(body), kind) + body
+        data = _CHECKSUM.pack(crc32(framed)) + framed
         try:
             self._file.write_at(data, offset)
         except OSError as error:
-            raise unusable(error, self.path(self._number)) from error
-        self._offset = self.sizes[self._number] = offset + len(data)
-        return Place(self._number, offset)
+            raise unusable(error, self.path(number)) from error
+        self._offset = self.sizes[number] = offset + len(data)
+        return Place(number, offset)
 
     def records(self, number: int) -> Iterator[Record]:
         """What a file holds, up to its end or the first record that is damaged.
@@ -200,6 +200,16 @@ class RecordLog:
             raise unusable(error, self.path(number)) from error
         self.sizes.pop(number, None)
 
+    def begin_anew(self) -> None:
+        """Go on in a new file, without those before.
+
+        Raises:
+            StoreError: If it cannot be made, or others cannot be deleted.
+        """
+        self.begin_file()
+        for number in list(self.sizes)[:-1]:
+            self.remove(number)
+
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
@@ -214,6 +224,6 @@ def _record(data: bytes, offset: int) -> tuple[int, bytes] | None:
         return None
     checksum, length, kind = _FRAME.unpack_from(data, offset)
     body = data[start : start + length]
-    if len(body) < length or crc32(body, crc32(_HEAD.pack(length, kind))) != checksum:
+    if len(body) < length or crc32(data[offset + _CHECKSUM.size : start + length]) != checksum:
         return None
     return kind, body

@@ -29,7 +29,8 @@ _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBQ")
-_READ: Final = Struct("<BIII")
+_LANES: Final = Struct("<QI")
+_READ: Final = Struct("<QBIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
 _FOUND: Final = Struct("<IIQI")
@@ -118,12 +119,14 @@ class Reading(NamedTuple):
     """How far the source's log was read, and what was found out.
 
     Attributes:
+        epoch: As the head of files of statements has it.
         is_gap: Groups between what was read before and this were not read.
         ends: Up to where streams were read; those that moved since the record before.
         arrivals: By lane the groups that were read and are not attributed.
         found: Those that were, since the record before.
     """
 
+    epoch: int
     is_gap: bool
     ends: Mapping[Stream, int]
     arrivals: Sequence[tuple[int, Arrival]]
@@ -164,10 +167,10 @@ def ended_body(lane: int, position: str) -> bytes:
     return _U32.pack(lane) + _text(position)
 
 
-def lanes_body(lanes: Iterable[LaneHead]) -> bytes:
+def lanes_body(epoch: int, lanes: Iterable[LaneHead]) -> bytes:
     """Of LANES."""
     heads = list(lanes)
-    pieces = [_U32.pack(len(heads))]
+    pieces = [_LANES.pack(epoch, len(heads))]
     for head in heads:
         bits = (
             head.is_taken * _TAKEN_BIT
@@ -182,7 +185,7 @@ def lanes_body(lanes: Iterable[LaneHead]) -> bytes:
 def reading_body(reading: Reading) -> bytes:
     """Of READ."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.found)
-    pieces = [_READ.pack(reading.is_gap, *counts)]
+    pieces = [_READ.pack(reading.epoch, reading.is_gap, *counts)]
     pieces += [_text(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
     for lane, (point, is_commit) in reading.arrivals:
         pieces += (_ARRIVAL.pack(lane, is_commit), _point(point))
@@ -253,11 +256,12 @@ def read_ended(body: bytes) -> tuple[int, str]:
     return reader.u32(), _read_text(reader)
 
 
-def read_lanes(body: bytes) -> list[LaneHead]:
+def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
     """The inverse of `lanes_body`."""
     reader = Reader(body)
     heads = []
-    for _ in range(reader.u32()):
+    epoch, count = reader.unpack(_LANES)
+    for _ in range(count):
         lane, bits, thread_id = reader.unpack(_STATE)
         end = _read_text(reader)
         told = _read_ends(reader, reader.u32())
@@ -272,13 +276,13 @@ def read_lanes(body: bytes) -> list[LaneHead]:
                 told=told,
             )
         )
-    return heads
+    return epoch, heads
 
 
 def read_reading(body: bytes) -> Reading:
     """The inverse of `reading_body`."""
     reader = Reader(body)
-    is_gap, end_count, arrival_count, found_count = reader.unpack(_READ)
+    epoch, is_gap, end_count, arrival_count, found_count = reader.unpack(_READ)
     ends = _read_ends(reader, end_count)
     arrivals = []
     for _ in range(arrival_count):
@@ -288,7 +292,7 @@ def read_reading(body: bytes) -> Reading:
     for _ in range(found_count):
         lane, file, offset, plan = reader.unpack(_FOUND)
         found.append(FoundGroup(lane, _read_point(reader), Place(file, offset), plan))
-    return Reading(bool(is_gap), ends, arrivals, found)
+    return Reading(epoch, bool(is_gap), ends, arrivals, found)
 
 
 def _read_open(reader: Reader) -> tuple[int, int, int, tuple[Span, ...]]:

@@ -6,7 +6,7 @@ statement of a shape is encoded once: the sections, the binlogs and their defini
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from struct import Struct
 from typing import Final
@@ -27,6 +27,7 @@ from binlane.routing.plan import (
 
 _U16: Final = Struct("<H")
 _U32: Final = Struct("<I")
+_HEAD: Final = Struct("<III")
 _U32_PAIR: Final = Struct("<II")
 _PART: Final = Struct("<BIII")
 _EVENT: Final = Struct("<BHI")
@@ -36,6 +37,10 @@ _IS_TEXT: Final = 1
 _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
 _KEPT: Final = 1024
+
+# By the ids of sections that are kept alive here: they come again as the same objects, and to look
+# one up by what it is costs more than all the rest.
+_known_sections: Final[dict[int, tuple[Section, bytes]]] = {}
 
 
 def encode_plans(plans: Sequence[GroupPlan]) -> bytes:
@@ -67,54 +72,64 @@ def decode_name(reader: Reader) -> str:
 
 
 def _add_plan(pieces: list[bytes], plan: GroupPlan) -> None:
-    sections, bases = plan.sections, plan.bases
-    pieces.append(_U32_PAIR.pack(len(sections), len(bases)))
-    pieces += map(_section_bytes, sections)
-    pieces += [_base(name, number) for name, number in bases.items()]
+    add = pieces.append
     # Binlogs mostly have the same: what several have stands there once.
     distinct: list[tuple[Part, ...]] = []
-    names = []
-    for name, parts in plan.binlogs.items():
-        try:
-            number = distinct.index(parts)
-        except ValueError:
-            number = len(distinct)
+    numbers = []
+    for parts in plan.binlogs.values():
+        if parts not in distinct:
             distinct.append(parts)
-        names.append(_base(name, number))
-    pieces.append(_U32_PAIR.pack(len(distinct), len(names)))
+        numbers.append(distinct.index(parts))
+    add(_names(tuple(plan.binlogs), tuple(numbers), tuple(plan.bases.items())))
+    sections = plan.sections
+    add(_HEAD.pack(len(sections), len(distinct), len(plan.ends)))
+    for section in sections:
+        known = _known_sections.get(id(section))
+        if known is not None and known[0] is section:
+            add(known[1])
+        else:
+            add(_section_bytes(section))
     for parts in distinct:
-        pieces.append(_U32.pack(len(parts)))
-        for part in parts:
-            _add_part(pieces, part)
-    pieces += names
-    pieces.append(_U32.pack(len(plan.ends)))
+        add(_U32.pack(len(parts)))
+        _add_parts(add, parts)
     for name, end in plan.ends.items():
-        pieces.append(_base(name, end is not None))
+        add(_named(name, end is not None))
         if end is not None:
-            _add_event(pieces, end)
+            add(_EVENT.pack(end.type_code, end.flags, len(end.body)) + end.body)
 
 
-def _add_part(pieces: list[bytes], part: Part) -> None:
-    if len(part) == 1:
-        pieces.append(_PART.pack(0, part.section, 0, 0))
-        return
-    events, section, generated, timestamp = part
-    kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
-    if generated is not None:
-        kind |= _HAS_GENERATED
-    pieces.append(_PART.pack(kind, section or 0, timestamp, len(events)))
-    if generated is not None:
-        pieces.append(_table_bytes(generated.table) + _U32.pack(generated.column))
-    for event in events:
-        _add_event(pieces, event)
-
-
-def _add_event(pieces: list[bytes], event: EncodedEvent) -> None:
-    type_code, body, flags = event
-    pieces += (_EVENT.pack(type_code, flags, len(body)), body)
+def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
+    for part in parts:
+        if len(part) == 1:
+            add(_PART.pack(0, part[0], 0, 0))
+            continue
+        events, section, generated, timestamp = part
+        kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
+        if generated is not None:
+            kind |= _HAS_GENERATED
+        add(_PART.pack(kind, section or 0, timestamp, len(events)))
+        if generated is not None:
+            add(_table_bytes(generated.table) + _U32.pack(generated.column))
+        for type_code, body, flags in events:
+            add(_EVENT.pack(type_code, flags, len(body)))
+            add(body)
 
 
 @lru_cache(_KEPT)
+def _names(
+    names: tuple[str, ...], numbers: tuple[int, ...], bases: tuple[tuple[str, int], ...]
+) -> bytes:
+    """Which binlogs there are, which parts each has, and their definitions."""
+    pieces = [_U32_PAIR.pack(len(names), len(bases))]
+    pieces += map(_named, names, numbers)
+    pieces += [_named(name, number) for name, number in bases]
+    return b"".join(pieces)
+
+
+def _named(name: str, number: int) -> bytes:
+    return encode_name(name) + _U32.pack(number)
+
+
 def _section_bytes(section: Section) -> bytes:
     pieces = [_U32.pack(len(section))]
     for tables, changes in section:
@@ -122,12 +137,11 @@ def _section_bytes(section: Section) -> bytes:
         pieces += map(_table_bytes, tables)
         for kind, table in changes:
             pieces += (bytes((_CHANGE_NUMBERS[kind],)), _table_bytes(table))
-    return b"".join(pieces)
-
-
-@lru_cache(_KEPT)
-def _base(name: str, number: int) -> bytes:
-    return encode_name(name) + _U32.pack(number)
+    encoded = b"".join(pieces)
+    if len(_known_sections) >= _KEPT:
+        _known_sections.clear()
+    _known_sections[id(section)] = section, encoded
+    return encoded
 
 
 def _table_bytes(table: TableName) -> bytes:
@@ -135,20 +149,20 @@ def _table_bytes(table: TableName) -> bytes:
 
 
 def _plan(reader: Reader) -> GroupPlan:
-    section_count, base_count = reader.unpack(_U32_PAIR)
-    sections = tuple(_section(reader) for _ in range(section_count))
-    bases = dict(_named(reader) for _ in range(base_count))
-    list_count, binlog_count = reader.unpack(_U32_PAIR)
-    lists = [tuple(_part(reader) for _ in range(reader.u32())) for _ in range(list_count)]
-    numbers = dict(_named(reader) for _ in range(binlog_count))
+    name_count, base_count = reader.unpack(_U32_PAIR)
+    numbers = dict(_numbered(reader) for _ in range(name_count))
+    bases = dict(_numbered(reader) for _ in range(base_count))
+    section_count, list_count, end_count = reader.unpack(_HEAD)
     if any(number >= list_count for number in numbers.values()):
         raise CodecError(f"there are {list_count} lists of parts", offset=reader.offset)
+    sections = tuple(_section(reader) for _ in range(section_count))
+    lists = [tuple(_part(reader) for _ in range(reader.u32())) for _ in range(list_count)]
     binlogs = {name: lists[number] for name, number in numbers.items()}
-    ends = dict(_end(reader) for _ in range(reader.u32()))
+    ends = dict(_end(reader) for _ in range(end_count))
     return GroupPlan(sections=sections, binlogs=binlogs, bases=bases, ends=ends)
 
 
-def _named(reader: Reader) -> tuple[str, int]:
+def _numbered(reader: Reader) -> tuple[str, int]:
     name = decode_name(reader)
     return name, reader.u32()
 
@@ -193,5 +207,5 @@ def _event(reader: Reader) -> EncodedEvent:
 
 
 def _end(reader: Reader) -> tuple[str, EncodedEvent | None]:
-    name, has_event = _named(reader)
+    name, has_event = _numbered(reader)
     return name, _event(reader) if has_event else None

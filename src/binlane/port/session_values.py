@@ -78,6 +78,8 @@ _EXPLICIT_DEFAULTS: Final = 1 << 24
 _NO_FOREIGN_KEYS: Final = 1 << 26
 _NO_UNIQUE: Final = 1 << 27
 _IF_EXISTS: Final = 1 << 28
+_LOGS_NO_CHECKS: Final = (11, 0, 0)
+"""The first MariaDB that does not log check_constraint_checks: 10.11 does, 11.8 does not."""
 
 _COMMON: Final = (
     *("@@pseudo_thread_id", "DATABASE()", "@@sql_mode", "@@auto_increment_increment"),
@@ -122,7 +124,12 @@ def cell_text(answer: ResultSet, place: int) -> str | None:
         return None
     charset = charset_of(answer.heads[place].character_set)
     decode = None if charset is None else text_decoder(charset)
-    return cell.decode() if decode is None else decode(cell)
+    return number_text(cell) if decode is None else decode(cell)
+
+
+def number_text(cell: bytes) -> str:
+    """A number as text, whatever character set it was sent in: digits are ASCII's, but for NULs."""
+    return cell.replace(b"\0", b"").decode("ascii")
 
 
 @cache
@@ -301,7 +308,7 @@ def session_values(
         flavor=flavor,
         thread_id=int(given["@@pseudo_thread_id"] or 0),
         database=given["DATABASE()"] or "",
-        flags2=_flags2(given, flavor),
+        flags2=_flags2(given, server),
         sql_mode=mode,
         auto_increment=(
             int(given["@@auto_increment_increment"] or 1),
@@ -321,12 +328,13 @@ def session_values(
     )
 
 
-def _flags2(given: Mapping[str, str | None], flavor: Flavor) -> int:
+def _flags2(given: Mapping[str, str | None], server: Server) -> int:
     flags = _AUTO_IS_NULL if _is_on(given, "@@sql_auto_is_null") else 0
     flags |= 0 if _is_on(given, "@@foreign_key_checks") else _NO_FOREIGN_KEYS
     flags |= 0 if _is_on(given, "@@unique_checks") else _NO_UNIQUE
-    if flavor is Flavor.MARIADB:
-        flags |= 0 if _is_on(given, "@@check_constraint_checks") else _NO_CHECK_CONSTRAINTS
+    if server.is_mariadb:
+        if server.version < _LOGS_NO_CHECKS and not _is_on(given, "@@check_constraint_checks"):
+            flags |= _NO_CHECK_CONSTRAINTS
         flags |= _EXPLICIT_DEFAULTS if _is_on(given, "@@explicit_defaults_for_timestamp") else 0
         flags |= _IF_EXISTS if _is_on(given, "@@sql_if_exists") else 0
     return flags

@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple
 
 from binlane.codec.format import Format
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.query import QueryEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
@@ -39,7 +40,7 @@ from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
 from binlane.port.user_variables import CELLS as VARIABLE_CELLS
 from binlane.port.user_variables import asked as asked_variable
-from binlane.port.user_variables import system_name, variable_event
+from binlane.port.user_variables import variable_event
 from binlane.programs.host import LoggedVariable
 from binlane.routing.plan import EncodedEvent
 from binlane.session.log_events import Body
@@ -52,8 +53,17 @@ _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
 """What the servers put of a file into one event."""
+FILE_BYTES_MAX: Final = 64 << 20
+"""A larger file is not held: what it brings is logged as rows."""
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
 _SUPPRESS_USE: Final = int(HeaderFlag.SUPPRESS_USE)
+_NOT_REPEATED: Final = frozenset(
+    (
+        *(1021, 1037, 1038, 1041, 1053, 1114, 1180, 1181, 1197, 1205, 1206, 1213, 1317, 1927, 1969),
+        *(1297, 2013, 3024, 3100, 3101),
+    )
+)
+"""Errors that hang on what others do, on room or on time: a replica would not fail in the same row."""
 _NUMBER: Final = re.compile(r"[0-9]+")
 _INFO_LENGTHS: Final = (3, 4)
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
@@ -78,7 +88,8 @@ class StatementContext:
             where neither they nor the reply tell it.
         error_code: With which it failed after it had changed something.
         execution_time_s: From its start to its end.
-        data: The file of LOAD DATA LOCAL.
+        timestamp: When it began, in seconds since 1970, by the source's clock as far as that is known.
+        data: The file of LOAD DATA LOCAL; None where that did not come, or is too large.
         file_id: Number of that file in the log.
     """
 
@@ -91,21 +102,37 @@ class StatementContext:
     insert_id: int | None = 0
     error_code: int = 0
     execution_time_s: int = 0
-    data: bytes | None = None
+    timestamp: int = 0
+    data: bytearray | None = None
     file_id: int = 1
+    is_file_too_large: bool = False
 
-    def answered(self, *, insert_id: int, affected_rows: int, info: str) -> None:
+    def add_data(self, data: bytes) -> None:
+        """Take some of the file of LOAD DATA LOCAL."""
+        if self.is_file_too_large:
+            return
+        if self.data is None:
+            self.data = bytearray()
+        self.data += data
+        if len(self.data) > FILE_BYTES_MAX:
+            self.data, self.is_file_too_large = None, True
+
+    def answered(
+        self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
+    ) -> None:
         """Take what the reply to the statement says.
 
         Of a row that turned out to be there already the number that was chosen for it is lost: the
         reply and the rows tell the next one.
 
         Args:
+            errno: With which it failed; 0 where it did not.
             insert_id: As the OK packet says; 0 where there is none.
             affected_rows: Likewise.
             info: Likewise, in whatever language.
         """
-        if self.use.is_program:
+        self.error_code = errno
+        if self.use.is_program or errno:
             # Which of its statements a reply is of is not told.
             self.insert_id = None if self.use.may_skip_rows else 0
         elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
@@ -139,7 +166,7 @@ def complete(
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
     """
-    if not context.use.is_known:
+    if not context.use.is_known or context.error_code in _NOT_REPEATED:
         return None
     found: list[EncodedEvent] = []
     for body in bodies:
@@ -244,10 +271,15 @@ def _rand(_: RandEvent, context: StatementContext, __: Flavor) -> _Events:
 
 def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Events:
     name = body.name.lower()
-    if context.use.is_program and name in context.use.sets_user_variables:
+    if context.use.is_program and _may_be_set(name, context.use.sets_user_variables):
         return None
     value = context.variables.get(name)
     return None if value is None else (EncodedEvent(EventType.USER_VAR, value),)
+
+
+def _may_be_set(name: str, assigned: frozenset[str]) -> bool:
+    """Whether a variable is one of those that are assigned; to the servers `ü` may be `u`."""
+    return name in assigned or not (name.isascii() and all(map(str.isascii, assigned)))
 
 
 def _begin_load(_: BeginLoadQueryEvent, context: StatementContext, __: Flavor) -> _Events:
@@ -337,6 +369,9 @@ _OF_DIAGNOSTICS: Final = frozenset(
 )
 
 
+_AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
+
+
 class Needs(NamedTuple):
     """What has to be known of a statement's context before it is sent.
 
@@ -399,16 +434,25 @@ class ContextReader:
         self._may_have_timestamp = False
         self._fixed: int | None = None
         self._held: float | None = None
+        self._is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
+
+    def must_ask_to_read(self, text: str) -> bool:
+        """Whether the source has to be asked in which character set a text of the client is."""
+        # All of those that a client may send in have the characters of ASCII in the same bytes.
+        return not (self._is_charset_known or text.isascii())
 
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
-        Raises:
-            AssertionError: If the context was never read.
+        Args:
+            text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
-        assert self.values is not None, "read first"
+        if text.isascii():
+            return text
+        if self.values is None or not self._is_charset_known:
+            return None
         return read_text(text, self.values.client_charset)
 
     # Before a statement -------------------------------------------------------------------------
@@ -424,11 +468,16 @@ class ContextReader:
             return None
         if use.needs_server_time and self._fixed is None:
             return None
-        variables = tuple(body.name for body in bodies if isinstance(body, LoggedVariable))
-        last_insert_id = any(
-            isinstance(body, IntvarEvent) and body.kind != _INSERT_ID for body in bodies
-        )
-        found = Needs(use, variables, last_insert_id, any(isinstance(e, RandEvent) for e in bodies))
+        variables: list[str] = []
+        last_insert_id = seeds = False
+        for body in bodies:
+            if isinstance(body, IntvarEvent):
+                last_insert_id |= body.kind != _INSERT_ID
+            elif isinstance(body, LoggedVariable):
+                variables.append(body.name)
+            elif isinstance(body, RandEvent):
+                seeds = True
+        found = Needs(use, tuple(variables), last_insert_id, seeds)
         if found.seeds and self._has_own_seeds and not self._server.is_mariadb:
             return None  # they are not told, and the client counts on them
         if use.reads_diagnostics and (self.must_ask(found) or use.needs_microseconds):
@@ -470,7 +519,7 @@ class ContextReader:
             expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
             expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
             for name in needs.variables:
-                expressions += asked_variable(name)
+                expressions += asked_variable(self._sent(name))
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)
         if not expressions:
@@ -517,6 +566,7 @@ class ContextReader:
             self._may_have_timestamp = False
             self._offset_s, self._measured = float(said) - middle, middle
         self.is_dirty = False
+        self._is_charset_known = self.values is not None
 
     async def _ask_routine(self, ask: Ask, name: TableName) -> None:
         """Ask in which context a procedure runs: that of its creation."""
@@ -526,11 +576,18 @@ class ContextReader:
             found = ()  # not known, or not the same for all: rows
         self._routine = found
 
+    def _sent(self, name: str) -> str:
+        """A name as the client would send it; the gateway sends what it is given as UTF-8."""
+        assert self.values is not None, "the text that it stands in was read"
+        data = written_text(name, self.values.client_charset)
+        assert data is not None, "it stood in such a text"
+        return text_of(data)
+
     def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
-        charset = "" if self.values is None else self.values.client_charset
-        shown = system_name(name, charset)
-        if shown is None:
-            return
+        try:
+            shown = name.encode()
+        except UnicodeEncodeError:
+            return  # bytes without a character set
         event = variable_event(shown, answer, at, self._flavor)
         if event is not None:
             self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
@@ -554,10 +611,14 @@ class ContextReader:
             last_insert_id=self._last_insert_id,
             seeds=self._seeds,
             variables=self._variables,
+            insert_id=None if needs.use.may_skip_rows else 0,
+            timestamp=int(self._clock() + self._offset_s),
         )
         if self._fixed is not None:
-            elapsed = int(self._clock() + self._offset_s) - int(values.timestamp)
+            # The servers take the time from what was set to the end.
+            elapsed = context.timestamp - int(values.timestamp)
             context.execution_time_s = elapsed & 0xFFFFFFFF
+            context.timestamp = int(values.timestamp)
         if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
             return context, ()
         before = []
@@ -581,7 +642,7 @@ class ContextReader:
     def _set_timestamp(self, context: StatementContext) -> str:
         now = max(int((self._clock() + self._offset_s) * _MICRO), self._last_set + 1)
         self._last_set, self._held = now, self._clock()
-        context.microseconds = now % _MICRO
+        context.timestamp, context.microseconds = divmod(now, _MICRO)
         return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
     def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
@@ -605,6 +666,10 @@ class ContextReader:
         self._held = None
         return ("SET timestamp=DEFAULT",)
 
+    def last(self) -> StatementContext | None:
+        """The context of what the server itself has logged at the session's end."""
+        return None if self.values is None else StatementContext(self.values, _AT_THE_END)
+
     # Behind a statement -------------------------------------------------------------------------
 
     def ran(self, facts: StatementFacts, use: ContextUse | None = None) -> None:
@@ -618,8 +683,7 @@ class ContextReader:
         if kind is StatementKind.SET:
             self._assigned(facts)
         elif kind in _RUNS_OTHERS or facts.effects.stopped_at is not None:
-            # Which prepared statement EXECUTE runs is not told here.
-            if use is None or use.changes_session or kind is not StatementKind.CALL:
+            if use is None or use.changes_session or not use.is_known:
                 self._ran_anything()
         elif facts.verb == "USE" or facts.verb in _DATABASE_VERBS:
             self.used()
@@ -642,13 +706,18 @@ class ContextReader:
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
             self._login_collation = None
+            self._is_charset_known = False
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
+
+    def lost_track(self) -> None:
+        """Be told that statements ran which nobody told of: any value may be another one now."""
+        self._ran_anything()
 
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
         self._login_collation = None
-        self._is_collation_own = False
+        self._is_charset_known = self._is_collation_own = False
 
 
 def _reads_diagnostics(facts: StatementFacts) -> bool:

@@ -38,7 +38,7 @@ from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.programs.host import LoggedVariable
 from binlane.session import log_events
 from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTable
-from binlane.session.recurring import Foreseen
+from binlane.session.recurring import Foreseen, KnownEffect
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState, TemporaryChange, TemporaryUse
@@ -139,6 +139,7 @@ class PlannedSession:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._ledger = _Ledger()
+        self._foreseen: _Foreseen | None = None
 
     @property
     def needs_plans(self) -> bool:
@@ -175,22 +176,41 @@ class PlannedSession:
         foreseen = self.session.foresee(text, outcome)
         if foreseen is None:
             return None
-        state = self.session.state
+        result = foreseen.result
+        state, ledger = self.session.state, self._ledger
         number = state.number + 1
         if not self.needs_plans:
-            return Planned(result=foreseen.result, number=number, last=number)
-        waiting = {
-            name: _waiting(state, name, number, foreseen) for name in foreseen.result.binlogs
-        }
-        numbers = range(number, number + 1)
-        drafting = _Drafting(foreseen.result, numbers, self._ledger.copy(), waiting)
-        planned = drafting.run(is_unlogged=not state.is_logging)
-        return _with_values(planned, foreseen.waiting)
+            planned = Planned(result=result, number=number, last=number)
+        elif ledger.is_clean and state.is_logging and not _waits(state):
+            planned = _as_known(foreseen, number)
+        else:
+            ledger = ledger.copy()
+            planned = self._draft_known(foreseen, ledger, number)
+        planned = _with_values(planned, foreseen.effect.waiting)
+        self._foreseen = _Foreseen(text, outcome, planned, ledger)
+        return planned
 
     def count(self) -> int:
         """A number for something that the session is to have logged without a statement of its own."""
         self.session.state.number += 1
         return self.session.state.number
+
+    def _draft_known(self, foreseen: Foreseen, ledger: _Ledger, number: int) -> Planned:
+        """What is foreseen of a statement, in a transaction or kept from the binlogs.
+
+        Args:
+            foreseen: What the session will do.
+            ledger: Is to be what it is behind the statement.
+            number: The statement's.
+        """
+        state = self.session.state
+        waiting = {
+            name: _waiting(state, name, number, foreseen.effect) for name in foreseen.result.binlogs
+        }
+        drafting = _Drafting(foreseen.result, range(number, number + 1), ledger, waiting)
+        planned = drafting.run(is_unlogged=not state.is_logging)
+        self._end_statement(ledger, waiting)
+        return planned
 
     def execute(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
         """Run a statement.
@@ -199,10 +219,18 @@ class PlannedSession:
             text: As for `Session.execute`.
             outcome: Likewise.
         """
+        foreseen = self._foreseen
+        if foreseen is None or foreseen.text != text or foreseen.outcome != outcome:
+            self.preview_known(text, outcome)
+            foreseen = self._foreseen
+        self._foreseen = None
         state = self.session.state
-        number, needed = state.number + 1, self.needs_plans
+        number, needed = state.number + 1, foreseen is not None or self.needs_plans
         held = _held(state) if state.temporary.names else {}
         result = self.session.execute(text, outcome)
+        if foreseen is not None and foreseen.planned.result is result:
+            self._ledger = foreseen.ledger
+            return foreseen.planned
         return self._planned(result, number, held, needed=needed)
 
     def disconnect(self) -> Planned:
@@ -221,6 +249,7 @@ class PlannedSession:
         state, ledger = snapshot
         self.session.restore(state)
         self._ledger = ledger.copy()
+        self._foreseen = None
 
     def lose(self, binlog: str, parts: Iterable[DraftPart]) -> None:
         """Know that a binlog did not get what it was to have: its temporary tables miss it.
@@ -232,6 +261,7 @@ class PlannedSession:
         for part in parts:
             if isinstance(part, TextOf):
                 self._ledger.drop(binlog, part.number)
+        self._foreseen = None
         self._forget_unmade()
 
     def _planned(
@@ -263,12 +293,21 @@ class PlannedSession:
         planned = drafting.run(is_unlogged=is_unlogged)
         if planned.has_texts:
             planned = _with_values(planned, _waiting_events(state, planned.numbers))
+        self._end_statement(ledger, waiting)
+        self._forget_unmade()
+        return planned
+
+    def _end_statement(self, ledger: _Ledger, waiting: Mapping[str, frozenset[int]]) -> None:
+        """Remember what is to be known as long as something waits.
+
+        Args:
+            ledger: What is remembered.
+            waiting: By log, the numbers of the statements that wait.
+        """
         if any(waiting.values()):
             ledger.has_texts |= not self.session.logs_rows_alone
         else:
             ledger.end_transaction()
-        self._forget_unmade()
-        return planned
 
     def _forget_unmade(self) -> None:
         """Temporary tables whose creation a binlog did not get are not there in it."""
@@ -315,6 +354,22 @@ def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
 _VALUES: Final = (IntvarEvent, RandEvent, LoggedVariable)
 
 
+class _Foreseen(NamedTuple):
+    """What was said last of a statement that is known.
+
+    Attributes:
+        text: The statement.
+        outcome: What was said of what happened to it.
+        planned: What it is.
+        ledger: What is to be remembered behind it.
+    """
+
+    text: str
+    outcome: Outcome
+    planned: Planned
+    ledger: _Ledger
+
+
 def _held(state: SessionState) -> dict[str, frozenset[TableName]]:
     return {name: frozenset(binlog.held_temporary) for name, binlog in state.binlogs.items()}
 
@@ -325,10 +380,118 @@ def _numbers(state: SessionState, name: str) -> frozenset[int]:
     return frozenset([number for _, number in marks]) if marks else _NONE
 
 
-def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) -> frozenset[int]:
+def _waiting(state: SessionState, name: str, number: int, effect: KnownEffect) -> frozenset[int]:
     """As `_numbers`, behind a statement that is foreseen."""
-    before = _NONE if name in foreseen.clears else _numbers(state, name)
-    return before | {number} if name in foreseen.waits else before
+    before = _NONE if name in effect.clears else _numbers(state, name)
+    return before | {number} if name in effect.waits else before
+
+
+def _waits(state: SessionState) -> bool:
+    """Whether anything waits in a transaction cache."""
+    for binlog in state.binlogs.values():  # noqa: SIM110 - a generator costs as much as all this
+        if binlog.transaction_cache.events:
+            return True
+    return False
+
+
+class _Slice(NamedTuple):
+    """Where a text stands in what a binlog is given."""
+
+    begin: int
+    end: int
+
+
+class _Form(NamedTuple):
+    """A group of a statement, as it is of all statements like it.
+
+    Attributes:
+        section: Its rows; None where it has none.
+        is_standalone: As in `GroupDraft`.
+        binlogs: By name where its texts stand; None stands for its rows.
+    """
+
+    section: Section | None
+    is_standalone: bool
+    binlogs: tuple[tuple[str, tuple[_Slice | None, ...]], ...]
+
+
+class _Forms(NamedTuple):
+    """What is alike in the plans of all statements that are like one.
+
+    Attributes:
+        groups: Its groups.
+        has_texts: As in `Planned`.
+    """
+
+    groups: tuple[_Form, ...]
+    has_texts: bool
+
+    @classmethod
+    def of(cls, planned: Planned) -> _Forms:
+        """Find what others of its like have in common with a statement that nothing waits for."""
+        binlogs = planned.result.binlogs
+        groups = tuple(
+            _Form(
+                group.sections[0][1] if group.sections else None,
+                group.is_standalone,
+                tuple(
+                    (name, tuple(_slice(part, binlogs[name].bodies) for part in parts))
+                    for name, parts in group.binlogs.items()
+                ),
+            )
+            for group in planned.groups
+        )
+        return cls(groups, planned.has_texts)
+
+    def planned(self, result: StatementResult, number: int) -> Planned:
+        """What a statement like it is."""
+        groups = []
+        for section, is_standalone, binlogs in self.groups:
+            drafts: dict[str, tuple[DraftPart, ...]] = {}
+            for name, slices in binlogs:
+                bodies = result.binlogs[name].bodies
+                drafts[name] = tuple(
+                    [
+                        RowsOf(number) if one is None else TextOf(number, bodies[one[0] : one[1]])
+                        for one in slices
+                    ]
+                )
+            groups.append(
+                GroupDraft(
+                    sections=() if section is None else ((number, section),),
+                    is_standalone=is_standalone,
+                    binlogs=drafts,
+                )
+            )
+        return Planned(
+            result=result,
+            number=number,
+            last=number,
+            groups=tuple(groups),
+            has_texts=self.has_texts,
+        )
+
+
+def _slice(part: DraftPart, bodies: Sequence[Body]) -> _Slice | None:
+    if isinstance(part, RowsOf):
+        return None
+    size = len(part.bodies)
+    begin = next(at for at in range(len(bodies)) if bodies[at : at + size] == part.bodies)
+    return _Slice(begin, begin + size)
+
+
+def _as_known(foreseen: Foreseen, number: int) -> Planned:
+    """What a statement is that is known, where nothing waits and the binlogs get what they log."""
+    result, effect = foreseen.result, foreseen.effect
+    forms = effect.notes.get(_Forms)
+    if forms is None:
+        waiting = dict.fromkeys(effect.waits, frozenset((number,)))
+        waiting = dict.fromkeys(result.binlogs, _NONE) | waiting
+        planned = _Drafting(result, range(number, number + 1), _Ledger(), waiting).run()
+        effect.notes[_Forms] = _Forms.of(planned)
+        return planned
+    assert isinstance(forms, _Forms), "nobody else keeps this"
+    return forms.planned(result, number)
 
 
 _NONE: Final[frozenset[int]] = frozenset()
@@ -343,6 +506,7 @@ class _Ledger:
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         lost: By binlog, temporary tables that are there, but not as they are at the source.
         uses: What statements do with temporary tables, by number.
+        ended: The same of the transaction that ended last: it may turn out to be lost.
         unmade: Binlogs, and temporary tables that were to be made there and were not.
         has_texts: Texts may wait for the end of the transaction.
     """
@@ -351,8 +515,14 @@ class _Ledger:
     unlogged: set[int] = field(default_factory=set)
     lost: dict[str, set[TableName]] = field(default_factory=dict)
     uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
+    ended: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
     unmade: list[tuple[str, TableName]] = field(default_factory=list)
     has_texts: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is nothing that a statement alone hangs on."""
+        return not (self.removed or self.unlogged or self.lost or self.uses)
 
     def copy(self) -> _Ledger:
         """As it is now."""
@@ -361,6 +531,7 @@ class _Ledger:
             unlogged=self.unlogged.copy(),
             lost={name: one.copy() for name, one in self.lost.items()},
             uses=self.uses.copy(),
+            ended=self.ended,
             unmade=self.unmade.copy(),
             has_texts=self.has_texts,
         )
@@ -370,7 +541,7 @@ class _Ledger:
         if self.removed or self.unlogged or self.uses:
             self.removed.clear()
             self.unlogged.clear()
-            self.uses.clear()
+            self.ended, self.uses = self.uses, {}
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -414,7 +585,7 @@ class _Ledger:
 
     def drop(self, name: str, number: int) -> None:
         """Note that a binlog does not get the text of a statement."""
-        for table, use in self.uses.get(number, {}).items():
+        for table, use in (self.uses.get(number) or self.ended.get(number, {})).items():
             if use.change >= TemporaryChange.MADE:
                 self.unmade.append((name, table))
             elif use.change:
@@ -541,6 +712,8 @@ _XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
 _ROLLBACK_TO: Final = b"ROLLBACK TO "
 _SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
 _CREATE: Final = b"CREATE "
+_DROP_TEMPORARY: Final = b"DROP TEMPORARY "
+"""Written anew for the tables that a binlog holds, whatever else becomes of the statement."""
 
 
 def _end(body: Body) -> _End:
@@ -772,15 +945,16 @@ class _Drafting:
                 self._fit_transaction(name, group, several)
         self._fit_alone(name, [group for group in groups if group.end is _End.NONE])
 
-    def _can_be_text(self, name: str, number: int, several: Iterable[int] = ()) -> bool:
+    def _can_be_text(self, name: str, part: TextOf, several: Iterable[int] = ()) -> bool:
         """Whether a statement whose text a binlog is given now can be there as that.
 
         Args:
             name: The binlog.
-            number: Of the statement.
-            several: Those that the binlog is not given whole now.
+            part: The statement.
+            several: Numbers of those that the binlog is not given whole now.
         """
-        return (
+        number = part.number
+        return _begins(part.bodies, _DROP_TEMPORARY) or (
             number not in several
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
@@ -804,14 +978,14 @@ class _Drafting:
         ends_alike = source.is_split and source.group.end is group.end
         parts = self._parts.setdefault((name, place), [])
         for number, bodies in group.runs:
-            has_rows = number in source.sections
+            has_rows, part = number in source.sections, TextOf(number, bodies)
             if _has_rows(bodies):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
-            elif self._can_be_text(name, number, several) and (
+            elif self._can_be_text(name, part, several) and (
                 ends_alike or (not has_rows and self._ledger.survives_rollback(number))
             ):
-                self._give(name, place, TextOf(number, bodies))
+                self._give(name, place, part)
             else:
                 self._ledger.drop(name, number)
                 if has_rows:
@@ -829,13 +1003,14 @@ class _Drafting:
                 self._matched.add((name, place))
                 self._ledger.give(name, group.number)
         for group in left:
-            number, bodies = group.runs[0]
+            number = group.number
+            part = TextOf(number, group.runs[0][1])
             places = self._free_places(name, number)
             is_only = [one.number for one in left].count(number) == 1
             if not places:
                 self._keep_temporary(name, group, ())
-            elif is_only and len(places) == 1 and self._can_be_text(name, number):
-                self._give(name, places[0], TextOf(number, bodies))
+            elif is_only and len(places) == 1 and self._can_be_text(name, part):
+                self._give(name, places[0], part)
             else:
                 self._ledger.drop(name, number)
 
@@ -862,10 +1037,10 @@ class _Drafting:
             part = TextOf(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
-            elif (
+            elif _begins(bodies, _DROP_TEMPORARY) or (
                 ledger.changes_temporary(number)
                 and number not in self._places
-                and self._can_be_text(name, number, several)
+                and self._can_be_text(name, part, several)
                 and not (is_undone and not ledger.survives_rollback(number))
             ):
                 kept.append(part)

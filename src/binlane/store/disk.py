@@ -99,6 +99,11 @@ class LocalFile:
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
         """As `DiskFile`."""
+        if len(data) <= _PIECE_BYTES:
+            written = os.pwrite(self._descriptor, data, position)
+            if written == len(data):
+                return
+            data, position = memoryview(data)[written:], position + written
         rest = memoryview(data)
         while rest:
             written = os.pwrite(self._descriptor, rest[:_PIECE_BYTES], position)
