@@ -125,6 +125,7 @@ class Attributions:
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
         self._has_gap = False
+        self._doubts: list[tuple[int, int]] = []
         self._is_groups_file_due = True
         self._epoch = secrets.randbits(64)
         # Of the sessions' thread.
@@ -666,15 +667,21 @@ class Attributions:
                 for lane, groups in self._lanes.items()
                 for arrival in groups.arrivals
             ]
-            is_due = bool(found or arrivals or self._has_gap) or (
+            doubts = [
+                (lane, statement.number)
+                for lane, groups in self._lanes.items()
+                for statement in groups.statements
+                if statement.doubt is not None
+            ]
+            is_due = bool(found or arrivals or self._has_gap or doubts != self._doubts) or (
                 bool(self._moved) and any(groups.statements for groups in self._lanes.values())
             )
             if log is None or not is_due:
                 return
             is_new = self._is_groups_file_due or log.current_bytes >= self._settings.file_bytes // 8
             ends = dict(self._read) if is_new else self._moved
-            reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, found)
-            self._moved, self._has_gap = {}, False
+            reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, doubts, found)
+            self._moved, self._has_gap, self._doubts = {}, False, doubts
         try:
             if is_new and not self._ranges:
                 log.begin_anew()  # nothing was found that is in older ones
@@ -769,6 +776,10 @@ class Attributions:
             self._lane(lane).arrivals.append(arrival)
         for file in self._statements.sizes:
             self._recover_file(file)
+        for lane, number in last.doubts if last is not None else ():
+            for statement in self._lane(lane).statements:
+                if statement.number == number:
+                    statement.doubt = statement.doubt or Reason.FORGOTTEN
         for groups in self._lanes.values():
             if groups.is_taken or any(not each.is_answered for each in groups.statements):
                 groups.is_taken = False
@@ -835,7 +846,8 @@ class Attributions:
         groups = self._lane(answer.lane)
         statement = groups.find(answer.number)
         if statement is None:
-            statement = Statement(answer.number, 0, (), is_answered=True)
+            # Which of its groups were read before it was known is not in the journal.
+            statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
             groups.add(statement)
         if answer.plan_count is not None:
             statement.plans, statement.place = None, place
