@@ -15,6 +15,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
@@ -49,6 +50,7 @@ JOURNAL_DIRECTORY: Final = "port"
 _KEPT_MOST: Final = 8192
 _LOADED_MOST: Final = 4
 _RETRY_S: Final = 1.0
+_MACHINE_BYTES: Final = 40
 _PATIENCE_LEAST_S: Final = 0.05
 _INSERT_ID_KIND: Final = b"\x02"
 _LOCAL_DISK: Final = LocalDisk()
@@ -76,6 +78,18 @@ class AttributionSettings:
 
 
 _DEFAULT_SETTINGS: Final = AttributionSettings()
+
+
+def _machine() -> bytes:
+    """What tells this run of the machine from others; of a length that is always the same."""
+    try:
+        told = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        told = secrets.token_bytes(32)
+    return told.strip().ljust(_MACHINE_BYTES, b"\0")[:_MACHINE_BYTES]
+
+
+_MACHINE: Final = _machine()
 
 
 class Attributions:
@@ -582,11 +596,15 @@ class Attributions:
         except StoreError as error:
             self._fail(error)
             self._needs_file, self._retry_s = True, time.monotonic() + _RETRY_S
+            # What is written there takes no room; what is not written makes all of it doubtful.
+            with suppress(StoreError):
+                log.rewrite_first(records.MACHINE, bytes(len(_MACHINE)))
             return None
 
     def _begin_statements(self, log: RecordLog) -> None:
         """Go on in a new file, which begins with all that the older ones tell of the present."""
         log.begin_file()
+        log.append(records.MACHINE, _MACHINE)
         with self._changed:
             self._needs_file, is_stale, self._is_stale = False, self._is_stale, False
             epoch = self._epoch
@@ -784,16 +802,18 @@ class Attributions:
             if groups.is_taken or any(not each.is_answered for each in groups.statements):
                 groups.is_taken = False
                 groups.lose()
-        for text in (*self._groups.damage, *self._statements.damage):
+        for text in (*self._groups.damage.values(), *self._statements.damage.values()):
             logger.warning("the port's journal: %s", text)
 
     def _recover_file(self, file: int) -> None:
         assert self._statements is not None
         under_way: list[tuple[int, Statement]] = []
-        is_current = False
+        is_current = is_whole = False
         for record in self._statements.records(file):
             kind, body = record.kind, record.body
-            if kind == records.OPEN:
+            if kind == records.MACHINE:
+                is_whole = body == _MACHINE
+            elif kind == records.OPEN:
                 lane, statement = records.read_open(body)
                 statement.place = record.place
                 under_way.append((lane, statement))
@@ -804,6 +824,12 @@ class Attributions:
                     self._begin_again(heads, under_way)
             elif is_current:
                 self._replay(record)
+        if is_whole and file not in self._statements.damage:
+            return
+        for groups in self._lanes.values():
+            for statement in groups.statements:
+                if not statement.is_answered:
+                    statement.doubt = statement.doubt or Reason.FORGOTTEN
 
     def _begin_again(
         self, heads: Iterable[records.LaneHead], under_way: Iterable[tuple[int, Statement]]

@@ -24,6 +24,9 @@ GIVEN: Final = 6
 ENDED: Final = 7
 READ: Final = 8
 OPEN: Final = 9
+MACHINE: Final = 10
+"""First in a file of statements: what tells this run of the machine from others. What was written
+may lack its end if it is not the present one."""
 
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
