@@ -523,11 +523,9 @@ class KnownEffect:
             found, waited = known, None
             for number in numbers:
                 cache = binlogs[number].transaction_cache
-                waiting = cache.events, cache.marks
-                if made.constant and (
-                    found is known or (made.waiting is not None and waiting != waited)
-                ):
-                    waited = waiting
+                is_other = made.waiting is not None and (cache.events, cache.marks) != waited
+                if made.constant and (found is known or is_other):
+                    waited = cache.events, cache.marks
                     found = BinlogResult(
                         logged_as=known.logged_as,
                         bodies=made.bodies(text, cache.events),

@@ -187,7 +187,7 @@ class Session:
         state = self._state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
-        return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
+        return state.safety.logs_rows_alone
 
     @property
     def has_scopes(self) -> bool:
