@@ -40,7 +40,7 @@ _LANES: Final = Struct("<QI")
 _READ: Final = Struct("<BQBIIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
-_FOUND: Final = Struct("<IIQI")
+_FOUND: Final = Struct("<IIQII")
 _OPEN: Final = Struct("<IQBI")
 _PAIR: Final = Struct("<QQ")
 
@@ -200,7 +200,7 @@ def reading_body(reading: Reading) -> bytes:
         pieces += (_ARRIVAL.pack(lane, is_commit), _point(point))
     pieces += [_STATEMENT.pack(lane, number) for lane, number in reading.doubts]
     for lane, point, place, plan in reading.found:
-        pieces += (_FOUND.pack(lane, place.file, place.offset, plan), _point(point))
+        pieces += (_FOUND.pack(lane, *place, plan), _point(point))
     return b"".join(pieces)
 
 
@@ -303,8 +303,9 @@ def read_reading(body: bytes) -> Reading:
     doubts = [_lane_number(reader) for _ in range(doubt_count)]
     found = []
     for _ in range(found_count):
-        lane, file, offset, plan = reader.unpack(_FOUND)
-        found.append(FoundGroup(lane, _read_point(reader), Place(file, offset), plan))
+        lane, file, offset, checksum, plan = reader.unpack(_FOUND)
+        place = Place(file, offset, checksum)
+        found.append(FoundGroup(lane, _read_point(reader), place, plan))
     return Reading(epoch, bool(is_gap), ends, arrivals, doubts, found)
 
 
