@@ -31,8 +31,15 @@ SAFE: Final = ("STATEMENT", "MIXED", "ROW")
 """Formats whose replicas are equal if no statement is unsafe."""
 UNSAFE: Final = ("MIXED", "ROW")
 """Formats whose replicas are equal whatever is run."""
+_OWN_FORMATS: Final = {"STATEMENT": "ROW", "MIXED": "ROW", "ROW": "MIXED"}
+"""By format of a binlog that of its replica's own log."""
 _REPLICA: Final = {
-    "mariadb": ("--log-bin-trust-function-creators=1", "--slave-net-timeout=10"),
+    "mariadb": (
+        "--log-bin-trust-function-creators=1",
+        "--slave-net-timeout=10",
+        "--log-bin=own",
+        "--log-slave-updates=ON",
+    ),
     "mysql": (
         "--log-bin-trust-function-creators=1",
         "--skip-log-bin",
@@ -41,6 +48,7 @@ _REPLICA: Final = {
         "--replica-parallel-workers=1",
     ),
 }
+_STATUS: Final = {"mariadb": "SHOW MASTER STATUS", "mysql": "SHOW BINARY LOG STATUS"}
 _END_TIMEOUT_S: Final = 120.0
 
 
@@ -54,7 +62,13 @@ class FollowedBinlogs:
     """
 
     def __init__(
-        self, stack: ExitStack, directory: Path, formats: Sequence[str], *, flavor: str = "mariadb"
+        self,
+        stack: ExitStack,
+        directory: Path,
+        formats: Sequence[str],
+        *,
+        flavor: str = "mariadb",
+        begins: bool = True,
     ) -> None:
         """Start all; the stack stops them.
 
@@ -63,23 +77,39 @@ class FollowedBinlogs:
             directory: Where it all lives.
             formats: Of the binlogs.
             flavor: `mariadb` or `mysql`.
+            begins: Replicas follow at once; else when they are compared.
         """
         self.flavor = flavor
         self._stack = stack
         self._directory = directory
+        self._formats = tuple(formats)
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
         self.source = self._start("source", (*options, *OPTIONS))
         self.serve: ServeProcess = stack.enter_context(judged(directory / "serve", self.source))
         self.replicas: dict[str, PrivateServer] = {}
-        for number, one in enumerate(formats, start=30):
+        for one in formats:
             self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' FORMAT='{one}'")
-            replica = self._start(one, (f"--server-id={number}", *_REPLICA[flavor], *OPTIONS))
-            self.replicas[one] = replica
-            self._follow(replica, one.lower())
+        if begins:
+            self._begin()
 
-    def problems(self) -> list[str]:
-        """How replicas differ from the source once they have everything, a line each."""
-        wanted = checksums(self.source)
+    def _begin(self) -> None:
+        for number, one in enumerate(self._formats, start=30):
+            # Its own log, and the format of that, are no matter of what it follows.
+            own = (f"--binlog-format={_OWN_FORMATS[one]}",) if self.flavor == "mariadb" else ()
+            options = (f"--server-id={number}", *_REPLICA[self.flavor], *OPTIONS, *own)
+            replica = self._start(one, options)
+            self.replicas[one] = replica
+            self._follow(replica, self.serve.port, ADMIN, PASSWORD, f"{one.lower()}.000001")
+
+    def problems(self, wanted: Mapping[str, object] | None = None) -> list[str]:
+        """How replicas differ from the source once they have everything, a line each.
+
+        Args:
+            wanted: Checksums that they must have; by default those of the source.
+        """
+        wanted = checksums(self.source) if wanted is None else wanted
+        if not self.replicas:
+            self._begin()
         found = []
         for one, replica in self.replicas.items():
             name = one.lower()
@@ -106,30 +136,46 @@ class FollowedBinlogs:
         self._stack.callback(server.kill)
         return server
 
-    def _follow(self, replica: PrivateServer, name: str) -> None:
+    def logged(self) -> Mapping[str, object]:
+        """The checksums that the source's own log makes on a fresh server.
+
+        Raises:
+            AssertionError: If such a replica does not come to its end.
+        """
+        replica = self._start("truth", ("--server-id=29", *_REPLICA[self.flavor], *OPTIONS))
+        ((file, position, *_),) = execute(self.source, _STATUS[self.flavor])
+        self._follow(replica, self.source.port, ADMIN, PASSWORD, "binlog.000001")
+        stopped = self._stopped(replica, (str(file), int(position)))
+        assert not stopped, stopped
+        return checksums(replica)
+
+    def _follow(
+        self, replica: PrivateServer, port: int, user: str, password: str, file: str
+    ) -> None:
         if self.flavor == "mysql":
             execute(
                 replica,
-                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', "
-                f"SOURCE_PORT={self.serve.port}, SOURCE_USER='{ADMIN}', "
-                f"SOURCE_PASSWORD='{PASSWORD}', SOURCE_SSL=0, GET_SOURCE_PUBLIC_KEY=1, "
-                f"SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='{name}.000001', SOURCE_LOG_POS=4, "
-                "SOURCE_CONNECT_RETRY=1",
+                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, "
+                f"SOURCE_USER='{user}', SOURCE_PASSWORD='{password}', SOURCE_SSL=0, "
+                f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='{file}', "
+                "SOURCE_LOG_POS=4, SOURCE_CONNECT_RETRY=1",
                 "START REPLICA",
             )
             return
         execute(
             replica,
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={self.serve.port}, "
-            f"MASTER_USER='{ADMIN}', MASTER_PASSWORD='{PASSWORD}', MASTER_LOG_FILE="
-            f"'{name}.000001', MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1",
+            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, "
+            f"MASTER_USER='{user}', MASTER_PASSWORD='{password}', MASTER_LOG_FILE='{file}', "
+            "MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1",
             "START SLAVE",
         )
 
     def _caught_up(self, replica: PrivateServer, name: str) -> str:
         """Wait until a replica has all of a binlog; why it stopped, if it did."""
         (row,) = (row for row in self.serve.execute_as_root("SHOW BINLOGS") if row[0] == name)
-        end = str(row[1]), int(row[2])
+        return self._stopped(replica, (str(row[1]), int(row[2])))
+
+    def _stopped(self, replica: PrivateServer, end: tuple[str, int]) -> str:
         status: Mapping[str, Any] = {}
 
         def is_there() -> bool:

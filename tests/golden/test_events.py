@@ -22,6 +22,8 @@ READABLE = [
 ]
 
 
+@pytest.mark.rule("001:compression")
+@pytest.mark.rule("001:upward-compatible")
 @pytest.mark.parametrize("name", READABLE)
 def test_every_event_is_what_the_server_lists(name: str) -> None:
     fixture = fixture_set(name)

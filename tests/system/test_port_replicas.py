@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.port_replicas import tried
+from tests.port_replicas import FollowedBinlogs, tried
+from tests.servers import execute
 
 
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
@@ -17,6 +19,25 @@ def test_replicas_are_equal(tmp_path: Path, flavor: str, *, is_safe: bool) -> No
     )
     assert found == []
     assert load.counts["done"] > 80
+
+
+@pytest.mark.rule("001:format-is-local")
+@pytest.mark.rule("001:replica-any-format")
+def test_a_change_of_format_stays_where_it_is_made(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, tmp_path, ["ROW"])
+        replica = binlogs.replicas["ROW"]
+        execute(replica, "STOP SLAVE", "SET GLOBAL binlog_format = 'STATEMENT'", "START SLAVE")
+        execute(binlogs.source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
+        binlogs.serve.execute_as_root(
+            "INSERT INTO d.t VALUES (1)",
+            "ALTER BINLOG 'row' FORMAT='STATEMENT'",
+            "SET SESSION binlog_format = 'MIXED'",
+            "INSERT INTO d.t VALUES (2)",
+        )
+        assert binlogs.problems() == []
+        assert execute(replica, "SELECT @@GLOBAL.binlog_format") == (("STATEMENT",),)
+        assert execute(replica, "SELECT a FROM d.t ORDER BY a") == ((1,), (2,))
 
 
 @pytest.mark.slow

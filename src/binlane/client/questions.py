@@ -35,6 +35,8 @@ _BAD_DATABASE: Final = 1049
 _ACCESS_DENIED: Final = 1142
 _ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
 _DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
+_DATABASE_COLLATION: Final = 5
+"""Which column of SHOW CREATE FUNCTION it is."""
 _SYSTEM: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _CONFIGURED: Final = (
     *("binlog_format", "character_set_server", "default_storage_engine"),
@@ -227,10 +229,13 @@ def _procedure(name: TableName, asked: Asked) -> Asking:
 
 
 def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
-    text = yield from _created(kind, 2, name)
-    if text is None:
+    row = yield from _shown(kind, 2, name)
+    if row is None:
         return Answer()
-    catalog = _applied(asked, name.database, text)
+    catalog = asked.empty(name.database)
+    # That of the database when the routine was made.
+    catalog.store.databases[name.database] = (row[_DATABASE_COLLATION] or "").partition("_")[0]
+    _apply(catalog, name.database, text := row[2] or "")
     routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
     if routine is None:
         raise _misread(text)
@@ -240,11 +245,17 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     )
 
 
-def _event(name: TableName, _: Asked) -> Asking:
+def _event(name: TableName, asked: Asked) -> Asking:
+    # Of the other table MariaDB shows only what the account may change.
+    database, event, table = (
+        ("db", "name", "mysql.event")
+        if asked.is_mariadb
+        else ("EVENT_SCHEMA", "EVENT_NAME", "information_schema.EVENTS")
+    )
     rows = yield (
-        "SELECT EVENT_SCHEMA, EVENT_NAME FROM information_schema.EVENTS"  # noqa: S608  # names are hexadecimal
-        f" WHERE EVENT_SCHEMA = {text_literal(name.database)}"
-        f" AND EVENT_NAME = {text_literal(name.table)}"
+        f"SELECT {database}, {event} FROM {table}"  # noqa: S608  # names are hexadecimal
+        f" WHERE {database} = {text_literal(name.database)}"
+        f" AND {event} = {text_literal(name.table)}"
     )
     is_there = any(small(_name(row)) == small(name) for row in rows)
     return Answer(objects=ObjectStore(events={small(name)} if is_there else set()))
@@ -252,20 +263,27 @@ def _event(name: TableName, _: Asked) -> Asking:
 
 def _created(kind: str, column: int, name: TableName) -> Generator[str, Rows, str | None]:
     """The statement that makes an object; None if there is none."""
+    row = yield from _shown(kind, column, name)
+    return None if row is None else row[column]
+
+
+def _shown(
+    kind: str, column: int, name: TableName
+) -> Generator[str, Rows, list[str | None] | None]:
+    """What SHOW CREATE tells, the statement in one of its columns; None if there is no object."""
     try:
         rows = yield f"SHOW CREATE {kind} {name}"
     except StatementError as error:
         if error.errno in _ABSENT:
             return None
         raise
-    text = rows[0][column] if rows else None
-    if text is None:
+    if not rows or rows[0][column] is None:
         raise StatementError(
             f"the account may not see the definition of {kind} {name}",
             errno=_ACCESS_DENIED,
             sqlstate="42000",
         )
-    return text
+    return rows[0]
 
 
 def _is_sequence(text: str) -> bool:

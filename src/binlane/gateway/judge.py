@@ -22,16 +22,34 @@ class ClientStatement(NamedTuple):
     """One statement that a client wants to have run.
 
     Attributes:
-        text: SQL, without white space around it and without its `;`; of a prepared statement with
-            its values in the places of the `?`, as the servers log it.
-        is_prepared: It came as COM_STMT_EXECUTE.
-        is_complete: The source runs this text. If not, `text` is what was prepared, `?` and all,
-            and its values cannot be told; empty if that is not known either.
+        text: SQL as the servers log it: without white space around it and without its `;`, but in
+            a packet of several with the white space before its `;`; of a prepared statement with
+            its values in the places of the `?`.
+        is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+        is_complete: The source runs this text, as one statement. If not, `text` is what was
+            prepared, `?` and all, and its values cannot be told, empty if that is not known either;
+            or it is a packet that may hold several statements.
+        is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
+            MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
+            with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
     """
 
     text: str
     is_prepared: bool = False
     is_complete: bool = True
+    is_bulk: bool = False
+
+
+class Reading(NamedTuple):
+    """How the source reads a session's statements.
+
+    Attributes:
+        dialect: Whose they are; its flavor is told.
+        character_set: `character_set_client`.
+    """
+
+    dialect: Dialect
+    character_set: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +83,13 @@ class Run:
             have run.
         after: Likewise behind it, whatever came of it, in the same write as the command. The client
             has its reply before they are done; its next command waits for them.
+        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
+            came. Of a prepared statement only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    text: str | None = None
 
 
 Verdict = Pass | Refuse | Give | Run
@@ -129,8 +150,19 @@ class Judge(Protocol):
     """Judges the statements of one session; all of it is called in the event loop."""
 
     @property
-    def dialect(self) -> Dialect:
-        """How the source reads the session's next statement."""
+    def reading(self) -> Reading | None:
+        """How the source reads the session's next statement; None where `learn` has to find out."""
+        ...
+
+    async def learn(self) -> None:
+        """Find out `reading`, for a command that cannot be told without; the source may be asked.
+
+        Where it is still None behind that, the command's statement is told as not complete.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
         ...
 
     async def start(self, *, is_reset: bool) -> None:
@@ -153,8 +185,8 @@ class Judge(Protocol):
         The source owes the session nothing then, and nothing is asked of it.
 
         Args:
-            statements: Of one packet, in order; one where it is no multi-statement, and none where
-                there is nothing but comments.
+            statements: Of one packet, in order; one where it is no multi-statement. One may be
+                nothing but comments, which gets a reply too.
         """
         ...
 

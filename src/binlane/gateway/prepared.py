@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from binlane.codec.packets.execution import Execution, Value
 from binlane.codec.packets.flags import Capability, Command
+from binlane.codec.packets.framing import text_of
+from binlane.errors import CodecError, UnsupportedError
 from binlane.gateway.judge import ClientStatement
+from binlane.gateway.value_texts import LogStyle, logged
 from binlane.sql.servers import Dialect
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
 
 LAST: Final = 0xFFFFFFFF
 """The id by which MariaDB's clients mean the statement that was prepared last."""
+_ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
+_UNKNOWN: Final = ClientStatement("", is_prepared=True, is_complete=False)
 
 
 @dataclass(slots=True)
@@ -19,14 +26,19 @@ class Prepared:
     """A prepared statement.
 
     Attributes:
-        text: As it was sent.
+        text: As it was sent, without what stands around it.
         parameter_count: How many values it takes.
+        parts: What stands before, between and behind its values; empty if that is not known.
+        row_counts: Numbers of the values that count rows, behind LIMIT: a server makes whole
+            numbers of them.
         types: Of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
     """
 
     text: str
     parameter_count: int
+    parts: Sequence[str] = ()
+    row_counts: frozenset[int] = frozenset()
     types: Sequence[int] | None = None
     long_data: dict[int, bytearray] = field(default_factory=dict)
 
@@ -48,9 +60,18 @@ class PreparedStatements:
         self._by_id.clear()
         self._last = LAST
 
-    def add(self, statement_id: int, text: str, parameter_count: int) -> None:
-        """Be told of one."""
-        self._by_id[statement_id] = Prepared(text, parameter_count)
+    def add(self, statement_id: int, text: str, parameter_count: int, dialect: Dialect) -> None:
+        """Be told of one.
+
+        Args:
+            statement_id: Which one.
+            text: It.
+            parameter_count: How many values the source wants for it.
+            dialect: How the source has read it.
+        """
+        prepared = Prepared(text, parameter_count)
+        _find_parameters(prepared, dialect)
+        self._by_id[statement_id] = prepared
         self._last = statement_id
 
     def add_none(self) -> None:
@@ -69,21 +90,104 @@ class PreparedStatements:
 
     def close(self, statement_id: int) -> None:
         """Forget one."""
-        if statement_id == LAST:
-            statement_id = self._last
-        self._by_id.pop(statement_id, None)
+        self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
-    def executed(
-        self, command: int, payload: bytes, dialect: Dialect
-    ) -> tuple[ClientStatement, ...]:
-        """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs."""
-        del dialect
-        prepared = self._find(int.from_bytes(payload[1:5], "little"))
+    def has_values(self, command: int, payload: bytes) -> bool:
+        """Whether the text of what `executed` gives hangs on how values are logged."""
+        prepared = self._find(_statement_id(payload))
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
+
+    def executed(self, command: int, payload: bytes, style: LogStyle | None) -> ClientStatement:
+        """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
+
+        Args:
+            command: Which of the two.
+            payload: All of it.
+            style: How the session's values are logged; None if that is not known.
+        """
+        prepared = self._find(_statement_id(payload))
         if prepared is None:
-            return (ClientStatement("", is_prepared=True, is_complete=False),)
-        if command == Command.STMT_EXECUTE and not prepared.parameter_count:
-            return (ClientStatement(prepared.text, is_prepared=True),)
-        return (ClientStatement(prepared.text, is_prepared=True, is_complete=False),)
+            return _UNKNOWN
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        text = None if is_bulk else self._text(prepared, payload, style)
+        if text is not None:
+            return ClientStatement(text, is_prepared=True)
+        return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
 
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
+
+    def _text(self, prepared: Prepared, payload: bytes, style: LogStyle | None) -> str | None:
+        """A statement with its values; None where that cannot be told."""
+        long_data, prepared.long_data = prepared.long_data, {}
+        try:
+            execution = Execution.decode(
+                payload,
+                parameter_count=prepared.parameter_count,
+                types=prepared.types,
+                given=long_data.keys(),
+                capabilities=self._capabilities,
+            )
+        except UnsupportedError:
+            # Types that were told with this one hold for later ones, and are not known.
+            prepared.types = None
+            return None
+        except CodecError:
+            return None  # the source says what it thinks of it
+        if not prepared.parameter_count:
+            return prepared.text
+        prepared.types = execution.types
+        if not prepared.parts or style is None:
+            return None
+        parts = [prepared.parts[0]]
+        for index, value in enumerate(execution.values):
+            given = bytes(long_data[index]) if index in long_data else value
+            if index in prepared.row_counts and not _counts_rows(given):
+                return None
+            literal = logged(given, style)
+            if literal is None:
+                return None
+            parts += (text_of(literal), prepared.parts[index + 1])
+        return "".join(parts)
+
+
+def _statement_id(payload: bytes) -> int:
+    return int.from_bytes(payload[1:5], "little")
+
+
+def _counts_rows(value: Value) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _find_parameters(prepared: Prepared, dialect: Dialect) -> None:
+    """Find the places of a statement's values, if there are as many as the source says."""
+    text = prepared.text
+    try:
+        tokens = read_tokens(text, dialect)
+    except SqlSyntaxError:
+        return
+    words, starts = tokens.words, tokens.starts
+    places = [
+        index
+        for index, kind in enumerate(tokens.kinds)
+        if kind is TokenKind.OPERATOR and words[index] == "?"
+    ]
+    if len(places) != prepared.parameter_count:
+        return
+    ends = [0, *(starts[place] + 1 for place in places)]
+    prepared.parts = [
+        text[start:end]
+        for start, end in zip(ends, [*(starts[place] for place in places), len(text)], strict=True)
+    ]
+    prepared.row_counts = frozenset(
+        number for number, place in enumerate(places) if _is_row_count(words, place)
+    )
+
+
+def _is_row_count(words: Sequence[str], place: int) -> bool:
+    """Whether a value stands behind LIMIT or OFFSET, alone or as the second of two."""
+    before = words[max(place - 3, 0) : place]
+    return before[-1:] != [] and (
+        before[-1] in _ROW_COUNTS or (before[-1] == "," and before[0] == "LIMIT")
+    )

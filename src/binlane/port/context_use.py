@@ -18,15 +18,27 @@ from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
-from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind, VariableScope
+from binlane.session.session import Session
+from binlane.sql.facts import (
+    CREATE_TABLE_KINDS,
+    FunctionUse,
+    RowChange,
+    Shape,
+    StatementFacts,
+    StatementKind,
+    VariableScope,
+)
+from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
+from binlane.sql.tree.definitions import Column, CreateTable
 from binlane.sql.tree.expressions import Name, Star, walk
 
 DATABASES_MAX: Final = 16
 _NOW: Final = frozenset(
     ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURTIME", "CURRENT_TIME")
 )
+_DATES: Final = frozenset(("CURDATE", "CURRENT_DATE", "UTC_DATE", "UNIX_TIMESTAMP"))
 _UTC_NOW: Final = frozenset(("UTC_TIMESTAMP", "UTC_TIME"))
 _ZONED: Final = frozenset(
     (
@@ -54,9 +66,25 @@ _PROGRAM_KINDS: Final = frozenset(
         StatementKind.EXECUTE_IMMEDIATE,
     )
 )
+_EXECUTING: Final = (StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE)
 _INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
 _VIEWS_MAX: Final = 64
+_ROW_START: Final = "ROW START"
+_OF_PERIOD: Final = (_ROW_START, "ROW END")
+_LOGGED_VARIABLES: Final = frozenset(
+    (
+        *("sql_mode", "auto_increment_increment", "auto_increment_offset", "names"),
+        *("character_set_client", "character_set_connection", "collation_connection"),
+        *("character_set_server", "collation_server", "character_set_database"),
+        *("collation_database", "character set", "time_zone", "lc_time_names"),
+        *("sql_auto_is_null", "foreign_key_checks", "unique_checks", "check_constraint_checks"),
+        *("explicit_defaults_for_timestamp", "sql_if_exists", "timestamp", "rand_seed1"),
+        *("rand_seed2", "insert_id", "last_insert_id", "identity", "pseudo_thread_id"),
+        *("character_set_collations", "default_collation_for_utf8mb4"),
+        *("sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"),
+    )
+)
 
 
 class ContextUse(NamedTuple):
@@ -66,7 +94,8 @@ class ContextUse(NamedTuple):
         is_known: All that stands behind the statement could be read.
         time_zone: It may ask for the time zone.
         has_microseconds: The server logs the microseconds of its start with it.
-        needs_microseconds: What it stores depends on them.
+        needs_microseconds: What it stores depends on them; or on the second, where no rows tell it.
+        needs_server_time: They must be the source's own: rows of its history are ordered by them.
         databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
         updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
         is_thread_specific: It means something in its session's connection only.
@@ -75,12 +104,18 @@ class ContextUse(NamedTuple):
         reads_diagnostics: It reads what the statement before it left, as ROW_COUNT() does.
         changes_session: Programs in it may change variables of the session.
         sets_user_variables: What user variables it, or programs in it, may assign.
+        may_skip_rows: It may leave rows out, or change others in their place, because of a key.
+        creates_table: It creates a table by its text.
+        creates_timestamps: That has a column of type TIMESTAMP.
+        routines: The procedures that CALL runs, directly or not.
+        sets_context: It sets values for itself, by SET STATEMENT … FOR, that are logged with it.
     """
 
     is_known: bool = True
     time_zone: bool = False
     has_microseconds: bool = False
     needs_microseconds: bool = False
+    needs_server_time: bool = False
     databases: tuple[str, ...] | None = ()
     updated_tables: int = 0
     is_thread_specific: bool = False
@@ -89,6 +124,11 @@ class ContextUse(NamedTuple):
     reads_diagnostics: bool = False
     changes_session: bool = False
     sets_user_variables: frozenset[str] = frozenset()
+    may_skip_rows: bool = False
+    creates_table: bool = False
+    creates_timestamps: bool = False
+    routines: tuple[TableName, ...] = ()
+    sets_context: bool = False
 
 
 PLAIN: Final = ContextUse()
@@ -96,7 +136,11 @@ PLAIN: Final = ContextUse()
 
 
 def context_use(
-    facts: StatementFacts, resolved: ResolvedStatement, objects: Objects, server: Server
+    facts: StatementFacts,
+    resolved: ResolvedStatement,
+    objects: Objects,
+    server: Server,
+    database: str = "",
 ) -> ContextUse:
     """What of the context is logged with a statement.
 
@@ -105,34 +149,48 @@ def context_use(
         resolved: Its tables.
         objects: The server's, the session's temporary tables among them.
         server: Whose log.
+        database: The default one.
     """
-    found = _Finder(facts, resolved, objects, server)
+    found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
     flags = [*map(found.of_function, found.functions), *found.of_columns()]
+    # Of changes to temporary tables the source logs nothing that would tell their time.
+    has_no_rows = any(
+        access.changes and access.table.is_temporary for access in resolved.accesses
+    ) or (facts.effects.is_temporary and facts.has_query)
     databases = {access.name.database for access in resolved.accesses if _is_written(access)}
     databases |= {name.database for name in facts.effects.writes}
     keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
     is_update = kind is StatementKind.UPDATE
+    is_program = kind in _PROGRAM_KINDS
+    has_switch = not server.is_mariadb and server.version >= (9, 7, 0)
     return ContextUse(
         is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
         time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
         has_microseconds=any(one.has_microseconds for one in flags),
         needs_microseconds=any(one.needs_microseconds for one in flags)
-        or found.reads_variable("timestamp"),
-        databases=None if keys or len(databases) > DATABASES_MAX else tuple(sorted(databases)),
+        or found.reads_variable("timestamp")
+        or (has_no_rows and any(one.is_time for one in flags)),
+        databases=None
+        if keys or is_program or len(databases) > DATABASES_MAX
+        else tuple(sorted(databases)),
         updated_tables=_updated_tables(facts, resolved)
         if is_update and (facts.is_multi_table or not server.is_mariadb)
         else 0,
         is_thread_specific=_is_thread_specific(facts, resolved)
         or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
-        has_cascade_switch=kind in _CHANGING
-        and not facts.has_query
-        and not server.is_mariadb
-        and server.version >= (9, 7, 0),
-        is_program=kind in _PROGRAM_KINDS,
+        has_cascade_switch=has_switch
+        and (is_program or (kind in _CHANGING and not facts.has_query)),
+        is_program=is_program,
         reads_diagnostics=found.reads_diagnostics(),
         changes_session=found.changes_session(),
         sets_user_variables=found.set_variables(),
+        may_skip_rows=any(map(_may_skip_rows, (facts, *found.programs))),
+        needs_server_time=any(one.needs_server_time for one in flags),
+        creates_table=kind in CREATE_TABLE_KINDS,
+        creates_timestamps=_creates_timestamps(facts),
+        routines=tuple(found.routines),
+        sets_context=any(one.name in _LOGGED_VARIABLES for one in facts.statement_assignments),
     )
 
 
@@ -140,9 +198,12 @@ class _TimeUse(NamedTuple):
     zone: bool = False
     has_microseconds: bool = False
     needs_microseconds: bool = False
+    needs_server_time: bool = False
+    is_time: bool = False
 
 
 _NO_TIME: Final = _TimeUse()
+_VERSIONED: Final = _TimeUse(True, True, True, needs_server_time=True)
 
 
 class _Finder:
@@ -154,12 +215,15 @@ class _Finder:
         resolved: ResolvedStatement,
         objects: Objects,
         server: Server,
+        database: str,
     ) -> None:
         self.facts = facts
+        self.database = database
         self.resolved = resolved
         self.objects = objects
         self.server = server
         self.is_known = True
+        self.routines: list[TableName] = []
         self.programs = list(self._programs())
         self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
         self.functions = [use for text in self.texts for use in text.functions]
@@ -199,9 +263,12 @@ class _Finder:
         name = use.upper_name
         if name in _NOW or name in _UTC_NOW:
             has_digits = bool(use.arguments) and self._text(use) not in ("", "0")
-            return _TimeUse(name in _NOW, self.server.is_mariadb or has_digits, has_digits)
+            has = self.server.is_mariadb or has_digits
+            return _TimeUse(name in _NOW, has, has_digits, is_time=True)
         if name in _ZONED or (name == "UNIX_TIMESTAMP" and use.arguments):
-            return _TimeUse(zone=True)
+            return _TimeUse(zone=True, is_time=name in _DATES)
+        if name in _DATES:
+            return _TimeUse(is_time=True)
         return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
 
     def _text(self, use: FunctionUse) -> str:
@@ -215,6 +282,8 @@ class _Finder:
         """What columns with times ask for, and defaults that are the current time."""
         names, has_all = self._mentioned()
         for access in self.resolved.accesses:
+            if access.changes and access.table.definition.is_versioned:
+                yield _VERSIONED
             is_own = not access.is_prelocked
             for column in access.table.definition.columns:
                 is_named = has_all or not is_own or column.name.lower() in names
@@ -253,13 +322,18 @@ class _Finder:
             has_digits = _digits(column.default or "") > 0
             has = has_digits or (self.server.is_mariadb and self.server.version >= (11, 0, 0))
             if not (is_named and self.facts.columns is not None and not self.facts.defaults):
-                found = _TimeUse(False, has, has_digits)
-        if column.on_update is not None and _digits(column.on_update) > 0:
-            is_update = not is_insert or self.facts.is_on_duplicate or not is_own
-            if is_update:
-                found = _TimeUse(found.zone, True, True)
-        if column.generated is not None and "row_" in column.generated.lower():
-            found = _TimeUse(found.zone, True, True)
+                found = _TimeUse(False, has, has_digits, is_time=True)
+        is_update = not is_insert or self.facts.is_on_duplicate or not is_own
+        if column.on_update is not None and is_update:
+            has_digits = _digits(column.on_update) > 0
+            found = _TimeUse(
+                found.zone,
+                found.has_microseconds or has_digits,
+                found.needs_microseconds or has_digits,
+                is_time=True,
+            )
+        if column.generated == _ROW_START and column.type_name == "TIMESTAMP":
+            return _VERSIONED
         return found
 
     def _views(self) -> Iterator[StatementFacts]:
@@ -272,16 +346,8 @@ class _Finder:
 
     def _programs(self) -> Iterator[StatementFacts]:
         """Facts of all statements in bodies that the statement runs."""
-        waiting: list[Routine | Trigger] = []
-        for access in self.resolved.accesses:
-            if access.changes:
-                waiting += self.objects.triggers(access.name)
-        for name in self.resolved.functions:
-            function = self.objects.function(name)
-            if function is not None:
-                waiting.append(function)
-        if self.facts.effects.kind is StatementKind.CALL:
-            waiting += self._called(self.facts.functions, "")
+        yield from self._own_statements()
+        waiting = list(self._called_first())
         seen: set[TableName] = set()
         for program in waiting:
             if program.name in seen:
@@ -295,6 +361,36 @@ class _Finder:
                 if facts.effects.kind in _PROGRAM_KINDS:
                     waiting += self._called(facts.functions, database)
 
+    def _own_statements(self) -> Iterator[StatementFacts]:
+        """Those of a compound statement."""
+        facts = self.facts
+        if facts.effects.kind is StatementKind.COMPOUND:
+            own = body_use(facts.text, self.database, facts.dialect)
+            self.is_known &= own.is_understood
+            yield from own.facts
+        # Which statement EXECUTE runs its text does not tell.
+        self.is_known &= facts.effects.kind not in _EXECUTING
+
+    def _called_first(self) -> Iterator[Routine | Trigger]:
+        """The programs that the statement itself runs."""
+        for access in self.resolved.accesses:
+            if access.changes:
+                yield from self.objects.triggers(access.name)
+        for name in self.resolved.functions:
+            function = self.objects.function(name)
+            if function is not None:
+                yield function
+        kind = self.facts.effects.kind
+        if kind is StatementKind.CALL:
+            called = self._called(self.facts.functions, self.database)
+            # A procedure that is not known, as one of a package, may do anything.
+            self.is_known &= bool(called)
+            yield from called
+        elif kind is StatementKind.COMPOUND:
+            own = body_use(self.facts.text, self.database, self.facts.dialect)
+            for facts in own.facts:
+                yield from self._called(facts.functions, self.database)
+
     def _called(self, uses: Iterable[FunctionUse], database: str) -> list[Routine]:
         found = []
         for use in uses:
@@ -302,6 +398,8 @@ class _Finder:
             routine = self.objects.procedure(name) or self.objects.function(name)
             if routine is not None:
                 found.append(routine)
+                if not routine.is_function and routine.name not in self.routines:
+                    self.routines.append(routine.name)
         return found
 
     def _defaults(self) -> Iterator[StatementFacts]:
@@ -311,8 +409,23 @@ class _Finder:
                 continue
             for column in table.definition.columns:
                 is_other = column.has_default_expression and column.default_form != "now"
-                if is_other and column.default is not None:
-                    yield default_facts(column.default, table.name.database, table.dialect)
+                for text in (column.default if is_other else None, column.generated):
+                    if text is not None and text not in _OF_PERIOD:
+                        yield default_facts(text, table.name.database, table.dialect)
+
+
+def _creates_timestamps(facts: StatementFacts) -> bool:
+    tree = facts.tree
+    return isinstance(tree, CreateTable) and any(
+        isinstance(one, Column) and one.type is not None and one.type.name == "TIMESTAMP"
+        for one in tree.elements
+    )
+
+
+def _may_skip_rows(facts: StatementFacts) -> bool:
+    # Of a file the servers leave rows out where it comes from the client, also unsaid.
+    is_load = facts.effects.kind is StatementKind.LOAD_DATA and facts.is_local
+    return facts.is_ignore or facts.is_on_duplicate or is_load
 
 
 def _digits(text: str) -> int:
@@ -326,11 +439,11 @@ def _is_written(access: TableAccess) -> bool:
 
 
 def _has_foreign_keys(access: TableAccess, objects: Objects) -> bool:
-    return _is_written(access) and (
-        access.is_foreign_key
-        or bool(access.table.foreign_keys)
-        or bool(objects.children(access.name))
-    )
+    """Whether rows of other tables are looked at or changed with those of a table."""
+    if not _is_written(access):
+        return False
+    looks_at_parents = access.table.foreign_keys and access.changes != {RowChange.DELETE}
+    return access.is_foreign_key or bool(looks_at_parents or objects.children(access.name))
 
 
 def _updated_tables(facts: StatementFacts, resolved: ResolvedStatement) -> int:
@@ -348,3 +461,50 @@ def _is_thread_specific(facts: StatementFacts, resolved: ResolvedStatement) -> b
     if kind is StatementKind.DELETE and facts.is_multi_table:
         return True
     return any(access.table.is_temporary for access in resolved.accesses)
+
+
+_KNOWN_MAX: Final = 4096
+
+
+class KnownUses:
+    """What statements use that differ in their literals alone, for all sessions of a source."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._known: dict[Shape, ContextUse] = {}
+
+    def of(self, facts: StatementFacts, session: Session, version: object) -> ContextUse:
+        """What of its context a statement uses.
+
+        Args:
+            facts: What it says.
+            session: That runs it.
+            version: Of the objects that all sessions have; what is known holds for one version.
+        """
+        if facts.effects.kind is StatementKind.EXECUTE:
+            facts = _prepared(facts, session) or facts
+        if version is not self._version:
+            self._version = version
+            self._known.clear()
+        shape, objects = facts.shape, session.objects
+        if shape is None or objects.temporary_tables():
+            return _use_in(facts, session)
+        found = self._known.get(shape)
+        if found is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            found = self._known[shape] = _use_in(facts, session)
+        return found
+
+
+def _prepared(facts: StatementFacts, session: Session) -> StatementFacts | None:
+    """The statement that EXECUTE runs; None if it may be several."""
+    known = session.programs.prepared.get(facts.name.lower())
+    if known is None or len(known.statements) != 1 or known.statements[0] is None:
+        return None
+    return read(known.statements[0], database=session.database, dialect=session.dialect)
+
+
+def _use_in(facts: StatementFacts, session: Session) -> ContextUse:
+    resolved = session.resolved(facts, session.database)
+    return context_use(facts, resolved, session.objects, session.server, session.database)

@@ -15,14 +15,17 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from random import random
 from typing import Final, TypeVar
 
 from binlane.capture.backoff import Backoff
 from binlane.capture.settings import SourceSettings
+from binlane.capture.source_facts import quoted_account
 from binlane.client.known_objects import KnownObjects
 from binlane.client.questions import (
     Answer,
@@ -30,15 +33,26 @@ from binlane.client.questions import (
     Asking,
     NotUnderstoodError,
     Question,
+    Topic,
     asking,
+    is_of_server,
 )
 from binlane.client.session import ServerSession
 from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, PeerError, StatementError
+from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
+from binlane.gateway.privileges import global_privileges
+from binlane.grouping.raw import Item
+from binlane.names import folded
 from binlane.policy.server import Server
+from binlane.positions import AnyGtid, GtidSet, MysqlGtid
+from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts
+from binlane.sql.logged_statements import logged_statement
+from binlane.sql.reading import read
+from binlane.sql.schema import small
+from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +62,11 @@ _ROUNDS_MAX: Final = 256
 """How deep views, triggers and foreign keys may hang on each other."""
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
+_ACCESS_DENIED: Final = 1142
 _NOT_TOLD: Final = "the source does not tell what the statement uses"
-_GRANT_HINT: Final = (
-    "binlane's own account needs SELECT, SHOW VIEW, TRIGGER and PROCESS ON *.*, on MySQL also"
-    " SHOW_ROUTINE and EVENT"
-)
+_NEEDED: Final = ("SELECT", "SHOW VIEW", "TRIGGER")
+"""Privileges on `*.*` without which the source hides objects, and does not say that it does."""
+_ANY: Final = Dialect()
 _Result = TypeVar("_Result")
 
 
@@ -97,6 +111,11 @@ class LiveCatalog:
         return self._server
 
     @property
+    def dialect(self) -> Dialect:
+        """How the source reads statements without an sql_mode; of any server before it was reached."""
+        return _ANY if self._known is None else self._known.dialect
+
+    @property
     def version(self) -> object:
         """Another object whenever something that was known is not known any more."""
         return self._unknown if self._known is None else self._known.version
@@ -137,6 +156,27 @@ class LiveCatalog:
         await self._open()
         asked = tuple(questions)
         return await self._know(lambda known: known.lacking_of(asked))
+
+    def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
+        """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
+
+        Such are objects that no text of the session names, but one that its programs made up. With
+        an answer, what was judged without it is to be judged again.
+
+        Args:
+            catalog: The session's; what it missed is taken from it.
+        """
+        known = self._known
+        if not catalog.missed or known is None:
+            return ()
+        names = [name for name in catalog.missed if name.database and not is_of_server(name)]
+        catalog.missed.clear()
+        questions = (
+            Question(topic, name if topic is Topic.TABLE else small(name))
+            for name in names
+            for topic in (Topic.TABLE, Topic.FUNCTION, Topic.PROCEDURE)
+        )
+        return tuple(one for one in questions if not known.is_asked(one))
 
     def catalog(self) -> SchemaCatalog:
         """A catalog for a new session; `fit` keeps it current.
@@ -188,6 +228,36 @@ class LiveCatalog:
         if self._known is not None:
             self._known.forget_all()
 
+    def noted(self, item: Item) -> None:
+        """Know no more of what statements in the source's log may have changed; from any thread.
+
+        Args:
+            item: What the source gave next.
+        """
+        known, loop = self._known, self._loop
+        if known is None or loop is None:
+            return
+        work: list[Callable[[], None]] = []
+        try:
+            dialect = known.dialect
+            for event, gtid in logged_ddl(item):
+                logged = logged_statement(event)
+                database = folded(logged.database) if known.ignores_case else logged.database
+                facts = read(
+                    logged.text, database=database, dialect=dialect.with_mode(logged.sql_mode)
+                )
+                work.append(partial(self._note, facts, database, gtid))
+        except CodecError:  # which whoever routes it tells of
+            work = [self.forget]
+        if work:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(_each, work)
+
+    def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
+        if isinstance(gtid, MysqlGtid):
+            self._source.after(gtid)
+        self.changed(facts, database)
+
     # Asking ---------------------------------------------------------------------------------------
 
     async def _know(self, lacking: Callable[[KnownObjects], Iterable[Question]]) -> bool:
@@ -229,7 +299,7 @@ class LiveCatalog:
     async def _ask(self, question: Question) -> None:
         for _ in range(_AGAIN_MAX):
             known = self._known
-            if known is None:
+            if known is None or known.before(question) != question:
                 return
             epoch, asked = known.epoch, known.asked
             try:
@@ -292,6 +362,7 @@ class _Source:
         self._not_before_s = 0.0
         self._problem: PeerError | None = None
         self._is_closed = False
+        self._seen: list[MysqlGtid] = []
         self.incarnation = 0
 
     def close(self) -> None:
@@ -309,8 +380,13 @@ class _Source:
             StatementError: If it cannot be asked.
         """
         ((version,),) = self._with_session(lambda session: session.ask("SELECT VERSION()"))
-        assert version is not None
+        version = version or ""
         return Server.of("mariadb" if "mariadb" in version.lower() else "mysql", version)
+
+    def after(self, gtid: MysqlGtid) -> None:
+        """Ask nothing before a transaction is done: MySQL sends it before anybody sees it."""
+        with self._lock:
+            self._seen.append(gtid)
 
     def answer(self, question: Question, asked: Asked) -> Answer:
         """The answer to a question.
@@ -319,7 +395,7 @@ class _Source:
             StatementError: If the source cannot be asked, refuses to tell, or is not understood.
         """
         try:
-            return self._with_session(lambda session: _answer(session, asking(question, asked)))
+            return self._with_session(lambda session: self._answer(session, question, asked))
         except NotUnderstoodError:
             raise
         except StatementError as error:
@@ -329,8 +405,24 @@ class _Source:
                 f"{_NOT_TOLD}, {what}{name}: {error.message}",
                 errno=error.errno,
                 sqlstate=error.sqlstate,
-                hint=error.hint or _GRANT_HINT,
+                hint=error.hint or "try again",
             ) from None
+
+    def _answer(self, session: ServerSession, question: Question, asked: Asked) -> Answer:
+        with self._lock:
+            seen = self._seen.copy()
+        if seen:
+            gtids = GtidSet.of(seen)
+            rows = session.ask(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {LOCK_TIMEOUT_S})")
+            if rows != (("0",),):
+                raise StatementError(
+                    f"the transactions {gtids} are in its log, and not done after"
+                    f" {LOCK_TIMEOUT_S} s",
+                    hint="try again",
+                )
+            with self._lock:
+                self._seen = [gtid for gtid in self._seen if gtid not in seen]
+        return _answer(session, asking(question, asked))
 
     def _with_session(self, work: Callable[[ServerSession], _Result]) -> _Result:
         """Do something in a session, and in another one if that was lost meanwhile."""
@@ -398,8 +490,32 @@ class _Source:
             session.close()
 
 
+def _each(work: Iterable[Callable[[], None]]) -> None:
+    for one in work:
+        one()
+
+
+def _lacking_privileges(grants: Sequence[str]) -> list[str]:
+    """What an account lacks to see all objects.
+
+    Args:
+        grants: The lines of SHOW GRANTS.
+    """
+    held = global_privileges(grants)
+    # MySQL's partial_revokes take databases away again.
+    is_partial = any(line.startswith("REVOKE ") for line in grants)
+    if "ALL PRIVILEGES" in held and not is_partial:
+        return []
+    return [name for name in _NEEDED if name not in held or is_partial]
+
+
 def _prepare(session: ServerSession) -> None:
-    """Set what the texts of definitions hang on, and how long anything is waited for."""
+    """Set what the texts of definitions hang on, and how long anything is waited for.
+
+    Raises:
+        StatementError: If the source hides objects from the account; a session keeps the rights
+            that it began with.
+    """
     timeout = (
         f", max_statement_time = {TIMEOUT_S:.0f}" if "mariadb" in session.version.lower() else ""
     )
@@ -407,6 +523,15 @@ def _prepare(session: ServerSession) -> None:
         "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
         f" lock_wait_timeout = {LOCK_TIMEOUT_S}, wait_timeout = 86400{timeout}"
     )
+    lacking = _lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
+    if lacking:
+        ((account,),) = session.ask("SELECT CURRENT_USER()")
+        raise StatementError(
+            f"{_NOT_TOLD}: binlane's own account {account} there may not see all objects",
+            errno=_ACCESS_DENIED,
+            sqlstate="42000",
+            hint=f"GRANT {', '.join(lacking)} ON *.* TO {quoted_account(account or '')}",
+        )
 
 
 def _answer(session: ServerSession, steps: Asking) -> Answer:

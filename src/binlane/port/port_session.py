@@ -10,45 +10,72 @@ transaction is planned, which makes rows of it, and the model begins anew behind
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
-from binlane.client.source_objects import Source, SourceSession
+from binlane.check.hints import HINTS
+from binlane.client.source_objects import Source
+from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, StatementError
+from binlane.errors import StatementError, UnsafeStatementError
+from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
     ClientStatement,
     Done,
+    Give,
     Pass,
+    Reading,
     Refuse,
     Reply,
     Run,
     Verdict,
 )
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.names import quote
+from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
+from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
+from binlane.port.binlog_variables import (
+    NAMES,
+    Rewritten,
+    concerns,
+    known_of,
+    question,
+    rewrite,
+    shown,
+    shows,
+)
+from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
-from binlane.port.statement_context import ContextReader, StatementContext, complete
-from binlane.routing.plan import GroupPlan, Part, Rows, Text, basis_of
+from binlane.port.marks import Marker
+from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
+from binlane.port.warnings import Warnings
+from binlane.programs.runner import is_program
+from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
 from binlane.scope.definition import Definition
-from binlane.session.group_plans import (
-    DraftPart,
-    GroupDraft,
-    Planned,
-    PlannedSession,
-    RowsOf,
-)
+from binlane.session.group_plans import DraftPart, GroupDraft, Planned, PlannedSession, RowsOf
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, WRITING_KINDS, StatementFacts, StatementKind
+from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.facts import (
+    DDL_KINDS,
+    WRITING_KINDS,
+    RowChange,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.reading import read
+from binlane.sql.schema import Table
+from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
 
@@ -66,13 +93,26 @@ _OWN_SYMBOLS: Final = frozenset(
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN",
     )
 )
-_DIRTYING: Final = frozenset(
-    (
-        *(StatementKind.SET, StatementKind.CALL, StatementKind.COMPOUND, StatementKind.EXECUTE),
-        *(StatementKind.EXECUTE_IMMEDIATE, StatementKind.DO, StatementKind.SESSION),
-    )
+_WATCHED: Final = NAMES.keys() | {
+    *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
+    *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
+    *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
+    *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
+}
+"""What a session cannot set before somebody follows it."""
+_TRACK: Final = (
+    "SET SESSION session_track_system_variables ="
+    " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
 )
-"""What may change the values that belong to later statements' texts."""
+_NOT_PREPARED: Final = StatementError(
+    "This command is not supported in the prepared statement protocol yet", errno=1295
+)
+_SHOWN: Final = 40
+_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
+_BARE: Final = re.compile(r"\w+", re.ASCII)
+_INSERTING: Final = frozenset(
+    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+)
 
 
 def is_own(refusal: Refusal) -> bool:
@@ -85,20 +125,28 @@ class PortParts:
     """What all sessions of the port share.
 
     Attributes:
-        flavor: Of the source.
         definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
         catalog: The source's objects.
         attributions: Gets the plans of the groups that sessions make.
+        marker: Makes groups for what the source logs nothing of.
         lanes: None where the source was not prepared for them: then all groups go as rows.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
+        uses: What statements use of their context.
+        set_global_values: Keeps such values, None for those that are taken back; blocks.
     """
 
-    flavor: Flavor
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
     attributions: Attributions
+    marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
+    uses: KnownUses = field(default_factory=KnownUses)
+    set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
+
+
+FindParts = Callable[[], Awaitable[PortParts | None]]
+"""Gives what sessions share; None where the source was not set up to be judged: all is relayed then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,16 +158,49 @@ class _UnderWay:
         facts: What it says.
         expected: What the model says it will do.
         context: Of its text; None where nothing of it is planned.
+        use: What of the context it uses; None where nobody looked.
         catalog_version: Of the objects that it was judged with.
         is_intended: Its plans were given to `Attributions`.
+        rewritten: What the source runs in its place; None for itself.
     """
 
     text: str
     facts: StatementFacts
     expected: Planned
     context: StatementContext | None = None
+    use: ContextUse | None = None
     catalog_version: object = None
     is_intended: bool = False
+    rewritten: Rewritten | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is to be told of a statement's groups.
+
+    Attributes:
+        number: Its number.
+        plans: Of the groups, if it made them; nothing where they are not known.
+        is_intended: They were told before it was sent.
+    """
+
+    number: int
+    plans: Sequence[GroupPlan]
+    _: KW_ONLY
+    is_intended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Homeless:
+    """What binlogs are to have, and the source logs nothing of.
+
+    Attributes:
+        planned: What tells of it.
+        parts: By binlog.
+    """
+
+    planned: Planned
+    parts: Mapping[str, tuple[Part, ...]]
 
 
 class PortSession:
@@ -127,42 +208,73 @@ class PortSession:
 
     Args:
         client: The session on the source.
-        parts: What it shares with others.
+        find_parts: Gives what it shares with others.
     """
 
-    def __init__(self, client: SessionContext, parts: PortParts) -> None:
+    def __init__(self, client: SessionContext, find_parts: FindParts) -> None:
         self._client = client
-        self._parts = parts
+        self._find_parts = find_parts
+        self._flavor = flavor_of(client.server_version)
+        self._first_dialect = Dialect(flavor=self._flavor.value)
+        self._shared: PortParts | None = None
+        self._is_relayed = False
         self._model: PlannedSession | None = None
-        self._catalog = SchemaCatalog(parts.flavor)
+        self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
         self._lane: Lane | None = None
         self._last = ""
         self._contexts: dict[int, StatementContext] = {}
+        self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
+        self._unsettled: list[_Told] = []
+        self._homeless: list[_Homeless] = []
+        self._global_values: dict[str, str | None] = {}
+        self._warnings = Warnings(self._flavor)
         self._is_out_of_step = False
+        self._is_in_transaction = False
+        self._spoils = False
 
     # What the gateway calls -----------------------------------------------------------------------
 
-    async def start(self) -> None:
+    @property
+    def reading(self) -> Reading | None:
+        """How the source reads the session's next statement."""
+        if self._is_relayed:
+            return Reading(self._first_dialect, "utf8mb4")
+        if self._model is None or self._reader is None or self._reader.values is None:
+            return None
+        return Reading(self._model.session.dialect, self._reader.values.client_charset)
+
+    async def learn(self) -> None:
+        """Find out how the source reads the session's next statement."""
+        if self._model is None:
+            await self._begin()
+        if self._reader is not None and self._reader.values is None:
+            await self._reader.read(self._client.query_source)
+
+    async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
+        del is_reset
         self._forget()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Say what becomes of a command, if that is known without asking anybody."""
+        if self._is_relayed or not statements:
+            return Pass()
         if len(statements) != 1:
             return None
-        text = statements[0].text
-        model = self._model
-        if model is None:
-            return Pass() if self._is_nothing(text) else None
-        if not self._is_current():
+        told, is_complete = statements[0].text, statements[0].is_complete
+        model, reader = self._model, self._reader
+        if not is_complete:
+            return None
+        if model is None or reader is None:
+            return Pass() if self._is_nothing(told) else None
+        text = reader.read_text(told)
+        if text is None or not self._is_current():
             return None
         expected = model.preview_known(text)
-        if expected is None:
-            return None
-        return self._let_run(text, model, expected)
+        return None if expected is None else self._let_run(text, model, reader, expected)
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Say what becomes of a command; the source is asked for what is not known.
@@ -172,223 +284,414 @@ class PortSession:
             PeerError: If it goes away.
         """
         model = self._model
-        if model is None:
-            if len(statements) == 1 and self._is_nothing(statements[0].text):
-                return Pass()
+        if model is None or (self._is_out_of_step and not self._is_in_transaction):
             model = await self._begin()
-        elif self._is_out_of_step and not self._client.status & ServerStatus.IN_TRANSACTION:
-            model = await self._begin()
-        self._make_current(model)
-        if len(statements) == 1:
-            return await self._judge_one(model, statements[0].text)
-        return await self._judge_several(model, [each.text for each in statements])
+        reader, shared = self._reader, self._shared
+        if model is None or reader is None or shared is None:
+            return Pass()
+        self._make_current(model, shared)
+        if any(reader.must_ask_to_read(one.text) for one in statements):
+            await reader.read(self._client.query_source)
+        texts = []
+        for statement in statements:
+            text = reader.read_text(statement.text) if statement.is_complete else None
+            if text is None:
+                return self._judge_unread(model)
+            texts.append(text)
+        if len(texts) == 1:
+            is_prepared = statements[0].is_prepared
+            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+        return await self._judge_several(model, texts)
 
     def local_data(self, data: bytes) -> None:
         """Take some of the file that LOAD DATA LOCAL sends."""
         for one in self._under_way[-1:]:
             if one.context is not None:
-                one.context.add_file(data)
+                one.context.add_data(data)
+
+    def failed(self, statement: str, reply: Reply) -> Done:
+        """Nothing is run behind a client's statement."""
+        del statement, reply
+        return NOTHING_LEFT
 
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
         under_way, self._under_way = self._under_way, []
-        model = self._model
-        if model is None or not under_way:
+        model, reader = self._model, self._reader
+        if model is None or reader is None or not under_way:
             return NOTHING_LEFT
-        warnings, asks = 0, False
+        if not replies:
+            # The command was not sent: what was intended does not come.
+            self._withdraw(under_way)
+            return NOTHING_LEFT
+        warnings = 0
         for one, own in self._each_reply(under_way, replies):
-            planned = self._follow(model, one, own)
+            planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
-            asks |= self._must_ask(one, own, planned)
-        return Done(warnings, self._settle if asks else None)
+        self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
+        is_more = self._unsettled or self._homeless or self._global_values
+        return Done(warnings, self._settle if is_more else None)
 
     def used(self, database: str) -> None:
         """Follow COM_INIT_DB."""
-        if self._model is not None:
+        if self._model is not None and self._reader is not None:
             self._model.execute(f"USE {quote(database)}")
-            self._mark_dirty()
+            self._reader.used()
+            self._warnings.forget()
 
     async def ended(self) -> None:
-        """The session is over."""
+        """The session is over: what it had for itself at the source is gone there."""
+        model = self._model
+        if model is not None and not self._under_way and not self._is_out_of_step:
+            self._contexts.clear()
+            planned = model.disconnect()
+            context = None if self._reader is None else self._reader.last()
+            if planned.homeless and context is not None:
+                self._contexts.update(dict.fromkeys(planned.numbers, context))
+                self._find_home(planned)
+                for what in self._homeless:
+                    await self._mark(what)
         self._forget()
 
     # Beginning and end ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
         """Let the model go, and the lane."""
-        if self._lane is not None:
-            assert self._parts.lanes is not None, "it gave the lane"
-            if self._under_way:
-                self._parts.attributions.lost(self._lane.number)
-            self._parts.lanes.release(self._lane)
-        self._lane = self._model = self._reader = None
+        self._leave_lane()
+        self._model = self._reader = None
+        self._warnings.forget()
         self._under_way.clear()
         self._contexts.clear()
-        self._is_out_of_step = False
+        self._is_out_of_step = self._is_in_transaction = False
 
-    async def _begin(self) -> PlannedSession:
-        """Begin to go along with the client's session, as it is now."""
-        parts = self._parts
-        source = Source(self._client)
-        circumstances = await source.circumstances()
+    def _leave_lane(self) -> None:
+        """Let the lane go."""
+        if self._lane is not None and self._shared is not None:
+            attributions, lanes = self._shared.attributions, self._shared.lanes
+            assert lanes is not None, "it gave the lane"
+            if self._under_way:
+                attributions.lost(self._lane.number)
+            attributions.given(self._lane.number)
+            lanes.release(self._lane)
+        self._lane = None
+
+    async def _begin(self) -> PlannedSession | None:
+        """Begin to go along with the client's session, as it is now; None where none is judged."""
+        parts = self._shared = await self._find_parts()
+        if parts is None:
+            self._is_relayed = True
+            return None
+        circumstances = await Source(self._client).circumstances()
         self._definitions = parts.definitions()
-        parts.catalog.fit(self._catalog)
-        self._model = PlannedSession(
-            _session(self._catalog, circumstances, self._definitions, parts.global_values())
+        self._catalog = parts.catalog.catalog()
+        session = Session(
+            server=circumstances.server,
+            objects=self._catalog,
+            definitions=self._definitions,
+            database=circumstances.database,
+            logs_source=True,
         )
-        self._reader = ContextReader(parts.flavor, thread_id=self._client.thread_id)
+        for name, value in circumstances.variables.items():
+            if name not in NAMES:
+                session.execute(f"SET SESSION {name} = {_literal(value)}")
+        session.begin_with(parts.global_values())
+        if circumstances.is_in_transaction:
+            session.execute("BEGIN")
+        model = self._model = PlannedSession(session)
+        if self._reader is None:
+            self._reader = ContextReader(circumstances.server)
+        else:
+            # It may hold a timestamp of its own, which it has to take back.
+            self._reader.lost_track()
         self._is_out_of_step = False
-        await self._take_lane()
-        return self._model
+        # What it has done in it so far is not known.
+        self._spoils = circumstances.is_in_transaction
+        if self._lane is None and not circumstances.is_in_transaction:
+            await self._enter_lane(parts)
+        return model
 
-    async def _take_lane(self) -> None:
-        lanes = self._parts.lanes
-        if lanes is None or self._lane is not None:
+    async def _enter_lane(self, parts: PortParts) -> None:
+        if parts.lanes is None:
             return
-        self._lane = await lanes.enter(self._client)
-        self._last = await self._told_last()
+        self._lane = await parts.lanes.enter(self._client)
+        if self._lane is None:
+            return
+        parts.attributions.taken(self._lane.number, self._client.thread_id)
+        if self._flavor is Flavor.MARIADB:
+            await self._client.run_at_source(_TRACK)
+            self._last = await self._told_last()
+        else:
+            await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
+
+    async def _told_last(self) -> str:
+        return (await self._client.query_source("SELECT @@last_gtid")).texts()[0][0] or ""
 
     def _is_current(self) -> bool:
         """Whether the model knows the binlogs and objects as they are."""
+        shared = self._shared
         return (
-            not self._is_out_of_step
-            and self._parts.definitions() is self._definitions
-            and self._parts.catalog.is_fit(self._catalog)
+            shared is not None
+            and not self._is_out_of_step
+            and shared.definitions() is self._definitions
+            and self._is_fit(shared)
         )
 
-    def _make_current(self, model: PlannedSession) -> None:
-        definitions = self._parts.definitions()
+    def _is_fit(self, shared: PortParts) -> bool:
+        before = self._catalog.store.tables
+        shared.catalog.fit(self._catalog)
+        return self._catalog.store.tables is before
+
+    def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
+        definitions = shared.definitions()
         if definitions is not self._definitions:
             self._definitions = definitions
             model.session.have(definitions)
-        self._parts.catalog.fit(self._catalog)
+        shared.catalog.fit(self._catalog)
 
     def _is_nothing(self, text: str) -> bool:
         """Whether a session may begin with a statement without the model knowing of it."""
-        facts = read(text, database="", dialect=Dialect(flavor=self._parts.flavor.value))
+        facts = read(text, database="", dialect=self._first_dialect)
         effects = facts.effects
         if facts.error is not None or effects.stopped_at is not None:
             return False
         if effects.kind is StatementKind.SET:
-            return all(is_harmless(one.name) for one in facts.assignments)
+            names = {one.name for one in facts.assignments}
+            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts)
+            return is_heard and not any(use.database for use in facts.functions)
         return (
             effects.kind in _READS
+            and not concerns(facts)
+            and not shows(facts)
             and not effects.writes
             and not facts.has_into
             and not facts.statement_assignments
-            and not facts.user_variables
             and all(is_built_in(one.name, facts.dialect) for one in facts.functions)
         )
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    async def _judge_one(self, model: PlannedSession, text: str) -> Verdict:
+    def _judge_unread(self, model: PlannedSession) -> Verdict:
+        """Judge a command whose text is not known."""
+        if not model.session.logs_rows_alone:
+            return Refuse(
+                UnsafeStatementError(
+                    "its text cannot be read in the session's character set",
+                    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
+                )
+            )
+        self._is_out_of_step = self._spoils = True
+        reader = self._reader
+        if reader is None:
+            return Pass()
+        reader.lost_track()
+        return Run(reader.owed(None))
+
+    async def _judge_one(
+        self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
+    ) -> Verdict:
         facts = await self._known(model, text)
+        answer = await self._answer(model, facts)
+        if answer is not None:
+            return Give(answer)
+        if concerns(facts):
+            told = await self._rewrite(model, facts)
+            text, facts = told.model, await self._known(model, told.model)
+            verdict = await self._judge_text(model, reader, text, facts)
+            if not isinstance(verdict, Run) or told.source == text:
+                return verdict
+            self._under_way[-1].rewritten = told
+            if is_prepared and facts.effects.kind is not StatementKind.SET:
+                # Its client takes rows in another form than those of a text.
+                return Refuse(_NOT_PREPARED) if facts.statement_assignments else verdict
+            return replace(verdict, text=told.source)
+        return await self._judge_text(model, reader, text, facts)
+
+    async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
+        """The rows of a statement that asks for the binlogs' variables, or for warnings."""
+        warnings, ask = self._warnings, self._client.query_source
+        questions = warnings.questions(facts)
+        if questions:
+            errors_max = model.session.system_variable("max_error_count")
+            return warnings.answer(
+                facts,
+                [await ask(each) for each in questions],
+                errors_max if isinstance(errors_max, int) else None,
+            )
+        if shows(facts):
+            return shown(facts, await ask(facts.text), known_of(model.session))
+        return None
+
+    async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
+        """What the source runs of a statement on the binlogs' variables, and what the model."""
+        session = model.session
+        known = known_of(session, self._warnings.count)
+        asked = question(facts, known)
+        return rewrite(
+            facts,
+            known,
+            None if asked is None else await self._client.query_source(asked),
+            flavor=self._flavor,
+            has_temporary_tables=bool(session.objects.temporary_tables()),
+        )
+
+    async def _judge_text(
+        self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
+    ) -> Verdict:
         expected = model.preview(text)
-        refusal = self._refusal(text, expected.result)
+        refusal = self._refusal(model, text, expected.result)
         if refusal is not None:
             return Refuse(refusal)
-        return await self._prepare(text, facts, model, expected)
+        needs = self._needs(model, reader, facts, expected)
+        if needs is not None and reader.must_ask(needs):
+            await reader.read(self._client.query_source, needs)
+        return self._send(text, facts, reader, expected, needs)
 
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
         before = model.snapshot()
         under_way: list[_UnderWay] = []
+        sources: list[str] = []
         try:
             for text in texts:
-                facts = await self._known(model, text)
-                expected = model.preview(text)
-                refusal = self._refusal(text, expected.result)
+                facts, told = await self._known(model, text), None
+                sources.append(text)
+                if concerns(facts):
+                    told = await self._rewrite_in_turn(model, facts)
+                    sources[-1] = told.source
+                    facts = await self._known(model, told.model)
+                expected = model.execute(facts.text)
+                refusal = self._refusal(model, facts.text, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
                 # comes: such a statement goes as rows.
-                under_way.append(_UnderWay(text=text, facts=facts, expected=expected))
-                model.execute(text)
+                under_way.append(
+                    _UnderWay(text=facts.text, facts=facts, expected=expected, rewritten=told)
+                )
         finally:
             model.restore(before)
         self._under_way = under_way
-        return Run()
+        # Behind a comment to the end of its line nothing else may stand.
+        owed = () if self._reader is None else self._reader.owed(None)
+        return Run(owed, text=None if sources == list(texts) else "\n;".join(sources))
+
+    async def _rewrite_in_turn(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
+        """Rewrite one of several statements.
+
+        Raises:
+            StatementError: If an expression would have to be evaluated before its turn comes.
+        """
+        if question(facts, known_of(model.session)) is not None:
+            raise StatementError(
+                "binlane doesn't yet support 'an expression for a variable of the binlogs in a packet"
+                " of several statements'",
+                errno=1235,
+                sqlstate="42000",
+                hint="send the SET by itself",
+            )
+        return await self._rewrite(model, facts)
+
+    def _let_run(
+        self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
+    ) -> Verdict | None:
+        """Let a statement run whose kind is known; None if its context has to be asked for first."""
+        session = model.session
+        facts = read(text, database=session.database, dialect=session.dialect)
+        if concerns(facts) or shows(facts) or self._warnings.questions(facts):
+            return None
+        needs = self._needs(model, reader, facts, expected)
+        if needs is not None and reader.must_ask(needs):
+            return None
+        return self._send(text, facts, reader, expected, needs)
 
     async def _known(self, model: PlannedSession, text: str) -> StatementFacts:
         """What a statement says, with all objects known that it uses."""
-        catalog, session = self._parts.catalog, model.session
+        shared, session = self._shared, model.session
+        assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
-        if not catalog.covers(facts, session.database):
-            await catalog.fetch(facts, session.database)
-            catalog.fit(self._catalog)
+        if not shared.catalog.covers(facts, session.database):
+            await shared.catalog.fetch(facts, session.database)
+            shared.catalog.fit(self._catalog)
         return facts
 
-    def _refusal(self, text: str, result: StatementResult) -> StatementError | None:
+    def _refusal(
+        self, model: PlannedSession, text: str, result: StatementResult
+    ) -> StatementError | None:
         """Why a statement must not run; None if it may, or the source will say it."""
         if result.unanalysed is not None:
-            if self._are_all_rows():
+            if model.session.logs_rows_alone and not model.session.has_scopes:
                 return None
-            where = text[result.unanalysed.offset :][:80]
+            at = result.unanalysed.offset
+            where = f" near {text[at : at + _SHOWN]!r}" if text[at:] else ""
             return UnsafeStatementError(
-                f"{result.unanalysed.reason}",
-                hint=f"binlane does not know what it would do, near {where!r}; "
-                "SET SESSION binlog_format = 'ROW' lets it pass as rows",
+                f"{result.unanalysed.reason}{where}",
+                hint="what it would do is not known, so it is not guessed to be safe",
             )
         error = result.error
         if error is None or not is_own(error):
             return None
+        hints = (error.why[0].hint if error.why else "", HINTS.get(error.symbol, ""))
         return StatementError(
-            error.message, errno=error.errno, sqlstate=error.sqlstate, hint=hint_of(error)
+            error.message,
+            errno=error.errno,
+            sqlstate=error.sqlstate,
+            hint=next(filter(None, hints), ""),
         )
 
-    def _are_all_rows(self) -> bool:
-        assert self._model is not None, "something is judged"
-        return self._model.session.logs_rows_alone
-
-    def _let_run(self, text: str, model: PlannedSession, expected: Planned) -> Verdict | None:
-        """Let a statement run whose kind is known; None if its context has to be asked for first."""
+    def _needs(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        facts: StatementFacts,
+        expected: Planned,
+    ) -> Needs | None:
+        """What has to be known of the context of a statement; None where nothing of it is text."""
+        if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
+            return None
         session = model.session
-        facts = read(text, database=session.database, dialect=session.dialect)
-        context = None
-        if expected.has_texts:
-            assert self._reader is not None, "it begins with the model"
-            if self._reader.needs(facts, expected):
-                return None
-            context = self._reader.now()
-        self._send(text, facts, expected, context)
-        return Run()
-
-    async def _prepare(
-        self, text: str, facts: StatementFacts, model: PlannedSession, expected: Planned
-    ) -> Verdict:
-        """Let a statement run; what its text hangs on is asked for before."""
-        context, before, after = None, (), ()
-        if expected.has_texts and self._lane is not None:
-            assert self._reader is not None, "it begins with the model"
-            context, before, after = await self._reader.read(facts, expected, self._client)
-        self._send(text, facts, expected, context)
-        return Run(before, after)
+        resolved = session.resolved(facts, session.database)
+        use = self._shared.uses.of(facts, session, self._shared.catalog.version)
+        if _reads_without_locks(facts, resolved):
+            return None
+        generated = _generated(resolved)
+        if generated is not None:
+            self._generated[expected.number] = generated
+        return reader.needs(expected.values, use)
 
     def _send(
         self,
         text: str,
         facts: StatementFacts,
+        reader: ContextReader,
         expected: Planned,
-        context: StatementContext | None,
-    ) -> None:
-        """Note what is under way, in the journal, too, if it makes groups."""
+        needs: Needs | None,
+    ) -> Verdict:
+        """Note what is under way, in the journal, too, if it makes groups, and let it run."""
+        begun = None if needs is None else reader.begin(needs)
+        context, before = (None, reader.owed(facts)) if begun is None else begun
         one = _UnderWay(
             text=text,
             facts=facts,
             expected=expected,
             context=context,
-            catalog_version=self._parts.catalog.version,
+            use=None if needs is None else needs.use,
+            catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
-            self._contexts[expected.number] = context
-        if expected.groups and self._lane is not None:
+            self._contexts.update(dict.fromkeys(expected.numbers, context))
+        if expected.groups and self._lane is not None and self._shared is not None:
             plans = [self._plan(group) for group in expected.groups]
-            self._parts.attributions.intend(self._lane.number, expected.number, plans)
+            self._shared.attributions.intend(self._lane.number, expected.number, plans)
             one.is_intended = True
         self._under_way = [one]
+        return Run(before)
 
     # Behind it ------------------------------------------------------------------------------------
+
+    def _withdraw(self, under_way: Sequence[_UnderWay]) -> None:
+        for one in under_way:
+            if one.is_intended and self._lane is not None and self._shared is not None:
+                self._shared.attributions.done(self._lane.number, one.expected.number, None)
 
     def _each_reply(
         self, under_way: list[_UnderWay], replies: Sequence[Reply]
@@ -397,54 +700,164 @@ class PortSession:
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
-            self._is_out_of_step = True
+            self._lose_step()
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
-    def _follow(self, model: PlannedSession, one: _UnderWay, replies: Sequence[Reply]) -> Planned:
+    def _lose_step(self) -> None:
+        """The model does not know any longer what the session does."""
+        self._is_out_of_step = self._spoils = True
+
+    def _follow(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        one: _UnderWay,
+        replies: Sequence[Reply],
+    ) -> Planned:
         """Let the model do what the source has done, and say which groups that made."""
-        reply = replies[-1]
-        if reply.database is not None and one.facts.verb != "USE":
-            self._is_out_of_step = True
-        if one.facts.effects.kind in _DIRTYING or one.facts.statement_assignments:
-            self._mark_dirty()
+        assert self._shared is not None, "the model goes along with the source"
+        reply, session, catalog = replies[-1], model.session, self._shared.catalog
+        has_changed = one.catalog_version is not catalog.version
         planned = model.execute(one.text, _outcome(one.facts, reply))
-        failed = planned.result.error is not None
-        if planned.result.unanalysed is not None or failed != bool(reply.errno):
-            self._is_out_of_step = True
-        if one.facts.effects.kind in DDL_KINDS:
-            self._parts.catalog.changed(one.facts, model.session.database)
-        has_changed = one.catalog_version is not self._parts.catalog.version
+        reader.ran(one.facts, one.use)
+        has_failed = planned.result.error is not None
+        if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
+            self._lose_step()
+        if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
+            catalog.changed(one.facts, session.database)
         if one.context is not None:
-            one.context.insert_id = reply.insert_id
-            self._contexts[planned.number] = one.context
-        self._tell(one, planned, replies, is_certain=not (has_changed or self._is_out_of_step))
-        is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
-        if is_active != model.session.is_transaction_active:
-            self._is_out_of_step = True
-        if not model.session.is_in_transaction:
+            one.context.answered(
+                errno=reply.errno,
+                insert_id=reply.insert_id,
+                affected_rows=reply.affected_rows,
+                info=reply.info,
+            )
+            self._contexts.update(dict.fromkeys(planned.numbers, one.context))
+        if has_changed:
+            self._spoils = True
+        if not reply.errno:
+            is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
+            if is_active != session.is_transaction_active:
+                self._lose_step()
+        self._warnings.follow(one.facts, replies, planned.result.notes)
+        self._tell(one, planned, replies)
+        if one.rewritten is not None and not has_failed:
+            self._follow_variables(one.rewritten)
+        if planned.homeless:
+            self._find_home(planned)
+        if not session.is_in_transaction and not session.is_transaction_active:
             self._contexts.clear()
+            self._generated.clear()
+            self._spoils = self._is_out_of_step
         return planned
 
-    def _tell(
-        self, one: _UnderWay, planned: Planned, replies: Sequence[Reply], *, is_certain: bool
-    ) -> None:
-        """Tell `Attributions` which groups are of a statement."""
+    def _follow_variables(self, rewritten: Rewritten) -> None:
+        """Have what a statement on the binlogs' variables leaves to others than the model."""
+        self._global_values |= rewritten.global_values
+        if rewritten.leaves_lane:
+            self._leave_lane()
+
+    def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
+        """Tell `Attributions` which groups are of a statement, or find that out first."""
         if self._lane is None:
             return
-        told = next((r.tracked["last_gtid"] for r in reversed(replies) if "last_gtid" in r.tracked), "")
-        told = told or next((r.gtids for r in reversed(replies) if r.gtids), "")
-        last = told if told and told != self._last else None
-        if last is None and not one.is_intended:
-            return
+        last = self._told(replies)
+        is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
+        may_write = one.facts.effects.kind not in _READS or bool(planned.groups)
+        # Now, as the contexts of a transaction go with its end.
+        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
+        told = _Told(planned.number, plans, is_intended=one.is_intended)
+        if last is None and is_silent and may_write:
+            self._unsettled.append(told)
+        else:
+            self._attribute(told, last)
+
+    def _told(self, replies: Sequence[Reply]) -> str | None:
+        """What the replies say of the last group; None for nothing."""
+        for reply in reversed(replies):
+            told = reply.gtids or reply.tracked.get("last_gtid", "")
+            if told and told != self._last:
+                self._last = told
+                return told
+        return None
+
+    def _attribute(self, told: _Told, last: str | None) -> None:
+        assert self._lane is not None, "there is something to tell"
+        assert self._shared is not None, "it gave the lane"
+        attributions = self._shared.attributions
         if last is not None:
-            self._last = last
-        plans = [self._plan(group) for group in planned.groups] if is_certain else []
-        self._parts.attributions.done(self._lane.number, planned.number, last, plans)
+            attributions.done(self._lane.number, told.number, last, told.plans)
+        elif told.is_intended:
+            attributions.done(self._lane.number, told.number, None)
+
+    async def _settle(self) -> None:
+        """Ask for what the replies did not tell, and mark what has no group at the source."""
+        unsettled, self._unsettled = self._unsettled, []
+        homeless, self._homeless = self._homeless, []
+        values, self._global_values = self._global_values, {}
+        if values and self._shared is not None:
+            await asyncio.to_thread(self._shared.set_global_values, values)
+        if unsettled and self._lane is not None:
+            if self._flavor is Flavor.MARIADB:
+                told = await self._told_last()
+                last = told if told != self._last else None
+                self._last = told
+                for one in unsettled:
+                    self._attribute(one, last)
+            else:
+                assert self._shared is not None, "it gave the lane"
+                for one in unsettled:
+                    self._shared.attributions.done(self._lane.number, one.number, None, [])
+        for what in homeless:
+            await self._mark(what)
+
+    def _find_home(self, planned: Planned) -> None:
+        """Keep what the source logs nothing of until it is marked."""
+        model = self._model
+        assert model is not None, "it told of that"
+        parts: dict[str, tuple[Part, ...]] = {}
+        for name, groups in planned.homeless.items():
+            made = [self._part(part, {}) for group in groups for part in group]
+            if None in made or self._lane is None or self._spoils:
+                self._lose(model, name, groups)
+            else:
+                parts[name] = tuple(part for part in made if part is not None)
+        if parts:
+            self._homeless.append(_Homeless(planned, parts))
+
+    @staticmethod
+    def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
+        for group in groups:
+            model.lose(name, group)
+
+    async def _mark(self, homeless: _Homeless) -> None:
+        """Have the source log a group for what it logs nothing of."""
+        model, shared, lane = self._model, self._shared, self._lane
+        if model is None or shared is None or lane is None:
+            return
+        parts = homeless.parts
+        plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
+        number = model.count()
+        shared.attributions.intend(lane.number, number, [plan])
+        try:
+            last = await shared.marker.mark(lane)
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error)
+            shared.attributions.done(lane.number, number, None, [])
+            for name in parts:
+                self._lose(model, name, homeless.planned.homeless[name])
+        else:
+            shared.attributions.done(lane.number, number, last)
+
+    # Plans ----------------------------------------------------------------------------------------
 
     def _plan(self, draft: GroupDraft) -> GroupPlan:
         """A group as the binlogs are to have it, with all values; those that lack some get rows."""
         sections = {number: place for place, (number, _) in enumerate(draft.sections)}
+        for number, section in draft.sections:
+            if number not in self._generated and (found := self._generated_in(section)):
+                self._generated[number] = found
         binlogs: dict[str, tuple[Part, ...]] = {}
         for name, parts in draft.binlogs.items():
             made = [self._part(part, sections) for part in parts]
@@ -453,8 +866,17 @@ class PortSession:
         return GroupPlan(
             sections=tuple(section for _, section in draft.sections),
             binlogs=binlogs,
-            bases={one.name: basis_of(one) for one in self._definitions if one.name in binlogs},
+            bases=self._bases(binlogs),
         )
+
+    def _generated_in(self, section: Section) -> Generated | None:
+        """Where AUTO_INCREMENT values stand that a statement of a program was given."""
+        tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
+        found = [place for name in tables if (place := _place(self._catalog.table(name)))]
+        return found[0] if len(found) == 1 else None
+
+    def _bases(self, names: Container[str]) -> dict[str, int]:
+        return {one.name: basis_of(one) for one in self._definitions if one.name in names}
 
     def _part(self, draft: DraftPart, sections: Mapping[int, int]) -> Part | None:
         if isinstance(draft, RowsOf):
@@ -462,5 +884,73 @@ class PortSession:
         context = self._contexts.get(draft.number)
         if context is None:
             return None
-        events = complete(draft.bodies, context, self._parts.flavor)
-        return None if events is None else Text(events, sections.get(draft.number))
+        events = complete(draft.bodies, context, self._flavor)
+        if events is None:
+            return None
+        generated = self._generated.get(draft.number)
+        return Text(
+            events,
+            sections.get(draft.number),
+            generated,
+            timestamp=context.timestamp if draft.number not in sections else 0,
+        )
+
+
+def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    """Whether others may change meanwhile, unseen by a text, what a statement reads.
+
+    A source that logs rows lets them do so where one that logs statements makes them wait: rows are
+    added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
+    locks. Then the order of the log is not the order in which things were read.
+    """
+    reads = [access.table for access in resolved.accesses if not access.changes]
+    if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
+        return True
+    return facts.effects.kind is StatementKind.SELECT and any(not one.is_temporary for one in reads)
+
+
+def _generated(resolved: ResolvedStatement) -> Generated | None:
+    """Where the AUTO_INCREMENT values stand that the server may choose for a statement."""
+    for access in resolved.accesses:
+        if not access.is_prelocked and access.changes & _INSERTING:
+            place = _place(access.table)
+            if place is not None:
+                return place
+    return None
+
+
+def _place(table: Table | None) -> Generated | None:
+    """The AUTO_INCREMENT column of a table."""
+    column = None if table is None else table.auto_increment
+    if table is None or column is None:
+        return None
+    names = [one.name.lower() for one in table.definition.columns]
+    return Generated(table.name, names.index(column.lower()))
+
+
+def _literal(value: str) -> str:
+    return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
+
+
+def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
+    """What a reply says that the model does not know."""
+    if reply.errno:
+        return Outcome(error=reply.errno)
+    if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
+        return NO_OUTCOME
+    changed = reply.affected_rows
+    if (
+        facts.effects.kind is StatementKind.UPDATE
+        and (told := _changed_rows(reply.info)) is not None
+    ):
+        changed = told  # a client may ask for the rows that were found instead
+    return NO_OUTCOME if changed else Outcome(rows=0)
+
+
+def _changed_rows(info: str) -> int | None:
+    """How many rows the info of an UPDATE's OK packet says were changed."""
+    words = info.split()
+    for word, number in pairwise(words):
+        if word == "Changed:" and number.isdigit():
+            return int(number)
+    return None

@@ -8,7 +8,7 @@ them, which is not the order of their codes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from struct import Struct
 from types import MappingProxyType
@@ -16,10 +16,10 @@ from typing import Final
 
 from binlane.codec.charsets import charset_of, text_decoder
 from binlane.codec.collation_names import collation_name
-from binlane.codec.packets.results import ColumnDefinition, ResultSet
+from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
-from binlane.sql.servers import Version
+from binlane.sql.servers import Version, default_collation
 
 _COLLATIONS_MAX: Final = 4096
 _LATIN1: Final = "latin1"
@@ -78,6 +78,8 @@ _EXPLICIT_DEFAULTS: Final = 1 << 24
 _NO_FOREIGN_KEYS: Final = 1 << 26
 _NO_UNIQUE: Final = 1 << 27
 _IF_EXISTS: Final = 1 << 28
+_LOGS_NO_CHECKS: Final = (11, 0, 0)
+"""The first MariaDB that does not log check_constraint_checks: 10.11 does, 11.8 does not."""
 
 _COMMON: Final = (
     *("@@pseudo_thread_id", "DATABASE()", "@@sql_mode", "@@auto_increment_increment"),
@@ -90,7 +92,7 @@ _MARIADB: Final = (
     "@@secure_timestamp",
 )
 _MYSQL: Final = (
-    *("@@default_collation_for_utf8mb4", "@@sql_require_primary_key", "@@default_table_encryption"),
+    *("@@default_collation_for_utf8mb4", "@@sql_require_primary_key"),
     *("@@explicit_defaults_for_timestamp", "@@enable_cascade_triggers"),
 )
 _SINCE: Final[Mapping[str, Version]] = MappingProxyType(
@@ -109,23 +111,25 @@ def asked_values(server: Server) -> tuple[str, ...]:
     return (*_COMMON, *(name for name in own if server.version >= _SINCE.get(name, (0, 0, 0))))
 
 
-def cell_texts(answer: ResultSet) -> tuple[str | None, ...]:
-    """The cells of a result set's only row, each decoded as its head says.
+def cell_text(answer: ResultSet, place: int) -> str | None:
+    """A cell of a result set's only row, decoded as its head says.
 
     Raises:
-        ValueError: If there is not one row, or a text is in no known character set.
+        ValueError: If there is not one row, or the cell is no text.
     """
     if len(answer.rows) != 1 or len(answer.heads) != len(answer.rows[0]):
         raise ValueError(f"{len(answer.rows)} rows where one was asked for")
-    return tuple(map(_cell_text, answer.heads, answer.rows[0]))
-
-
-def _cell_text(head: ColumnDefinition, cell: bytes | None) -> str | None:
+    cell = answer.rows[0][place]
     if cell is None:
         return None
-    charset = charset_of(head.character_set)
+    charset = charset_of(answer.heads[place].character_set)
     decode = None if charset is None else text_decoder(charset)
-    return cell.decode() if decode is None else decode(cell)
+    return number_text(cell) if decode is None else decode(cell)
+
+
+def number_text(cell: bytes) -> str:
+    """A number as text, whatever character set it was sent in: digits are ASCII's, but for NULs."""
+    return cell.replace(b"\0", b"").decode("ascii")
 
 
 @cache
@@ -156,6 +160,8 @@ _SQL_MODE: Final = Struct("<BQ")
 _AUTO_INCREMENT: Final = Struct("<BHH")
 _CHARSET: Final = Struct("<BHHH")
 _U16: Final = Struct("<BH")
+_COMPILED: Final = (10, 11, 0)
+"""A MariaDB whose default collations are those that its character sets were compiled with."""
 _CATALOG: Final = b"\x06\x03std"
 
 
@@ -180,11 +186,10 @@ class SessionValues:
         utf8mb4_collation: MySQL: default_collation_for_utf8mb4; 0 on MariaDB.
         fires_in_cascades: MySQL: enable_cascade_triggers.
         requires_primary_key: MySQL: sql_require_primary_key.
-        encrypts_tables: MySQL: default_table_encryption.
+        has_explicit_defaults: MySQL: explicit_defaults_for_timestamp.
         head: Status variables before the time zone's.
         tail: Those behind it, up to what statements differ in.
         collation: MySQL: that of utf8mb4.
-        cascades: MySQL: whether they fire triggers.
     """
 
     flavor: Flavor
@@ -203,12 +208,11 @@ class SessionValues:
     utf8mb4_collation: int = 0
     fires_in_cascades: bool = False
     requires_primary_key: bool = False
-    encrypts_tables: bool = False
+    has_explicit_defaults: bool = False
     head: bytes = field(init=False, repr=False)
     zone: bytes = field(init=False, repr=False)
     tail: bytes = field(init=False, repr=False)
     collation: bytes = field(init=False, repr=False)
-    cascades: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         increments = b""
@@ -230,7 +234,34 @@ class SessionValues:
         object.__setattr__(self, "zone", bytes((5, len(zone))) + zone)
         object.__setattr__(self, "tail", b"".join(tail))
         object.__setattr__(self, "collation", _U16.pack(18, self.utf8mb4_collation))
-        object.__setattr__(self, "cascades", bytes((21, self.fires_in_cascades)))
+
+    def in_routine(
+        self, mode: str, charset: str, connection: str, database_collation: str | None
+    ) -> SessionValues | None:
+        """The values while a routine runs; None where one of them is not known to binlane.
+
+        Args:
+            mode: Its sql_mode.
+            charset: character_set_client when it was created.
+            connection: collation_connection then.
+            database_collation: That of its database then, where it has another one now.
+        """
+        flavor = self.flavor
+        # MariaDB takes the collation that the character set was compiled with, whatever is default.
+        version = _COMPILED if flavor is Flavor.MARIADB else None
+        client = collation_id(default_collation(charset, flavor, version), flavor)
+        bits = sql_mode_bits(mode, flavor)
+        named = collation_id(connection, flavor)
+        database = 0 if database_collation is None else collation_id(database_collation, flavor)
+        if client is None or bits is None or named is None or database is None:
+            return None
+        return replace(
+            self,
+            sql_mode=bits,
+            client_charset=charset,
+            charset=(client, named, self.charset[2]),
+            database_collation=database,
+        )
 
 
 def session_values(
@@ -277,7 +308,7 @@ def session_values(
         flavor=flavor,
         thread_id=int(given["@@pseudo_thread_id"] or 0),
         database=given["DATABASE()"] or "",
-        flags2=_flags2(given, flavor),
+        flags2=_flags2(given, server),
         sql_mode=mode,
         auto_increment=(
             int(given["@@auto_increment_increment"] or 1),
@@ -293,16 +324,17 @@ def session_values(
         utf8mb4_collation=of_utf8mb4,
         fires_in_cascades=_is_on(given, "@@enable_cascade_triggers"),
         requires_primary_key=_is_on(given, "@@sql_require_primary_key"),
-        encrypts_tables=_is_on(given, "@@default_table_encryption"),
+        has_explicit_defaults=_is_on(given, "@@explicit_defaults_for_timestamp"),
     )
 
 
-def _flags2(given: Mapping[str, str | None], flavor: Flavor) -> int:
+def _flags2(given: Mapping[str, str | None], server: Server) -> int:
     flags = _AUTO_IS_NULL if _is_on(given, "@@sql_auto_is_null") else 0
     flags |= 0 if _is_on(given, "@@foreign_key_checks") else _NO_FOREIGN_KEYS
     flags |= 0 if _is_on(given, "@@unique_checks") else _NO_UNIQUE
-    if flavor is Flavor.MARIADB:
-        flags |= 0 if _is_on(given, "@@check_constraint_checks") else _NO_CHECK_CONSTRAINTS
+    if server.is_mariadb:
+        if server.version < _LOGS_NO_CHECKS and not _is_on(given, "@@check_constraint_checks"):
+            flags |= _NO_CHECK_CONSTRAINTS
         flags |= _EXPLICIT_DEFAULTS if _is_on(given, "@@explicit_defaults_for_timestamp") else 0
         flags |= _IF_EXISTS if _is_on(given, "@@sql_if_exists") else 0
     return flags

@@ -17,27 +17,30 @@ last one left: behind the statement itself it would hide that.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from binlane.codec.format import Format
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.query import QueryEvent
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
+from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.port.client_text import is_as_it_came, read_text, written_text
 from binlane.port.context_use import PLAIN, ContextUse
-from binlane.port.session_values import SessionValues, asked_values, cell_texts, session_values
-from binlane.port.user_variables import CELLS as VARIABLE_CELLS
+from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
 from binlane.port.user_variables import asked as asked_variable
-from binlane.port.user_variables import system_name, variable_event
+from binlane.port.user_variables import variable_event
 from binlane.programs.host import LoggedVariable
 from binlane.routing.plan import EncodedEvent
 from binlane.session.log_events import Body
@@ -50,8 +53,19 @@ _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
 """What the servers put of a file into one event."""
-_THREAD_SPECIFIC: Final = 0x4
-_SUPPRESS_USE: Final = 0x8
+FILE_BYTES_MAX: Final = 64 << 20
+"""A larger file is not held: what it brings is logged as rows."""
+_THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
+_SUPPRESS_USE: Final = int(HeaderFlag.SUPPRESS_USE)
+_NOT_REPEATED: Final = frozenset(
+    (
+        *(1021, 1037, 1038, 1041, 1053, 1114, 1180, 1181, 1197, 1205, 1206, 1213, 1317, 1927, 1969),
+        *(1297, 2013, 3024, 3100, 3101),
+    )
+)
+"""Errors that hang on what others do, on room or on time: a replica would not fail in the same row."""
+_NUMBER: Final = re.compile(r"[0-9]+")
+_INFO_LENGTHS: Final = (3, 4)
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
 _MANY_DATABASES: Final = b"\x0c\xfe"
 _DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE"))
@@ -70,10 +84,12 @@ class StatementContext:
         last_insert_id: What LAST_INSERT_ID() was before it; None where that is not known.
         seeds: Of RAND(); None where they are not known.
         variables: USER_VAR bodies by the variable's name in small letters.
-        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows.
+        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows; None
+            where neither they nor the reply tell it.
         error_code: With which it failed after it had changed something.
         execution_time_s: From its start to its end.
-        data: The file of LOAD DATA LOCAL.
+        timestamp: When it began, in seconds since 1970, by the source's clock as far as that is known.
+        data: The file of LOAD DATA LOCAL; None where that did not come, or is too large.
         file_id: Number of that file in the log.
     """
 
@@ -83,11 +99,58 @@ class StatementContext:
     last_insert_id: int | None = None
     seeds: tuple[int, int] | None = None
     variables: Mapping[str, bytes] = field(default_factory=dict)
-    insert_id: int = 0
+    insert_id: int | None = 0
     error_code: int = 0
     execution_time_s: int = 0
-    data: bytes | None = None
+    timestamp: int = 0
+    data: bytearray | None = None
     file_id: int = 1
+    is_file_too_large: bool = False
+
+    def add_data(self, data: bytes) -> None:
+        """Take some of the file of LOAD DATA LOCAL."""
+        if self.is_file_too_large:
+            return
+        if self.data is None:
+            self.data = bytearray()
+        self.data += data
+        if len(self.data) > FILE_BYTES_MAX:
+            self.data, self.is_file_too_large = None, True
+
+    def answered(
+        self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
+    ) -> None:
+        """Take what the reply to the statement says.
+
+        Of a row that turned out to be there already the number that was chosen for it is lost: the
+        reply and the rows tell the next one.
+
+        Args:
+            errno: With which it failed; 0 where it did not.
+            insert_id: As the OK packet says; 0 where there is none.
+            affected_rows: Likewise.
+            info: Likewise, in whatever language.
+        """
+        self.error_code = errno
+        if self.use.is_program or errno:
+            # Which of its statements a reply is of is not told.
+            self.insert_id = None if self.use.may_skip_rows else 0
+        elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
+            self.insert_id = None
+        else:
+            self.insert_id = insert_id
+
+
+def _has_new_rows_alone(info: str, affected_rows: int) -> bool:
+    """Whether every row that a statement came with became a new one.
+
+    Source: MariaDB 10.11 sql/share/errmsg-utf8.txt, ER_INSERT_INFO (`Records: 3  Duplicates: 0
+    Warnings: 0`) and ER_LOAD_INFO (`Records: 2  Deleted: 0  Skipped: 0  Warnings: 0`).
+    """
+    numbers = [int(number) for number in _NUMBER.findall(info)]
+    if len(numbers) in _INFO_LENGTHS:
+        return not any(numbers[1:-1])
+    return not info and affected_rows == 1  # one row alone has no info
 
 
 def complete(
@@ -103,7 +166,7 @@ def complete(
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
     """
-    if not context.use.is_known:
+    if not context.use.is_known or context.error_code in _NOT_REPEATED:
         return None
     found: list[EncodedEvent] = []
     for body in bodies:
@@ -172,11 +235,17 @@ def _status(context: StatementContext, flavor: Flavor) -> bytes | None:
         microseconds = code + context.microseconds.to_bytes(3, "little")
     if flavor is Flavor.MARIADB:
         return b"".join((values.head, zone, values.tail, updated, microseconds))
-    names = _MANY_DATABASES if use.databases is None else _databases(use.databases)
-    switch = values.cascades if use.has_cascade_switch else b""
-    return b"".join(
-        (values.head, zone, values.tail, updated, names, microseconds, values.collation, switch)
-    )
+    parts = [values.head, zone, values.tail, updated]
+    parts.append(_MANY_DATABASES if use.databases is None else _databases(use.databases))
+    parts.append(microseconds)
+    if use.creates_timestamps:
+        parts.append(bytes((16, values.has_explicit_defaults)))
+    parts.append(values.collation)
+    if use.creates_table:
+        parts.append(bytes((19, values.requires_primary_key)))
+    if use.has_cascade_switch:
+        parts.append(bytes((21, values.fires_in_cascades)))
+    return b"".join(parts)
 
 
 def _databases(names: tuple[str, ...]) -> bytes:
@@ -186,7 +255,7 @@ def _databases(names: tuple[str, ...]) -> bytes:
 
 
 def _intvar(body: IntvarEvent, context: StatementContext, _: Flavor) -> _Events:
-    value: int | None = context.insert_id
+    value = context.insert_id
     if body.kind != _INSERT_ID:
         value = None if context.use.is_program else context.last_insert_id
     if value is None:
@@ -202,10 +271,15 @@ def _rand(_: RandEvent, context: StatementContext, __: Flavor) -> _Events:
 
 def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Events:
     name = body.name.lower()
-    if context.use.is_program and name in context.use.sets_user_variables:
+    if context.use.is_program and _may_be_set(name, context.use.sets_user_variables):
         return None
     value = context.variables.get(name)
     return None if value is None else (EncodedEvent(EventType.USER_VAR, value),)
+
+
+def _may_be_set(name: str, assigned: frozenset[str]) -> bool:
+    """Whether a variable is one of those that are assigned; to the servers `ü` may be `u`."""
+    return name in assigned or not (name.isascii() and all(map(str.isascii, assigned)))
 
 
 def _begin_load(_: BeginLoadQueryEvent, context: StatementContext, __: Flavor) -> _Events:
@@ -267,6 +341,15 @@ _FORMATS: Final[Mapping[Flavor, Format]] = MappingProxyType(
     }
 )
 """For events whose layout no version changed."""
+_ROUTINE: Final = (
+    "SELECT r.SQL_MODE, r.CHARACTER_SET_CLIENT, r.COLLATION_CONNECTION, r.DATABASE_COLLATION,"
+    " s.DEFAULT_COLLATION_NAME FROM information_schema.ROUTINES r"
+    " JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME = r.ROUTINE_SCHEMA"
+    " WHERE r.ROUTINE_TYPE = 0x{kind} AND r.ROUTINE_SCHEMA = 0x{database}"
+    " AND r.ROUTINE_NAME = 0x{name} LIMIT 1"
+)
+_MEASURE_AGAIN_S: Final = 10.0
+"""For so long the difference of the clocks is taken for what it was."""
 _SEED_MAX: Final = 0x3FFFFFFE
 _MICRO: Final = 1_000_000
 _STALE_S: Final = 1.0
@@ -286,6 +369,9 @@ _OF_DIAGNOSTICS: Final = frozenset(
 )
 
 
+_AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
+
+
 class Needs(NamedTuple):
     """What has to be known of a statement's context before it is sent.
 
@@ -300,6 +386,13 @@ class Needs(NamedTuple):
     variables: tuple[str, ...] = ()
     last_insert_id: bool = False
     seeds: bool = False
+
+
+class _Asked(NamedTuple):
+    """Expressions whose values are asked for, and what takes them from their place in the answer."""
+
+    expressions: Sequence[str]
+    take: Callable[[ResultSet, int], None]
 
 
 class ContextReader:
@@ -331,6 +424,9 @@ class ContextReader:
         self._clock = clock
         self._seed = seed
         self._offset_s = 0.0
+        self._measured = 0.0
+        self._last_set = 0
+        self._routine: tuple[str | None, ...] | None = None
         self._variables: dict[str, bytes] = {}
         self._last_insert_id: int | None = None
         self._seeds: tuple[int, int] | None = None
@@ -345,16 +441,25 @@ class ContextReader:
         self._may_have_timestamp = False
         self._fixed: int | None = None
         self._held: float | None = None
+        self._is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
+
+    def must_ask_to_read(self, text: str) -> bool:
+        """Whether the source has to be asked in which character set a text of the client is."""
+        # All of those that a client may send in have the characters of ASCII in the same bytes.
+        return not (self._is_charset_known or text.isascii())
 
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
-        Raises:
-            AssertionError: If the context was never read.
+        Args:
+            text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
-        assert self.values is not None, "read first"
+        if text.isascii():
+            return text
+        if self.values is None or not self._is_charset_known:
+            return None
         return read_text(text, self.values.client_charset)
 
     # Before a statement -------------------------------------------------------------------------
@@ -366,13 +471,20 @@ class ContextReader:
             bodies: What the session would append for it.
             use: What of the context it uses.
         """
-        if not use.is_known:
+        if not use.is_known or use.sets_context:
             return None
-        variables = tuple(body.name for body in bodies if isinstance(body, LoggedVariable))
-        last_insert_id = any(
-            isinstance(body, IntvarEvent) and body.kind != _INSERT_ID for body in bodies
-        )
-        found = Needs(use, variables, last_insert_id, any(isinstance(e, RandEvent) for e in bodies))
+        if use.needs_server_time and self._fixed is None:
+            return None
+        variables: list[str] = []
+        last_insert_id = seeds = False
+        for body in bodies:
+            if isinstance(body, IntvarEvent):
+                last_insert_id |= body.kind != _INSERT_ID
+            elif isinstance(body, LoggedVariable):
+                variables.append(body.name)
+            elif isinstance(body, RandEvent):
+                seeds = True
+        found = Needs(use, tuple(variables), last_insert_id, seeds)
         if found.seeds and self._has_own_seeds and not self._server.is_mariadb:
             return None  # they are not told, and the client counts on them
         if use.reads_diagnostics and (self.must_ask(found) or use.needs_microseconds):
@@ -386,6 +498,8 @@ class ContextReader:
             or bool(needs.variables)
             or needs.last_insert_id
             or (needs.seeds and self._server.is_mariadb)
+            or bool(needs.use.routines)
+            or (needs.use.needs_microseconds and self._has_drifted)
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
@@ -399,35 +513,56 @@ class ContextReader:
             StatementError: If the source refuses to answer.
             PeerError: If the source goes away.
         """
-        values = asked_values(self._server) if self.is_dirty else ()
-        expressions = [*values]
+        names = () if needs is None else needs.variables
+        if not (self._is_charset_known or all(map(str.isascii, names))):
+            await self.read(ask)
         self._variables, self._last_insert_id, self._seeds = {}, None, None
+        self._routine = None
         if needs is not None:
-            expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
-            expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
-            for name in needs.variables:
-                expressions += asked_variable(name)
-        if not expressions:
+            for routine in needs.use.routines:
+                await self._ask_routine(ask, routine)
+        values = asked_values(self._server) if self.is_dirty or self._has_drifted else ()
+        of_statement = self._asked_for(needs)
+        asked = [*values, *(expression for one in of_statement for expression in one.expressions)]
+        if not asked:
             return
         start = self._clock()
-        answer = await ask(f"SELECT {', '.join(expressions)} LIMIT 1")
+        answer = await ask(f"SELECT {', '.join(asked)} LIMIT 1")
         middle = (start + self._clock()) / 2
-        cells = cell_texts(answer)
         if values:
-            given = dict(zip(values, cells, strict=False))
+            given = {name: cell_text(answer, place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
-        at = len(values)
+        place = len(values)
+        for one in of_statement:
+            one.take(answer, place)
+            place += len(one.expressions)
+
+    @property
+    def _has_drifted(self) -> bool:
+        """Whether the source's clock was read too long ago."""
+        return self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
+
+    def _asked_for(self, needs: Needs | None) -> list[_Asked]:
+        """What is asked for one statement."""
         if needs is None:
-            return
+            return []
+        found = []
         if needs.last_insert_id:
-            self._last_insert_id = int(cells[at] or 0)
-            at += 1
+            found.append(_Asked((_LAST_INSERT_ID,), self._take_last_insert_id))
         if needs.seeds and self._server.is_mariadb:
-            self._seeds = (int(cells[at] or 0), int(cells[at + 1] or 0))
-            at += 2
+            found.append(_Asked(_SEEDS, self._take_seeds))
         for name in needs.variables:
-            self._take_variable(name, answer, cells, at)
-            at += VARIABLE_CELLS
+            sent = self._sent(name)
+            if sent:
+                found.append(_Asked(asked_variable(sent), partial(self._take_variable, name)))
+        return found
+
+    def _take_last_insert_id(self, answer: ResultSet, place: int) -> None:
+        self._last_insert_id = int(cell_text(answer, place) or 0)
+
+    def _take_seeds(self, answer: ResultSet, place: int) -> None:
+        first, second = cell_text(answer, place), cell_text(answer, place + 1)
+        self._seeds = (int(first or 0), int(second or 0))
 
     async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
         database, collation = given["DATABASE()"] or "", given["@@collation_database"] or ""
@@ -445,24 +580,34 @@ class ContextReader:
         said = given[_TIMESTAMP] or "0"
         self._fixed = None
         if self._held is None and self._may_have_timestamp:
-            again = cell_texts(await ask(f"SELECT {_TIMESTAMP} LIMIT 1"))[0]
+            again = cell_text(await ask(f"SELECT {_TIMESTAMP} LIMIT 1"), 0)
             self._fixed = _microseconds(said) if again == said else None
         if self._held is None and self._fixed is None:
             self._may_have_timestamp = False
-            self._offset_s = float(said) - middle
+            self._offset_s, self._measured = float(said) - middle, middle
         self.is_dirty = False
+        self._is_charset_known = self.values is not None
 
-    def _take_variable(
-        self, name: str, answer: ResultSet, cells: Sequence[str | None], at: int
-    ) -> None:
-        charset = "" if self.values is None else self.values.client_charset
-        shown = system_name(name, charset)
-        if shown is None:
-            return
-        end = at + VARIABLE_CELLS
-        event = variable_event(
-            shown, answer.heads[at:end], cells[at:end], answer.rows[0][at], self._flavor
-        )
+    async def _ask_routine(self, ask: Ask, name: TableName) -> None:
+        """Ask in which context a procedure runs: that of its creation."""
+        rows = (await ask(_routine_question(name))).texts()
+        found = rows[0] if rows else ()
+        if not found or (self._routine is not None and self._routine != found):
+            found = ()  # not known, or not the same for all: rows
+        self._routine = found
+
+    def _sent(self, name: str) -> str:
+        """A name as the client would send it, which the gateway takes for UTF-8; empty: it cannot."""
+        if name.isascii() or self.values is None:
+            return name
+        return text_of(written_text(name, self.values.client_charset) or b"")
+
+    def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
+        try:
+            shown = name.encode()
+        except UnicodeEncodeError:
+            return  # bytes without a character set
+        event = variable_event(shown, answer, at, self._flavor)
         if event is not None:
             self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
 
@@ -474,6 +619,10 @@ class ContextReader:
         values = self.values
         if values is None or self.is_dirty:
             return None
+        if needs.use.routines:
+            values = self._values_in_routine(values)
+            if values is None:
+                return None
         context = StatementContext(
             values,
             needs.use,
@@ -481,7 +630,14 @@ class ContextReader:
             last_insert_id=self._last_insert_id,
             seeds=self._seeds,
             variables=self._variables,
+            insert_id=None if needs.use.may_skip_rows else 0,
+            timestamp=int(self._clock() + self._offset_s),
         )
+        if self._fixed is not None:
+            # The servers take the time from what was set to the end.
+            elapsed = context.timestamp - int(values.timestamp)
+            context.execution_time_s = elapsed & 0xFFFFFFFF
+            context.timestamp = int(values.timestamp)
         if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
             return context, ()
         before = []
@@ -496,10 +652,16 @@ class ContextReader:
             before += self._give_back()
         return context, tuple(before)
 
+    def _values_in_routine(self, values: SessionValues) -> SessionValues | None:
+        if not self._routine:
+            return None
+        mode, charset, connection, database, own = (text or "" for text in self._routine)
+        return values.in_routine(mode, charset, connection, database if database != own else None)
+
     def _set_timestamp(self, context: StatementContext) -> str:
-        now = int((self._clock() + self._offset_s) * _MICRO)
-        self._held = self._clock()
-        context.microseconds = now % _MICRO
+        now = max(int((self._clock() + self._offset_s) * _MICRO), self._last_set + 1)
+        self._last_set, self._held = now, self._clock()
+        context.timestamp, context.microseconds = divmod(now, _MICRO)
         return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
     def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
@@ -523,6 +685,10 @@ class ContextReader:
         self._held = None
         return ("SET timestamp=DEFAULT",)
 
+    def last(self) -> StatementContext | None:
+        """The context of what the server itself has logged at the session's end."""
+        return None if self.values is None else StatementContext(self.values, _AT_THE_END)
+
     # Behind a statement -------------------------------------------------------------------------
 
     def ran(self, facts: StatementFacts, use: ContextUse | None = None) -> None:
@@ -536,8 +702,7 @@ class ContextReader:
         if kind is StatementKind.SET:
             self._assigned(facts)
         elif kind in _RUNS_OTHERS or facts.effects.stopped_at is not None:
-            # Which prepared statement EXECUTE runs is not told here.
-            if use is None or use.changes_session or kind is not StatementKind.CALL:
+            if use is None or use.changes_session or not use.is_known:
                 self._ran_anything()
         elif facts.verb == "USE" or facts.verb in _DATABASE_VERBS:
             self.used()
@@ -560,13 +725,18 @@ class ContextReader:
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
             self._login_collation = None
+            self._is_charset_known = False
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
+
+    def lost_track(self) -> None:
+        """Be told that statements ran which nobody told of: any value may be another one now."""
+        self._ran_anything()
 
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
         self._login_collation = None
-        self._is_collation_own = False
+        self._is_charset_known = self._is_collation_own = False
 
 
 def _reads_diagnostics(facts: StatementFacts) -> bool:
@@ -582,6 +752,13 @@ def _may_run_programs(facts: StatementFacts) -> bool:
     return facts.effects.kind in WRITING_KINDS or any(
         not is_built_in(use.name, facts.dialect) for use in facts.functions
     )
+
+
+def _routine_question(name: TableName) -> str:
+    # Hexadecimal: the text is to mean the same whatever the session's character set and sql_mode.
+    texts = (b"PROCEDURE", name.database.encode(), name.table.encode())
+    kind, database, routine = (f"{text.hex()}" for text in texts)
+    return _ROUTINE.format(kind=kind, database=database, name=routine)
 
 
 def _microseconds(timestamp: str) -> int:

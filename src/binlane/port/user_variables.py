@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
-from binlane.codec.charsets import text_decoder
-from binlane.codec.packets.results import ColumnDefinition
+from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import ColumnType, Flavor
 from binlane.codec.variables import UserVarEvent, UserVarType
-from binlane.port.session_values import collation_id
+from binlane.port.session_values import cell_text, collation_id, number_text
 
-CELLS: Final = 3
-"""Columns that `asked` gives for each variable."""
 _UNSIGNED_FLAG: Final = 32
 _NUMBER_COLLATIONS: Final[Mapping[Flavor, int]] = MappingProxyType(
     {Flavor.MARIADB: 8, Flavor.MYSQL: 255}
 )
-"""What the servers write where a value is a number."""
+"""What the servers write where a value is a number; MySQL, where nothing else was connected with."""
 _DECIMAL_GROUP: Final = 9
 _GROUP_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
@@ -33,33 +30,33 @@ def asked(name: str) -> tuple[str, ...]:
 
 def variable_event(
     name: bytes,
-    heads: Sequence[ColumnDefinition],
-    cells: Sequence[str | None],
-    raw: bytes | None,
+    answer: ResultSet,
+    at: int,
     flavor: Flavor,
 ) -> UserVarEvent | None:
     """The event of a variable; None where its value cannot be told exactly.
 
     Args:
         name: In UTF-8.
-        heads: Of what `asked` names, as the source answered.
-        cells: The same as texts; the first one may be anything.
-        raw: The first cell as it came.
+        answer: The source's, of one row.
+        at: Where in it the columns are that `asked` names.
         flavor: Whose log.
     """
+    raw = answer.rows[0][at]
     if raw is None:
         return UserVarEvent(name=name, is_null=1)
-    head, hex_digits, collation = heads[0], cells[1], cells[2]
+    head = answer.heads[at]
     number = _NUMBER_COLLATIONS[flavor]
     if head.type_code == ColumnType.LONGLONG:
-        value = int(raw)
+        value = int(number_text(raw))
         is_unsigned = bool(head.flags & _UNSIGNED_FLAG)
         data = value.to_bytes(8, "little", signed=not is_unsigned)
         return _event(name, UserVarType.INT, number, data, flags=int(is_unsigned))
     if head.type_code == ColumnType.DOUBLE:
-        return _event(name, UserVarType.REAL, number, struct.pack("<d", float(raw)))
+        return _event(name, UserVarType.REAL, number, struct.pack("<d", float(number_text(raw))))
     if head.type_code == ColumnType.NEWDECIMAL:
-        return _event(name, UserVarType.DECIMAL, number, packed_decimal(raw.decode()))
+        return _event(name, UserVarType.DECIMAL, number, packed_decimal(number_text(raw)))
+    hex_digits, collation = cell_text(answer, at + 1), cell_text(answer, at + 2)
     found = collation_id(collation or "", flavor)
     if found is None or hex_digits is None:
         return None
@@ -86,7 +83,6 @@ def packed_decimal(text: str) -> bytes:
     Source: MariaDB 10.11 strings/decimal.c `decimal2bin`.
     """
     whole, _, fraction = text.lstrip("+-").partition(".")
-    whole = whole.lstrip("0")
     return bytes((len(whole) + len(fraction), len(fraction))) + _digits(
         whole, fraction, is_negative=text.startswith("-") and Decimal(text) != 0
     )
@@ -102,17 +98,3 @@ def _digits(whole: str, fraction: str, *, is_negative: bool) -> bytes:
     if is_negative:
         data = bytes(byte ^ 0xFF for byte in data)
     return bytes((data[0] ^ 0x80,)) + data[1:] if data else data
-
-
-def system_name(name: str, charset: str) -> bytes | None:
-    """A variable's name in UTF-8; None where its bytes mean nothing in the client's character set."""
-    try:
-        return name.encode()
-    except UnicodeEncodeError:
-        pass
-    decode = text_decoder(charset)
-    data = name.encode("utf-8", "surrogateescape")
-    try:
-        return None if decode is None else decode(data).encode()
-    except UnicodeDecodeError:
-        return None

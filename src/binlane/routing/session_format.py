@@ -84,14 +84,13 @@ def _is_statement(event: Event, format_: Format) -> bool:
     return is_logged_as_statement(logged_statement(body).facts())
 
 
-def statement_groups(run: RawRun) -> list[int]:
-    """The groups of a run that hold a change which was logged as a statement."""
+def odd_queries(run: RawRun) -> list[tuple[int, bytes]]:
+    """The numbers and texts of the QUERYs of a run that are no BEGIN, COMMIT or ROLLBACK."""
     types, offsets, ends = (
         run.events[row] for row in (layout.EVENT_TYPE, layout.EVENT_OFFSET, layout.EVENT_END)
     )
     last = int(run.groups[layout.GROUP_END, run.count - 1])
-    types = types[:last]
-    queries = np.flatnonzero(types == EventType.QUERY)
+    queries = np.flatnonzero(types[:last] == EventType.QUERY)
     at = offsets[queries].astype(np.int64)
     status = run.data[at + _STATUS_LENGTH].astype(np.int64)
     status += run.data[at + _STATUS_LENGTH + 1].astype(np.int64) << 8
@@ -100,18 +99,29 @@ def statement_groups(run: RawRun) -> list[int]:
     is_odd = np.ones(len(queries), np.bool_)
     for length, letter in _BRACKETS.items():
         is_odd &= (lengths != length) | (run.data[at] != letter)
-    found = {
-        int(event)
+    return [
+        (int(event), run.data[start:end].tobytes())
         for event, start, end in zip(
             queries[is_odd], at[is_odd], ends[queries[is_odd]], strict=True
         )
-        if _MAY_CHANGE.match(run.data[start:end].tobytes())
-    }
+    ]
+
+
+def groups_of(run: RawRun, events: Iterable[int]) -> list[int]:
+    """The groups that hold some events of a run, which are told by their numbers."""
+    firsts = run.groups[layout.GROUP_FIRST, : run.count]
+    groups = np.unique(np.searchsorted(firsts, sorted(events), side="right") - 1)
+    return [int(number) for number in groups]
+
+
+def statement_groups(run: RawRun) -> list[int]:
+    """The groups of a run that hold a change which was logged as a statement."""
+    found = {event for event, text in odd_queries(run) if _MAY_CHANGE.match(text)}
+    last = int(run.groups[layout.GROUP_END, run.count - 1])
+    types = run.events[layout.EVENT_TYPE, :last]
     others = [*_CERTAIN, EventType.QUERY_COMPRESSED, EventType.TRANSACTION_PAYLOAD]
     found.update(map(int, np.flatnonzero(np.isin(types, others))))
-    firsts = run.groups[layout.GROUP_FIRST, : run.count]
-    groups = np.unique(np.searchsorted(firsts, sorted(found), side="right") - 1)
-    return [int(number) for number in groups if _holds_statement(run, int(number))]
+    return [number for number in groups_of(run, found) if _holds_statement(run, number)]
 
 
 def _holds_statement(run: RawRun, number: int) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
@@ -17,6 +17,7 @@ from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
+from binlane.service.substitution import Substitution
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.live import LiveBinlog
@@ -28,14 +29,20 @@ _T = TypeVar("_T")
 class Binlogs:
     """Everything that the ports know of binlogs."""
 
-    def __init__(self, store: Store, settings: SourceSettings) -> None:
+    def __init__(
+        self, store: Store, settings: SourceSettings, substitution: Substitution | None = None
+    ) -> None:
         """Prepare; `start` begins, in the event loop in which all else is called.
 
         Args:
             store: That is open; the routing loop's from now on.
             settings: Of the source.
+            substitution: As `Router` has it.
         """
-        self._loop = RoutingLoop(store, settings, wake_readers=self._wake_readers)
+        self._loop = RoutingLoop(
+            store, settings, wake_readers=self._wake_readers, substitution=substitution
+        )
+        self._defined: tuple[Definition, ...] = ()
         self._definitions = Definitions(self._loop)
         self._readers: asyncio.AbstractEventLoop | None = None
         self.crashed = asyncio.Event()
@@ -75,6 +82,17 @@ class Binlogs:
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
         return tuple(self._loop.outputs)
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """All definitions, by name; the same tuple as long as they are the same."""
+        outputs = self._loop.outputs.values()
+        if len(self._defined) != len(outputs) or any(
+            one is not output.binlog.definition
+            for one, output in zip(self._defined, outputs, strict=True)
+        ):
+            self._defined = tuple(output.binlog.definition for output in outputs)
+        return self._defined
 
     def get(self, name: str) -> Binlog:
         """A binlog.
@@ -117,6 +135,19 @@ class Binlogs:
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, oldest first; looks at the disk, from any thread."""
         return self._loop.store.history()
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name."""
+        return self._loop.store.variables
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give the binlogs' variables values, also after a restart; looks at the disk, from any thread.
+
+        Raises:
+            StoreError: If they cannot be saved.
+        """
+        self._loop.store.set_variables(values)
 
     def counts(self, name: str) -> Counts:
         """What went into a binlog since this process began."""

@@ -10,7 +10,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings
+from binlane.port.settings import Bypass, PortSettings
 from binlane.service.archive import ArchiveSettings
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
@@ -41,6 +42,11 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "port": "TCP port; 0 takes a free one",
         "max_connections": "clients logged in at a time, replicas included",
         "connect_timeout": "seconds that a client's login may take",
+    },
+    "gateway": {
+        "enabled": "whether statements are judged before they run, and binlogs may hold statements",
+        "workers": "processes that serve the port",
+        "bypass": '"rows", "mark" or "stop": what binlogs of statements do with other changes',
     },
     "http": {
         "address": "where /healthz and /metrics are served",
@@ -71,6 +77,7 @@ class Settings:
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
+        port: What sessions through the port do to binlogs.
     """
 
     data_dir: Path
@@ -79,6 +86,7 @@ class Settings:
     http: HttpSettings | None
     store: StoreSettings
     archive: ArchiveSettings | None = None
+    port: PortSettings = field(default_factory=PortSettings)
 
 
 def load(path: Path) -> Settings:
@@ -118,6 +126,7 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
             data_dir=base / data_dir,
             source=source,
             listen=_listen(document.get("listen", {}), source.url),
+            port=_port(document.get("gateway", {})),
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
             archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
@@ -151,6 +160,22 @@ def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
     return GatewaySettings(
         **values, source_host=url.host, source_port=url.port, source_socket=url.socket
     )
+
+
+def _port(section: Mapping[str, Any]) -> PortSettings:
+    values = dict(section)
+    if not isinstance(values.get("enabled", True), bool):
+        raise ConfigError(f"{values['enabled']!r} is neither true nor false", key="gateway.enabled")
+    if "bypass" in values:
+        words = [each.value for each in Bypass]
+        if values["bypass"] not in words:
+            raise ConfigError(
+                f"{values['bypass']!r} is no such choice",
+                key="gateway.bypass",
+                hint="one of " + ", ".join(f'"{word}"' for word in words),
+            )
+        values["bypass"] = Bypass(values["bypass"])
+    return PortSettings(**values)
 
 
 def _store(section: Mapping[str, Any]) -> StoreSettings:
@@ -196,6 +221,11 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "port": listen.port,
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
+        },
+        "gateway": {
+            "enabled": settings.port.enabled,
+            "workers": settings.port.workers,
+            "bypass": settings.port.bypass.value,
         },
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,

@@ -17,13 +17,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from binlane.codec.types import Flavor
 from binlane.gateway.transport import Gateway
+from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions
 from binlane.scope.scope import ScopeList
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
+from binlane.service.port import Port
 from binlane.service.statements import Statements
+from binlane.service.substitution import Substitution
 from binlane.store.store import Store
 from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
@@ -73,11 +77,19 @@ class Service:
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
-        self.binlogs = Binlogs(store, settings.source)
+        attributions = substitution = None
+        if settings.port.enabled:
+            flavor = Flavor.MYSQL if settings.source.url.scheme == "mysql" else Flavor.MARIADB
+            attributions = Attributions(settings.data_dir / JOURNAL_DIRECTORY, flavor)
+            substitution = Substitution(attributions, settings.port.bypass)
+        self.binlogs = Binlogs(store, settings.source, substitution)
+        self._port = (
+            None if attributions is None else Port(settings.source, self.binlogs, attributions)
+        )
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)
         )
-        self._statements = Statements(self.binlogs)
+        self._statements = Statements(self.binlogs, self._port)
         self._gateway = Gateway(settings.listen, self._statements)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
@@ -88,6 +100,9 @@ class Service:
         if self._archive is not None:
             self._archive.start()
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
+        if self._port is not None:
+            self._port.start()
+            stack.push_async_callback(self._port.stop)
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
@@ -134,6 +149,7 @@ class Service:
             event_groups=counts.event_groups,
             events=counts.events,
             omissions=dict(counts.omissions),
+            rows_instead=dict(counts.rows_instead),
             incidents=counts.incidents,
             dumps=self._statements.dumps(name),
             lag_s=self.binlogs.lag_s(name),

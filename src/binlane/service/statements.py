@@ -48,6 +48,7 @@ from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.port import Port
 from binlane.service.purging import evaluated_time, plan_before, plan_to
 from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
@@ -99,10 +100,12 @@ class Statements:
 
     Args:
         binlogs: What the statements are about.
+        port: Has statements judged; None lets all pass.
     """
 
-    def __init__(self, binlogs: Binlogs) -> None:
+    def __init__(self, binlogs: Binlogs, port: Port | None = None) -> None:
         self._binlogs = binlogs
+        self._port = port
         self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
@@ -125,9 +128,8 @@ class Statements:
         )
 
     def judge(self, session: SessionContext) -> Judge | None:
-        """Nobody judges: all statements pass."""
-        del session
-        return None
+        """Who judges the statements of a session; None lets all pass."""
+        return None if self._port is None else self._port.judge(session)
 
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.

@@ -22,8 +22,8 @@ are only those that change temporary tables: later texts may need them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -31,12 +31,14 @@ from typing import Final, NamedTuple
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.grouping.sections import RowsPiece, Section
 from binlane.names import TableName
 from binlane.policy.refusals import NO_OUTCOME, Outcome
+from binlane.programs.host import LoggedVariable
 from binlane.session import log_events
 from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTable
-from binlane.session.recurring import Foreseen
+from binlane.session.recurring import Foreseen, KnownEffect
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState, TemporaryChange, TemporaryUse
@@ -91,11 +93,14 @@ class GroupDraft:
         binlogs: By name what stands there in place of the source's events, in order; nothing: the
             binlog has nothing of the group. Those that are not named have it as the source does, as
             far as it is in their scope.
+        ends: By name the end that a binlog's group has if all of it is text and it ends otherwise
+            than the source's; None: its one statement stands alone.
     """
 
     sections: tuple[tuple[int, Section], ...] = ()
     is_standalone: bool = False
     binlogs: Mapping[str, tuple[DraftPart, ...]] = field(default_factory=dict)
+    ends: Mapping[str, Body | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +114,9 @@ class Planned:
         groups: Those that the source writes because of it, in order.
         homeless: By binlog, groups that the source has none for, in order: of statements on
             temporary tables.
+        homeless_ends: How these end; None: the one statement stands alone.
         has_texts: Some of it is in a binlog as text, now or later.
+        values: Events of values that are to stand before its text, in some binlog.
     """
 
     result: StatementResult
@@ -117,7 +124,9 @@ class Planned:
     last: int
     groups: tuple[GroupDraft, ...] = ()
     homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = field(default_factory=dict)
+    homeless_ends: Mapping[str, tuple[Body | None, ...]] = field(default_factory=dict)
     has_texts: bool = False
+    values: tuple[Body, ...] = ()
 
     @property
     def numbers(self) -> range:
@@ -135,6 +144,7 @@ class PlannedSession:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._ledger = _Ledger()
+        self._foreseen: _Foreseen | None = None
 
     @property
     def needs_plans(self) -> bool:
@@ -171,16 +181,41 @@ class PlannedSession:
         foreseen = self.session.foresee(text, outcome)
         if foreseen is None:
             return None
-        state = self.session.state
+        result = foreseen.result
+        state, ledger = self.session.state, self._ledger
         number = state.number + 1
         if not self.needs_plans:
-            return Planned(result=foreseen.result, number=number, last=number)
+            planned = Planned(result=result, number=number, last=number)
+        elif ledger.is_clean and state.is_logging and not _waits(state):
+            planned = _as_known(foreseen, number)
+        else:
+            ledger = ledger.copy()
+            planned = self._draft_known(foreseen, ledger, number)
+        planned = _with_values(planned, foreseen.effect.waiting)
+        self._foreseen = _Foreseen(text, outcome, planned, ledger)
+        return planned
+
+    def count(self) -> int:
+        """A number for something that the session is to have logged without a statement of its own."""
+        self.session.state.number += 1
+        return self.session.state.number
+
+    def _draft_known(self, foreseen: Foreseen, ledger: _Ledger, number: int) -> Planned:
+        """What is foreseen of a statement, in a transaction or kept from the binlogs.
+
+        Args:
+            foreseen: What the session will do.
+            ledger: Is to be what it is behind the statement.
+            number: The statement's.
+        """
+        state = self.session.state
         waiting = {
-            name: _waiting(state, name, number, foreseen) for name in foreseen.result.binlogs
+            name: _waiting(state, name, number, foreseen.effect) for name in foreseen.result.binlogs
         }
-        numbers = range(number, number + 1)
-        drafting = _Drafting(foreseen.result, numbers, self._ledger.copy(), waiting)
-        return drafting.run(is_unlogged=not state.is_logging)
+        drafting = _Drafting(foreseen.result, range(number, number + 1), ledger, waiting)
+        planned = drafting.run(is_unlogged=not state.is_logging)
+        self._end_statement(ledger, waiting)
+        return planned
 
     def execute(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
         """Run a statement.
@@ -189,10 +224,18 @@ class PlannedSession:
             text: As for `Session.execute`.
             outcome: Likewise.
         """
+        foreseen = self._foreseen
+        if foreseen is None or foreseen.text != text or foreseen.outcome != outcome:
+            self.preview_known(text, outcome)
+            foreseen = self._foreseen
+        self._foreseen = None
         state = self.session.state
-        number, needed = state.number + 1, self.needs_plans
+        number, needed = state.number + 1, foreseen is not None or self.needs_plans
         held = _held(state) if state.temporary.names else {}
         result = self.session.execute(text, outcome)
+        if foreseen is not None and foreseen.planned.result is result:
+            self._ledger = foreseen.ledger
+            return foreseen.planned
         return self._planned(result, number, held, needed=needed)
 
     def disconnect(self) -> Planned:
@@ -211,6 +254,7 @@ class PlannedSession:
         state, ledger = snapshot
         self.session.restore(state)
         self._ledger = ledger.copy()
+        self._foreseen = None
 
     def lose(self, binlog: str, parts: Iterable[DraftPart]) -> None:
         """Know that a binlog did not get what it was to have: its temporary tables miss it.
@@ -222,6 +266,7 @@ class PlannedSession:
         for part in parts:
             if isinstance(part, TextOf):
                 self._ledger.drop(binlog, part.number)
+        self._foreseen = None
         self._forget_unmade()
 
     def _planned(
@@ -251,12 +296,23 @@ class PlannedSession:
         if is_followed:
             drafting.note(state, held)
         planned = drafting.run(is_unlogged=is_unlogged)
+        if planned.has_texts:
+            planned = _with_values(planned, _waiting_events(state, planned.numbers))
+        self._end_statement(ledger, waiting)
+        self._forget_unmade()
+        return planned
+
+    def _end_statement(self, ledger: _Ledger, waiting: Mapping[str, frozenset[int]]) -> None:
+        """Remember what is to be known as long as something waits.
+
+        Args:
+            ledger: What is remembered.
+            waiting: By log, the numbers of the statements that wait.
+        """
         if any(waiting.values()):
             ledger.has_texts |= not self.session.logs_rows_alone
         else:
             ledger.end_transaction()
-        self._forget_unmade()
-        return planned
 
     def _forget_unmade(self) -> None:
         """Temporary tables whose creation a binlog did not get are not there in it."""
@@ -264,6 +320,59 @@ class PlannedSession:
             if name in self.session.state.binlogs:
                 self.session.state.binlogs[name].held_temporary.discard(table)
         self._ledger.unmade.clear()
+
+
+def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
+    """With the events of values that its own texts have before them.
+
+    Args:
+        planned: What a statement does.
+        waiting: What it has wait for the end of the transaction.
+    """
+    if not planned.has_texts:
+        return planned
+    given = [
+        *(parts for group in planned.groups for parts in group.binlogs.values()),
+        *(parts for groups in planned.homeless.values() for parts in groups),
+    ]
+    bodies = [
+        body
+        for parts in given
+        for part in parts
+        if isinstance(part, TextOf) and part.number in planned.numbers
+        for body in part.bodies
+    ]
+    found = [body for body in (*bodies, *waiting) if isinstance(body, _VALUES)]
+    return replace(planned, values=tuple(found)) if found else planned
+
+
+def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
+    """What some statements have wait in the binlogs' transaction caches."""
+    for name, binlog in state.binlogs.items():
+        begin = 0
+        for end, number in binlog.transaction_cache.marks if name != SOURCE_LOG else ():
+            if number in numbers:
+                yield from binlog.transaction_cache.events[begin:end]
+            begin = end
+
+
+_VALUES: Final = (IntvarEvent, RandEvent, LoggedVariable)
+
+
+class _Foreseen(NamedTuple):
+    """What was said last of a statement that is known.
+
+    Attributes:
+        text: The statement.
+        outcome: What was said of what happened to it.
+        planned: What it is.
+        ledger: What is to be remembered behind it.
+    """
+
+    text: str
+    outcome: Outcome
+    planned: Planned
+    ledger: _Ledger
 
 
 def _held(state: SessionState) -> dict[str, frozenset[TableName]]:
@@ -276,10 +385,122 @@ def _numbers(state: SessionState, name: str) -> frozenset[int]:
     return frozenset([number for _, number in marks]) if marks else _NONE
 
 
-def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) -> frozenset[int]:
+def _waiting(state: SessionState, name: str, number: int, effect: KnownEffect) -> frozenset[int]:
     """As `_numbers`, behind a statement that is foreseen."""
-    before = _NONE if name in foreseen.clears else _numbers(state, name)
-    return before | {number} if name in foreseen.waits else before
+    before = _NONE if name in effect.clears else _numbers(state, name)
+    return before | {number} if name in effect.waits else before
+
+
+def _waits(state: SessionState) -> bool:
+    """Whether anything waits in a transaction cache."""
+    for binlog in state.binlogs.values():  # noqa: SIM110 - a generator costs as much as all this
+        if binlog.transaction_cache.events:
+            return True
+    return False
+
+
+class _Slice(NamedTuple):
+    """Where a text stands in what a binlog is given."""
+
+    begin: int
+    end: int
+
+
+class _Form(NamedTuple):
+    """A group of a statement, as it is of all statements like it.
+
+    Attributes:
+        section: Its rows; None where it has none.
+        is_standalone: As in `GroupDraft`.
+        binlogs: By name where its texts stand; None stands for its rows.
+        ends: As in `GroupDraft`.
+    """
+
+    section: Section | None
+    is_standalone: bool
+    binlogs: tuple[tuple[str, tuple[_Slice | None, ...]], ...]
+    ends: Mapping[str, Body | None]
+
+
+class _Forms(NamedTuple):
+    """What is alike in the plans of all statements that are like one.
+
+    Attributes:
+        groups: Its groups.
+        has_texts: As in `Planned`.
+    """
+
+    groups: tuple[_Form, ...]
+    has_texts: bool
+
+    @classmethod
+    def of(cls, planned: Planned) -> _Forms:
+        """Find what others of its like have in common with a statement that nothing waits for."""
+        binlogs = planned.result.binlogs
+        groups = tuple(
+            _Form(
+                group.sections[0][1] if group.sections else None,
+                group.is_standalone,
+                tuple(
+                    (name, tuple(_slice(part, binlogs[name].bodies) for part in parts))
+                    for name, parts in group.binlogs.items()
+                ),
+                group.ends,
+            )
+            for group in planned.groups
+        )
+        return cls(groups, planned.has_texts)
+
+    def planned(self, result: StatementResult, number: int) -> Planned:
+        """What a statement like it is."""
+        groups = []
+        for section, is_standalone, binlogs, ends in self.groups:
+            drafts: dict[str, tuple[DraftPart, ...]] = {}
+            for name, slices in binlogs:
+                bodies = result.binlogs[name].bodies
+                drafts[name] = tuple(
+                    [
+                        RowsOf(number) if one is None else TextOf(number, bodies[one[0] : one[1]])
+                        for one in slices
+                    ]
+                )
+            groups.append(
+                GroupDraft(
+                    sections=() if section is None else ((number, section),),
+                    is_standalone=is_standalone,
+                    binlogs=drafts,
+                    ends=ends,
+                )
+            )
+        return Planned(
+            result=result,
+            number=number,
+            last=number,
+            groups=tuple(groups),
+            has_texts=self.has_texts,
+        )
+
+
+def _slice(part: DraftPart, bodies: Sequence[Body]) -> _Slice | None:
+    if isinstance(part, RowsOf):
+        return None
+    size = len(part.bodies)
+    begin = next(at for at in range(len(bodies)) if bodies[at : at + size] == part.bodies)
+    return _Slice(begin, begin + size)
+
+
+def _as_known(foreseen: Foreseen, number: int) -> Planned:
+    """What a statement is that is known, where nothing waits and the binlogs get what they log."""
+    result, effect = foreseen.result, foreseen.effect
+    forms = effect.notes.get(_Forms)
+    if forms is None:
+        waiting = dict.fromkeys(effect.waits, frozenset((number,)))
+        waiting = dict.fromkeys(result.binlogs, _NONE) | waiting
+        planned = _Drafting(result, range(number, number + 1), _Ledger(), waiting).run()
+        effect.notes[_Forms] = _Forms.of(planned)
+        return planned
+    assert isinstance(forms, _Forms), "nobody else keeps this"
+    return forms.planned(result, number)
 
 
 _NONE: Final[frozenset[int]] = frozenset()
@@ -294,6 +515,7 @@ class _Ledger:
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         lost: By binlog, temporary tables that are there, but not as they are at the source.
         uses: What statements do with temporary tables, by number.
+        ended: The same of the transaction that ended last: it may turn out to be lost.
         unmade: Binlogs, and temporary tables that were to be made there and were not.
         has_texts: Texts may wait for the end of the transaction.
     """
@@ -302,8 +524,14 @@ class _Ledger:
     unlogged: set[int] = field(default_factory=set)
     lost: dict[str, set[TableName]] = field(default_factory=dict)
     uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
+    ended: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
     unmade: list[tuple[str, TableName]] = field(default_factory=list)
     has_texts: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is nothing that a statement alone hangs on."""
+        return not (self.removed or self.unlogged or self.lost or self.uses)
 
     def copy(self) -> _Ledger:
         """As it is now."""
@@ -312,6 +540,7 @@ class _Ledger:
             unlogged=self.unlogged.copy(),
             lost={name: one.copy() for name, one in self.lost.items()},
             uses=self.uses.copy(),
+            ended=self.ended,
             unmade=self.unmade.copy(),
             has_texts=self.has_texts,
         )
@@ -321,7 +550,7 @@ class _Ledger:
         if self.removed or self.unlogged or self.uses:
             self.removed.clear()
             self.unlogged.clear()
-            self.uses.clear()
+            self.ended, self.uses = self.uses, {}
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -365,7 +594,7 @@ class _Ledger:
 
     def drop(self, name: str, number: int) -> None:
         """Note that a binlog does not get the text of a statement."""
-        for table, use in self.uses.get(number, {}).items():
+        for table, use in (self.uses.get(number) or self.ended.get(number, {})).items():
             if use.change >= TemporaryChange.MADE:
                 self.unmade.append((name, table))
             elif use.change:
@@ -392,10 +621,12 @@ class _Group(NamedTuple):
     Attributes:
         runs: Its events without what opens and ends it, with the numbers of their statements.
         end: How it ends; NONE: it is one statement that stands alone.
+        closing: The event that ends it; None if it stands alone.
     """
 
     runs: tuple[tuple[int, tuple[Body, ...]], ...]
     end: _End
+    closing: Body | None
 
     @property
     def number(self) -> int:
@@ -420,7 +651,8 @@ def _groups(told: BinlogResult, number: int) -> list[_Group]:
             owners[begin:end] = [owner] * (end - begin)
     bounds = _bounds_mariadb(bodies) if told.server.is_mariadb else _bounds_mysql(bodies)
     return [
-        _Group(_runs(bodies, begin, until, owners, number), end) for begin, until, end in bounds
+        _Group(_runs(bodies, begin, until, owners, number), end, closing)
+        for begin, until, end, closing in bounds
     ]
 
 
@@ -441,7 +673,7 @@ def _runs(
     return tuple(found)
 
 
-_Bounds = list[tuple[int, int, _End]]
+_Bounds = list[tuple[int, int, _End, Body | None]]
 """From where and up to where the groups of a log have their statements, and how they end."""
 
 
@@ -452,11 +684,12 @@ def _bounds_mariadb(bodies: Sequence[Body]) -> _Bounds:
         opening = bodies[start]
         assert isinstance(opening, GtidEvent), "it was looked for"
         if opening.flags & GtidFlag.STANDALONE:
-            found.append((start + 1, until, _End.NONE))
+            found.append((start + 1, until, _End.NONE, None))
         elif opening.xid is not None:
-            found.append((start + 1, until - 2, _End.PREPARE))
+            found.append((start + 1, until - 2, _End.PREPARE, bodies[until - 1]))
         else:
-            found.append((start + 1, until - 1, _end(bodies[until - 1])))
+            closing = bodies[until - 1]
+            found.append((start + 1, until - 1, _end(closing), closing))
     return found
 
 
@@ -469,7 +702,7 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
         if opening == log_events.BEGIN:
             while not _ends_transaction(bodies[until]):
                 until += 1
-            found.append((start + 1, until, _end(bodies[until])))
+            found.append((start + 1, until, _end(bodies[until]), bodies[until]))
         elif isinstance(opening, QueryEvent) and opening.query.startswith(_XA_START):
             while not _ends_xa(bodies[until]):
                 until += 1
@@ -477,11 +710,11 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
             is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
             is_rolled_back = isinstance(end, QueryEvent)
             kind = _End.ROLLBACK if is_rolled_back else _End.COMMIT
-            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind))
+            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind, end))
         else:
             while not isinstance(bodies[until], QueryEvent):
                 until += 1
-            found.append((start, until + 1, _End.NONE))
+            found.append((start, until + 1, _End.NONE, None))
         start = until + 1
     return found
 
@@ -492,6 +725,8 @@ _XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
 _ROLLBACK_TO: Final = b"ROLLBACK TO "
 _SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
 _CREATE: Final = b"CREATE "
+_DROP_TEMPORARY: Final = b"DROP TEMPORARY "
+"""Written anew for the tables that a binlog holds, whatever else becomes of the statement."""
 
 
 def _end(body: Body) -> _End:
@@ -616,7 +851,8 @@ class _Drafting:
         self._places: dict[int, list[int]] = {}
         self._parts: dict[tuple[str, int], list[DraftPart]] = {}
         self._matched: set[tuple[str, int]] = set()
-        self._homeless: dict[str, list[tuple[DraftPart, ...]]] = {}
+        self._ends: dict[tuple[str, int], list[Body | None]] = {}
+        self._homeless: dict[str, list[tuple[tuple[DraftPart, ...], Body | None]]] = {}
 
     def note(self, state: SessionState, held: Mapping[str, frozenset[TableName]]) -> None:
         """Note what is known of a statement that was followed.
@@ -628,7 +864,11 @@ class _Drafting:
         execution, result, ledger = state.execution, self._result, self._ledger
         ledger.uses.update(execution.temporary)
         doubtful = set(execution.failed)
-        is_certain = result.error is None and result.unanalysed is None and result.ways == 1
+        error = result.error
+        # With a stated error its text says that a replica is to fail as it did.
+        is_alone = len(self._numbers) == 1
+        is_certain = error is None or (error.is_stated and not error.on_some_ways and is_alone)
+        is_certain &= result.ways == 1
         # MySQL leaves rows open there, and those of the next statement join them.
         has_locks = state.locked_tables is not None and not state.server.is_mariadb
         if not is_certain or result.depends_on or (has_locks and state.is_in_transaction):
@@ -665,13 +905,18 @@ class _Drafting:
         for name in self._names:
             self._fit(name, _groups(result.binlogs[name], number))
         drafts = tuple(self._draft(place) for place in range(len(self._groups)))
-        homeless = {name: tuple(groups) for name, groups in self._homeless.items()}
+        homeless = {
+            name: tuple([parts for parts, _ in groups]) for name, groups in self._homeless.items()
+        }
         return Planned(
             result=result,
             number=number,
             last=last,
             groups=drafts,
             homeless=homeless,
+            homeless_ends={
+                name: tuple([end for _, end in groups]) for name, groups in self._homeless.items()
+            },
             has_texts=self._has_texts(drafts, homeless),
         )
 
@@ -723,15 +968,16 @@ class _Drafting:
                 self._fit_transaction(name, group, several)
         self._fit_alone(name, [group for group in groups if group.end is _End.NONE])
 
-    def _can_be_text(self, name: str, number: int, several: Iterable[int] = ()) -> bool:
+    def _can_be_text(self, name: str, part: TextOf, several: Iterable[int] = ()) -> bool:
         """Whether a statement whose text a binlog is given now can be there as that.
 
         Args:
             name: The binlog.
-            number: Of the statement.
-            several: Those that the binlog is not given whole now.
+            part: The statement.
+            several: Numbers of those that the binlog is not given whole now.
         """
-        return (
+        number = part.number
+        return _begins(part.bodies, _DROP_TEMPORARY) or (
             number not in several
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
@@ -753,16 +999,17 @@ class _Drafting:
         (place,) = places
         source = self._groups[place]
         ends_alike = source.is_split and source.group.end is group.end
+        self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
         for number, bodies in group.runs:
-            has_rows = number in source.sections
+            has_rows, part = number in source.sections, TextOf(number, bodies)
             if _has_rows(bodies):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
-            elif self._can_be_text(name, number, several) and (
+            elif self._can_be_text(name, part, several) and (
                 ends_alike or (not has_rows and self._ledger.survives_rollback(number))
             ):
-                self._give(name, place, TextOf(number, bodies))
+                self._give(name, place, part)
             else:
                 self._ledger.drop(name, number)
                 if has_rows:
@@ -780,13 +1027,15 @@ class _Drafting:
                 self._matched.add((name, place))
                 self._ledger.give(name, group.number)
         for group in left:
-            number, bodies = group.runs[0]
+            number = group.number
+            part = TextOf(number, group.runs[0][1])
             places = self._free_places(name, number)
             is_only = [one.number for one in left].count(number) == 1
             if not places:
                 self._keep_temporary(name, group, ())
-            elif is_only and len(places) == 1 and self._can_be_text(name, number):
-                self._give(name, places[0], TextOf(number, bodies))
+            elif is_only and len(places) == 1 and self._can_be_text(name, part):
+                self._give(name, places[0], part)
+                self._ends.setdefault((name, places[0]), []).append(None)
             else:
                 self._ledger.drop(name, number)
 
@@ -804,7 +1053,6 @@ class _Drafting:
     def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
         """Keep of a group that the source has not what changes temporary tables."""
         ledger = self._ledger
-        is_undone = group.end is _End.ROLLBACK
         kept: list[DraftPart] = []
         has_change = False
         for number, bodies in group.runs:
@@ -813,11 +1061,10 @@ class _Drafting:
             part = TextOf(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
-            elif (
+            elif _begins(bodies, _DROP_TEMPORARY) or (
                 ledger.changes_temporary(number)
                 and number not in self._places
-                and self._can_be_text(name, number, several)
-                and not (is_undone and not ledger.survives_rollback(number))
+                and self._can_be_text(name, part, several)
             ):
                 kept.append(part)
                 ledger.give(name, number)
@@ -825,7 +1072,7 @@ class _Drafting:
             else:
                 ledger.drop(name, number)
         if has_change:
-            self._homeless.setdefault(name, []).append(tuple(kept))
+            self._homeless.setdefault(name, []).append((tuple(kept), group.closing))
 
     # A group of the source -------------------------------------------------------------------------
 
@@ -841,7 +1088,19 @@ class _Drafting:
             sections=tuple(source.sections.items()),
             is_standalone=source.is_standalone,
             binlogs=binlogs,
+            ends={
+                name: end
+                for name, parts in binlogs.items()
+                for end in self._own_end(name, place, parts)
+            },
         )
+
+    def _own_end(self, name: str, place: int, parts: Sequence[DraftPart]) -> Iterator[Body | None]:
+        """The end that a binlog's group has of its own."""
+        ends = self._ends.get((name, place), ())
+        is_text = bool(parts) and all(isinstance(part, TextOf) for part in parts)
+        if is_text and len(ends) == 1 and ends[0] != self._groups[place].group.closing:
+            yield ends[0]
 
     def _of_binlog(
         self, name: str, place: int, source: _SourceGroup

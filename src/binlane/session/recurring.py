@@ -66,14 +66,14 @@ class Foreseen(NamedTuple):
     """What a statement will do.
 
     Attributes:
+        text: The statement.
         result: What it will tell.
-        waits: Names of binlogs in whose transaction cache some of it will wait.
-        clears: Names of those whose transaction cache it empties before that.
+        effect: What all statements do that are like it, in the same state.
     """
 
+    text: str
     result: StatementResult
-    waits: frozenset[str]
-    clears: frozenset[str]
+    effect: KnownEffect
 
 
 class Recurring:
@@ -85,6 +85,7 @@ class Recurring:
         self._binlogs: tuple[BinlogCaches, ...] = ()
         self._is_ahead = False
         self._split: tuple[str, Dialect, Key] | None = None
+        self._foreseen: Foreseen | None = None
 
     def plan(self, facts: StatementFacts) -> Plan:
         """The plan of a statement of the client."""
@@ -97,7 +98,10 @@ class Recurring:
         if place is None or place.version is not self._state.objects.version:
             return None
         kept = place.kept.get(self._key(text, place.dialect, outcome))
-        return None if kept is None else kept.foreseen(self._binlogs, text)
+        if kept is None:
+            return None
+        found = self._foreseen = Foreseen(text, kept.told(self._binlogs, text), kept)
+        return found
 
     def _key(self, text: str, dialect: Dialect, outcome: Outcome) -> _Key:
         """What is alike in all statements that do the same in one state."""
@@ -133,13 +137,19 @@ class Recurring:
         if kept is None:
             self.leave()
             return Attempt(self, place, key, text)
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is None or foreseen.effect is not kept or foreseen.text != text:
+            result = kept.told(self._binlogs, text)
+        else:
+            result = foreseen.result
         self._is_ahead = True
         self._at = kept.after
-        return kept.again(self._state, self._binlogs, text)
+        kept.again(self._state, self._binlogs, text)
+        return result
 
     def leave(self) -> None:
         """The session goes on by itself, or is another one from here on."""
-        self._at = None
+        self._at = self._foreseen = None
         if not self._is_ahead:
             return
         self._is_ahead = False
@@ -219,7 +229,7 @@ class _Place:
     version: object
     dialect: Dialect
     has_savepoints: bool
-    kept: dict[_Key, _Kept] = field(default_factory=dict)
+    kept: dict[_Key, KnownEffect] = field(default_factory=dict)
 
 
 class _Known:
@@ -310,7 +320,7 @@ class Attempt:
             return
         transaction = state.transaction
         _known.grow()
-        self._place.kept[self._key] = _Kept(
+        self._place.kept[self._key] = KnownEffect(
             names=tuple(state.binlogs),
             result=None if any(now.constant for _, now in written) else result,
             written=_groups(written),
@@ -440,10 +450,13 @@ def _is_frame(body: Body) -> bool:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class _Kept:
+class KnownEffect:
     """What a statement does; binlogs are told by their numbers.
 
     Attributes:
+        waits: Names of binlogs in whose transaction cache some of it waits.
+        clears: Names of those whose transaction cache it empties before that.
+        notes: What others keep with it.
         names: Of the binlogs.
         result: What it tells, if nothing is written; None: that is made of `written`.
         written: To the logs, and what is told beside that.
@@ -465,22 +478,25 @@ class _Kept:
     transaction: Transaction | None
     writes: TransactionWrites | None
     after: _Place
+    waits: frozenset[str] = field(init=False)
+    clears: frozenset[str] = field(init=False)
+    waiting: tuple[Body, ...] = field(init=False)
+    notes: dict[object, object] = field(default_factory=dict)
 
-    def foreseen(self, binlogs: Sequence[BinlogCaches], text: str) -> Foreseen:
-        """Tell what it will do."""
-        result = self.result or self._told(binlogs, text)
-        waits = (number for _, numbers in self.appended for number in numbers)
-        return Foreseen(
-            result,
-            frozenset([self.names[number] for number in waits]),
-            frozenset([self.names[number] for number in self.cleared]),
+    def __post_init__(self) -> None:
+        """Name the binlogs."""
+        self.waits = frozenset(
+            self.names[number] for _, numbers in self.appended for number in numbers
         )
+        self.clears = frozenset(self.names[number] for number in self.cleared)
+        self.waiting = tuple(body for made, _ in self.appended for body in made.constant)
 
-    def again(
-        self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str
-    ) -> StatementResult:
-        """Do it again."""
-        result = self.result or self._told(binlogs, text)
+    def told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
+        """Tell what it will do."""
+        return self.result or self._told(binlogs, text)
+
+    def again(self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str) -> None:
+        """Do it again, to all but the logs."""
         for number in self.cleared:
             binlogs[number].transaction_cache.clear()
         for made, numbers in self.appended:
@@ -500,7 +516,6 @@ class _Kept:
         if safety is not None:
             writes = self.writes
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
-        return result
 
     def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self.names, _NOTHING)
@@ -508,11 +523,9 @@ class _Kept:
             found, waited = known, None
             for number in numbers:
                 cache = binlogs[number].transaction_cache
-                waiting = cache.events, cache.marks
-                if made.constant and (
-                    found is known or (made.waiting is not None and waiting != waited)
-                ):
-                    waited = waiting
+                is_other = made.waiting is not None and (cache.events, cache.marks) != waited
+                if made.constant and (found is known or is_other):
+                    waited = cache.events, cache.marks
                     found = BinlogResult(
                         logged_as=known.logged_as,
                         bodies=made.bodies(text, cache.events),

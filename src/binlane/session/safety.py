@@ -280,11 +280,11 @@ class ScopeSafety:
         definitions: The binlogs, in the order of their definitions.
         transaction: What the open transaction has written.
         added: The part of it that was written since somebody emptied this.
+        logs_rows_alone: All of them log rows.
     """
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
-        self.definitions = tuple(definitions)
-        self._modes = {one.name: one.logging_mode for one in self.definitions}
+        self._define(definitions)
         self.transaction = self.added = TransactionWrites()
         self._savepoints: dict[str, TransactionWrites] = {}
         self._temporary = TemporaryTables()
@@ -347,9 +347,13 @@ class ScopeSafety:
 
     def have(self, definitions: Iterable[Definition]) -> None:
         """Have other binlogs from here on."""
+        self._define(definitions)
+        self._temporary = self._temporary.scoped(self.definitions)
+
+    def _define(self, definitions: Iterable[Definition]) -> None:
         self.definitions = tuple(definitions)
         self._modes = {one.name: one.logging_mode for one in self.definitions}
-        self._temporary = self._temporary.scoped(self.definitions)
+        self.logs_rows_alone = all(mode is LoggingMode.ROW for mode in self._modes.values())
 
     def candidates(self, changes: Changes) -> frozenset[str]:
         """Names of the binlogs that may log a statement, so that its format must be decided."""

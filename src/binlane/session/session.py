@@ -167,24 +167,6 @@ class Session:
         return self._state
 
     @property
-    def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self._state.is_in_transaction
-
-    @property
-    def is_transaction_active(self) -> bool:
-        """Whether a transaction of several statements has begun to work."""
-        return self._state.is_in_transaction and self._state.transaction.is_active
-
-    @property
-    def logs_rows_alone(self) -> bool:
-        """Whether all binlogs log rows now; sql_log_bin is not asked."""
-        state = self._state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.ROW
-        return all(mode is LoggingMode.ROW for mode in state.safety.modes.values())
-
-    @property
     def programs(self) -> ProgramState:
         """What the session keeps for its programs."""
         return self._state.programs
@@ -201,12 +183,50 @@ class Session:
 
     @property
     def logs_rows_alone(self) -> bool:
-        """Whether every binlog has what the session changes in rows."""
-        return all(self._state.mode(name) is LoggingMode.ROW for name in self._state.binlogs)
+        """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.ROW
+        return state.safety.logs_rows_alone
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether a binlog does not log everything."""
+        safety = self._state.safety
+        return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
         return system_value(self._state.variables, name)
+
+    def begin_with(self, values: Mapping[str, str]) -> None:
+        """Have what SET GLOBAL gave the binlogs' variables before this session began.
+
+        Args:
+            values: In capitals, by name. A global binlog_format holds as one that the session sets:
+                for all binlogs.
+        """
+        self._recurring.leave()
+        self._state.variables.begin_with(values)
+
+    def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
+        """The value that a variable of the binlogs has; empty where nobody has set it.
+
+        Args:
+            name: In lower case.
+            is_global: What sessions begin with is meant.
+
+        Returns:
+            In capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
+            binlogs, MIXED where they differ.
+        """
+        variables = self._state.variables
+        values = variables.global_values if is_global else variables.values
+        if name != "binlog_format" or (variables.is_format_set and not is_global):
+            return values.get(name, "")
+        safety = self._state.safety
+        modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
+        return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
 
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""

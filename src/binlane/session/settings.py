@@ -153,6 +153,17 @@ _IN_TRANSACTION: Final = {
 }
 
 
+_OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
+
+
+def _in_program(name: str) -> Refusal:
+    """What a program sets the source would log by, and there is no telling it otherwise."""
+    return Refusal(
+        *(1235, "42000", "BINLANE_SET_IN_PROGRAM"),
+        f"binlane doesn't yet support 'SET {name} in programs and prepared statements'",
+    )
+
+
 def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
     """Why an assignment is refused; None if it is not."""
     name, is_active = assignment.name, state.transaction.is_active
@@ -201,6 +212,8 @@ def checked(
         error = refusal(state, assignment)
         if error is None and statement.environment is None:
             error = misspelt(assignment.name)
+        elif error is None and state.logs_source and assignment.name in _OF_BINLOGS:
+            error = _in_program(assignment.name)
         if error is not None:
             state.fail(error)
             return None

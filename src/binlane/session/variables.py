@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -101,6 +102,13 @@ class Variables:
         """As they are now, to be restored after SET STATEMENT … FOR."""
         return replace(self, values=dict(self.values), global_values=dict(self.global_values))
 
+    def begin_with(self, values: Mapping[str, str]) -> None:
+        """Have global values that SET GLOBAL gave the binlogs' variables before the session began."""
+        self._settings = None
+        self.global_values |= values
+        self.values |= values
+        self.is_format_set |= "binlog_format" in values
+
     def assign(self, assignment: Assignment) -> None:
         """Carry out one assignment of SET that was found right."""
         name, value = assignment.name, plain(assignment.value)
@@ -120,7 +128,8 @@ class Variables:
             return
         self.values[name] = self.global_values.get(name, "") if value == "DEFAULT" else value
         if name == "binlog_format":
-            self.is_format_set = True
+            # DEFAULT gives the word back to the binlogs, unless somebody said the global value.
+            self.is_format_set = value != "DEFAULT" or bool(self.global_values.get(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -291,6 +291,18 @@ class Catalog:
                 (activity.value, reason, log_id),
             )
 
+    def variables(self) -> dict[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name."""
+        return dict(self._database.rows("SELECT name, value FROM variables"))
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give variables values; None takes one back."""
+        with self._database.transaction() as connection:
+            for name, value in values.items():
+                connection.execute("DELETE FROM variables WHERE name = ?", (name,))
+                if value is not None:
+                    connection.execute("INSERT INTO variables VALUES (?, ?)", (name, value))
+
     def files(self, log_id: int, *, after: int = 0) -> list[ClosedFile]:
         """What was noted of the closed files of a binlog whose numbers are above `after`."""
         rows = self._database.rows(

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -25,7 +25,8 @@ CREATE TABLE binlog_files (
 ) STRICT, WITHOUT ROWID;
 """
 _IDENTITY: Final = "CREATE TABLE source_identity (identity TEXT NOT NULL) STRICT;"
-_SCHEMA: Final = f"""{_FILES} {_IDENTITY}
+_VARIABLES: Final = "CREATE TABLE variables (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
+_SCHEMA: Final = f"""{_FILES} {_IDENTITY} {_VARIABLES}
 CREATE TABLE binlogs (
     log_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -82,6 +83,7 @@ ALTER TABLE binlogs ADD COLUMN activity TEXT NOT NULL DEFAULT 'open';
 ALTER TABLE binlogs ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE binlogs ADD COLUMN ignores_case INTEGER NOT NULL DEFAULT 0;
 """,
+    4: _VARIABLES,
 }
 """What makes a version the next one."""
 

@@ -70,6 +70,7 @@ class Store:
         self._lock = lock
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
         self._source_position = catalog.source_position()
+        self._variables = catalog.variables()
         self._source_saved_at = time.monotonic()
         self._forcing = Forcing()
         self._marks = MarkKeeper(catalog)
@@ -342,6 +343,24 @@ class Store:
                 raise
 
         return save
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name; any thread may ask."""
+        return self._variables
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give the binlogs' variables values, also after a restart; any thread may do so.
+
+        Args:
+            values: By name; None takes one back.
+
+        Raises:
+            StoreError: If they cannot be saved; they are as before then.
+        """
+        self._catalog.set_variables(values)
+        known = {**self._variables, **values}
+        self._variables = {name: value for name, value in known.items() if value is not None}
 
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, oldest first; any thread may ask."""

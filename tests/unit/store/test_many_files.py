@@ -100,16 +100,18 @@ def test_a_missing_file_is_told_when_it_is_needed(tmp_path: Path) -> None:
     assert any(verify([tmp_path]))
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_catalog_of_a_version_before_is_brought_up(tmp_path: Path, version: int) -> None:
     written(tmp_path)
     files = StoreReader(tmp_path).files("orders")
     connection = sqlite3.connect(Catalog.path_in(tmp_path))
     with connection:
         connection.execute("DELETE FROM binlog_files")
-        connection.execute("DROP TABLE source_identity")
-        for column in ("memory", "is_cut", "activity", "reason", "ignores_case"):
-            connection.execute(f"ALTER TABLE binlogs DROP COLUMN {column}")
+        connection.execute("DROP TABLE variables")
+        if version < 4:
+            connection.execute("DROP TABLE source_identity")
+            for column in ("memory", "is_cut", "activity", "reason", "ignores_case"):
+                connection.execute(f"ALTER TABLE binlogs DROP COLUMN {column}")
         if version < 3:
             connection.execute("DROP TABLE binlog_files")
             connection.execute("ALTER TABLE binlogs DROP COLUMN prepared")
@@ -118,5 +120,6 @@ def test_a_catalog_of_a_version_before_is_brought_up(tmp_path: Path, version: in
         assert store.binlogs["orders"].files() == files
         assert store.activities() == {"orders": (Activity.OPEN, "")}
         assert store.source_identity == ""
+        assert store.variables == {}
     assert connection.execute("SELECT count(*) FROM binlog_files").fetchone() == (5,)
     connection.close()

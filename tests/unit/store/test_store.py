@@ -90,6 +90,18 @@ def test_a_damaged_catalog_is_named(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
+def test_global_values_of_variables_are_kept(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        assert store.variables == {}
+        store.set_variables({"binlog_format": "ROW", "binlog_row_image": "FULL"})
+        store.set_variables({"binlog_format": "MIXED", "binlog_row_image": None})
+        assert store.variables == {"binlog_format": "MIXED"}
+    with Store.open(tmp_path) as store:
+        assert store.variables == {"binlog_format": "MIXED"}
+        store.set_variables({"binlog_format": None})
+        assert store.variables == {}
+
+
 def test_the_scope_history_has_every_change(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         add(create(store), [transaction(4)])

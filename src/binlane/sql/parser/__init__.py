@@ -84,12 +84,12 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
     """Cut a packet of several statements as its server does: where one that is read ends at `;`.
 
     Args:
-        text: The packet's.
+        text: The packet's, without white space and `;` at its ends.
         dialect: How the session reads it at the packet's beginning.
 
     Returns:
-        The statements with their comments, without white space around them; none is empty. From
-        where the text cannot be cut on, it is one statement.
+        The statements as the servers log them, with their comments and with the white space before
+        their `;`. From where the text cannot be cut on, it is one statement.
     """
     try:
         cursor = cursor_over(text, dialect)
@@ -101,17 +101,18 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         first = cursor.word
         if not _skip_statement(cursor):
             break
-        part = text[start : cursor.start].strip()
-        if first != ";" and part:
-            found.append(part)
+        if first == ";":
+            break  # the servers take nothing behind one that is empty
+        part = text[start : cursor.start].lstrip()
+        found.append(part)
         start = cursor.start + 1
         if not cursor.accept_operator(";"):
             return found
         may_set_mode = first == "EXECUTE" or "SQL_MODE" in part.upper()
         if may_set_mode and not _LEXED_BY_MODE.isdisjoint(text[start:]):
             break  # it may be read otherwise
-    if part := text[start:].strip():
-        found.append(part)
+    if rest := text[start:].lstrip():
+        found.append(rest)
     return found
 
 

@@ -1,0 +1,437 @@
+"""The binlogs' variables at the port: `binlog_format` and its like never change the source's log.
+
+The source logs full rows whatever a client sets; what a client sets holds for the binlogs. So a SET
+is sent to the source with each of these variables given the value that it has there: the source
+still says who may not set it, and where it cannot be set, and nothing changes. The value itself is
+for the model of the session, or, SET GLOBAL, for the sessions that begin later. Where one of these
+variables is read, the value that it has for the binlogs takes its place in the text.
+
+Everything here is pure: who asks the source is the judge. Texts are changed where the reader says
+that something stands; they are put together from the client's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from binlane.codec.packets.results import Cell, ResultSet
+from binlane.codec.types import ColumnType, Flavor
+from binlane.errors import StatementError
+from binlane.gateway.answers import RowsAnswer
+from binlane.names import quote
+from binlane.session.session import Session
+from binlane.sql.facts import (
+    WRITING_KINDS,
+    StatementFacts,
+    StatementKind,
+    VariableScope,
+)
+from binlane.sql.tokens import TokenKind, tokenise
+from binlane.sql.tree.expressions import Literal, LiteralKind, Name, SelectItem, walk
+from binlane.sql.tree.statements import Set, SetItem, SetStatement
+
+FORMAT: Final = "binlog_format"
+ROW_IMAGE: Final = "binlog_row_image"
+_LOGGED: Final = "sql_log_bin"
+_SWITCH: Final = ("OFF", "ON")
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    FORMAT: ("MIXED", "STATEMENT", "ROW"),
+    ROW_IMAGE: ("MINIMAL", "NOBLOB", "FULL", "FULL_NODUP"),
+    "binlog_direct_non_transactional_updates": _SWITCH,
+    _LOGGED: _SWITCH,
+}
+"""The binlogs' variables, and their values by number."""
+_DEFAULTS: Final = {
+    FORMAT: "MIXED",
+    ROW_IMAGE: "FULL",
+    "binlog_direct_non_transactional_updates": "OFF",
+    _LOGGED: "ON",
+}
+_WORDS: Final = {"TRUE": "ON", "FALSE": "OFF"}
+_KEPT: Final = frozenset(
+    (
+        "binlog_row_value_options",
+        "session_track_gtids",
+        "session_track_schema",
+        "session_track_transaction_info",
+    )
+)
+"""What the source's session has for binlane to follow it, whatever the client sets."""
+_TRACKED: Final = "session_track_system_variables"
+_LEAVING: Final = frozenset(("gtid_domain_id", "gtid_next", "gtid_seq_no", "server_id"))
+"""What a session sets that gives its groups GTIDs of its own choice."""
+_GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
+_READING: Final = WRITING_KINDS | {
+    *(StatementKind.SELECT, StatementKind.SET, StatementKind.DO, StatementKind.CALL),
+}
+"""Statements in which values take the places of the binlogs' variables: no definitions."""
+_SHOWING: Final = {
+    "SHOW VARIABLES": False,
+    "SHOW SESSION VARIABLES": False,
+    "SHOW LOCAL VARIABLES": False,
+    "SHOW GLOBAL VARIABLES": True,
+}
+"""By whether global values are shown."""
+_INTEGERS: Final = frozenset(
+    (ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG)
+)
+_NO_NAMES: Final = frozenset(
+    (
+        *(ColumnType.DECIMAL, ColumnType.NEWDECIMAL, ColumnType.FLOAT, ColumnType.DOUBLE),
+        *(ColumnType.BIT, ColumnType.YEAR, ColumnType.NULL),
+    )
+)
+_NOT_SUPPORTED: Final = 1235
+_ALIAS_MAX: Final = 255
+_WARNINGS: Final = "warning_count"
+
+Value = str | int | None
+"""A value as SET takes it: a word or string, an integer, or what no variable takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """A statement in the forms in which it goes on.
+
+    Attributes:
+        source: For the source.
+        model: For the model of the session: values instead of expressions.
+        global_values: What it gives to later sessions once the source has run it, by name; None
+            for DEFAULT.
+        leaves_lane: The session's groups get GTIDs of its own choice from here on.
+    """
+
+    source: str
+    model: str
+    global_values: Mapping[str, str | None] = field(default_factory=dict)
+    leaves_lane: bool = False
+
+
+Known = Callable[[str, bool], str]
+"""Gives the value of a binlogs' variable, by name and whether the global one is meant, and for
+`warning_count` how many warnings there are beside the source's own."""
+
+
+class _Edit(NamedTuple):
+    """A part of a text, and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """An assignment that does not go to the source as it is.
+
+    Attributes:
+        start: Where it begins, with its scope.
+        value_start: Where its value begins.
+        end: Where it ends.
+        name: Of the variable.
+        is_global: GLOBAL or PERSIST.
+        is_default: DEFAULT is assigned.
+        is_open: The value has to be asked for.
+        value: What is assigned, as a variable takes it; of one that is open nothing yet.
+    """
+
+    start: int
+    value_start: int
+    end: int
+    name: str
+    is_global: bool
+    is_default: bool
+    is_open: bool
+    value: Value = None
+
+
+def known_of(session: Session, notes: int = 0) -> Known:
+    """The values that the binlogs' variables have in a session of the model.
+
+    Args:
+        session: It goes along with a client's session.
+        notes: How many warnings that one has beside the source's own, for `@@warning_count`.
+    """
+
+    def known(name: str, is_global: bool) -> str:  # noqa: FBT001  # as `Known` is called
+        if name == _WARNINGS:
+            return str(notes)
+        value = session.binlog_variable(name, is_global=is_global)
+        values = NAMES[name]
+        if value.isdigit() and int(value) < len(values):
+            return values[int(value)]
+        if value in _WORDS:
+            return _WORDS[value]
+        return value if value in values else _DEFAULTS[name]
+
+    return known
+
+
+def concerns(facts: StatementFacts) -> bool:
+    """Whether a statement has to be rewritten before it goes on."""
+    return any(
+        _is_held(one.name) for one in (*facts.assignments, *facts.statement_assignments)
+    ) or (
+        facts.effects.kind in _READING and any(_is_read(one.name) for one in facts.system_variables)
+    )
+
+
+def shows(facts: StatementFacts) -> bool:
+    """Whether a statement shows variables, so that its rows have to be told by `shown`."""
+    return facts.verb in _SHOWING
+
+
+def question(facts: StatementFacts, known: Known) -> str | None:
+    """What the source is to be asked before a statement is rewritten; None for nothing.
+
+    Expressions are evaluated before anything is assigned, as the servers do it.
+    """
+    reads = _reads(facts, known)
+    expressions = [
+        "(" + _edited(facts.text, reads, item.value_start, item.end).strip() + ")"
+        for item in _items(facts)
+        if item.is_open
+    ]
+    return f"SELECT {', '.join(expressions)}" if expressions else None
+
+
+def rewrite(
+    facts: StatementFacts,
+    known: Known,
+    answer: ResultSet | None = None,
+    *,
+    flavor: Flavor,
+    has_temporary_tables: bool = False,
+) -> Rewritten:
+    """Say what goes to the source of a statement, and what to the model.
+
+    Args:
+        facts: Of the statement; it `concerns` the binlogs' variables.
+        known: Their values.
+        answer: To `question`.
+        flavor: Of the source.
+        has_temporary_tables: The session has some.
+
+    Raises:
+        StatementError: If the binlogs cannot have what is set.
+    """
+    items = list(_answered(_items(facts), answer))
+    reads = _reads(facts, known)
+    source: list[_Edit] = list(reads)
+    # What a SET reads is in user variables then; of other statements the model logs the text.
+    model: list[_Edit] = list(reads) if facts.effects.kind is StatementKind.SET else []
+    global_values: dict[str, str | None] = {}
+    for item in items:
+        taken = _taken(item)
+        is_wrong = item.name in NAMES and taken is None and not item.is_default
+        if is_wrong or (item.name == _LOGGED and item.is_global):
+            # The source refuses it, in its own words.
+            continue
+        inside = [edit for edit in source if item.start <= edit.start < item.end]
+        source = [edit for edit in source if edit not in inside]
+        source.append(_for_source(item, facts, flavor, has_temporary_tables=has_temporary_tables))
+        if item.name not in NAMES:
+            continue
+        if item.name == ROW_IMAGE and taken not in (None, "FULL"):
+            raise StatementError(
+                f"binlane doesn't yet support '{ROW_IMAGE} = {taken}': binlogs hold full images",
+                errno=_NOT_SUPPORTED,
+                sqlstate="42000",
+                hint="full images hold all that others do; leave the variable as it is",
+            )
+        if taken is not None:
+            model = [edit for edit in model if not item.start <= edit.start < item.end]
+            model.append(_Edit(item.value_start, item.end, f" '{taken}'"))
+        if item.is_global:
+            global_values[item.name] = taken
+    return Rewritten(
+        source=_edited(facts.text, source),
+        model=_edited(facts.text, model),
+        global_values=global_values,
+        leaves_lane=leaves_lane(facts),
+    )
+
+
+def leaves_lane(facts: StatementFacts) -> bool:
+    """Whether a session gives its groups GTIDs of its own choice from here on."""
+    assigned = (*facts.assignments, *facts.statement_assignments)
+    return any(one.name in _LEAVING and one.scope not in _GLOBAL for one in assigned)
+
+
+def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
+    """The rows of SHOW VARIABLES with the values that the binlogs have.
+
+    What WHERE says of values was asked of the source's.
+    """
+    is_global = _SHOWING[facts.verb]
+    rows: list[Sequence[Cell]] = []
+    for row in result.rows:
+        name = (row[0] or b"").decode("ascii", "replace").lower()
+        value: Cell = row[-1]
+        if name in NAMES:
+            value = known(name, is_global).encode()
+        rows.append((*row[:-1], value))
+    return RowsAnswer(result.heads, rows)
+
+
+# What stands where --------------------------------------------------------------------------------
+
+
+def _is_held(name: str) -> bool:
+    return name in NAMES or name in _KEPT or name == _TRACKED or name in _LEAVING
+
+
+def _is_read(name: str) -> bool:
+    return name in NAMES or name == _WARNINGS
+
+
+def _set_items(facts: StatementFacts) -> Iterator[SetItem]:
+    node = facts.tree
+    while isinstance(node, SetStatement):
+        yield from node.items
+        node = node.statement
+    if isinstance(node, Set):
+        yield from node.items
+
+
+def _items(facts: StatementFacts) -> Iterator[_Item]:
+    for item in _set_items(facts):
+        name = item.name
+        if name in NAMES or (item.scope != "global" and (name in _KEPT or name == _TRACKED)):
+            start, end = facts.place(item.at), facts.place(item.end)
+            value, is_open = None, False
+            if item.value is not None and name in NAMES:
+                value, is_open = _plain(item, facts)
+            yield _Item(
+                start=start,
+                value_start=_behind_sign(facts, start, end),
+                end=end,
+                name=name,
+                is_global=item.scope in ("global", "persist", "persist_only"),
+                is_default=item.value is None,
+                is_open=is_open,
+                value=value,
+            )
+
+
+def _behind_sign(facts: StatementFacts, start: int, end: int) -> int:
+    """Where the value of an assignment begins: behind the first `=` or `:=`."""
+    text = facts.text[start:end]
+    for token in tokenise(text, facts.dialect):
+        if token.kind is TokenKind.OPERATOR and token.text in ("=", ":="):
+            return start + token.end
+    raise AssertionError(f"{text!r} assigns something")
+
+
+def _plain(item: SetItem, facts: StatementFacts) -> tuple[Value, bool]:
+    """The value that stands in the text, and whether it has to be asked for instead."""
+    node = item.value
+    assert node is not None, "it is not DEFAULT"
+    text = facts.text_of(node)
+    if isinstance(node, Name) and len(node.parts) == 1:
+        return node.parts[0], False
+    if isinstance(node, Literal) and not node.introducer:
+        if node.kind in (LiteralKind.NUMBER, LiteralKind.NULL):
+            return (int(text) if text.isdigit() else None), False
+        if node.kind in (LiteralKind.TRUE, LiteralKind.FALSE):
+            return int(node.kind is LiteralKind.TRUE), False
+        tokens = [each for each in tokenise(text, facts.dialect) if each.kind is not TokenKind.END]
+        if node.kind is LiteralKind.STRING and len(tokens) == 1:
+            return tokens[0].value, False
+    return None, True
+
+
+def _answered(items: Iterator[_Item], answer: ResultSet | None) -> Iterator[_Item]:
+    place = 0
+    for item in items:
+        if not item.is_open:
+            yield item
+            continue
+        assert answer is not None, "the source was asked"
+        cell, kind = answer.rows[0][place], answer.heads[place].type_code
+        place += 1
+        value: Value = None
+        if cell is not None and kind in _INTEGERS:
+            value = int(cell)
+        elif cell is not None and kind not in _NO_NAMES:
+            value = cell.decode("latin-1")
+        yield replace(item, value=value)
+
+
+def _taken(item: _Item) -> str | None:
+    """What a variable becomes by a value; None if it does not take it."""
+    values, value = NAMES.get(item.name, ()), item.value
+    if isinstance(value, int):
+        return values[value] if 0 <= value < len(values) else None
+    if value is None:
+        return None
+    return next((each for each in values if each == value.upper() and value.isascii()), None)
+
+
+# How texts are changed ----------------------------------------------------------------------------
+
+
+def _for_source(
+    item: _Item, facts: StatementFacts, flavor: Flavor, *, has_temporary_tables: bool
+) -> _Edit:
+    """The assignment that changes nothing, in the place of one that would."""
+    if item.name == _TRACKED:
+        given = facts.text[item.value_start : item.end].strip()
+        given = f"@@GLOBAL.{_TRACKED}" if item.is_default else f"({given})"
+        if flavor is Flavor.MYSQL:
+            return _Edit(item.value_start, item.end, f" {given}")
+        kept = f"IF({given} = '*', '*', CONCAT_WS(',', NULLIF({given}, ''), 'last_gtid'))"
+        return _Edit(item.value_start, item.end, f" {kept}")
+    name = item.name
+    if name == FORMAT and flavor is Flavor.MYSQL and has_temporary_tables and not item.is_global:
+        # MySQL refuses to set a format, also to what it is, while there are temporary tables; of
+        # the binlogs each has its own rules for those. The same account may set the image.
+        name = ROW_IMAGE
+        return _Edit(item.start, item.end, f"@@SESSION.{name} = @@SESSION.{name}")
+    scope = "GLOBAL" if item.is_global else "SESSION"
+    return _Edit(item.value_start, item.end, f" @@{scope}.{name}")
+
+
+def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
+    """Values for the binlogs' variables that a statement reads, and names for its columns."""
+    uses = [
+        use
+        for use in facts.system_variables
+        if _is_read(use.name) and not (use.name == _LOGGED and use.scope in _GLOBAL)
+    ]
+    if not uses or facts.effects.kind not in _READING:
+        return []
+    edits = [
+        _Edit(
+            use.offset,
+            use.offset + use.length,
+            _literal(use.name, known(use.name, use.scope in _GLOBAL)),
+        )
+        for use in uses
+    ]
+    for node in walk(facts.tree):
+        if isinstance(node, SelectItem) and node.alias is None:
+            start, end = facts.place(node.at), facts.place(node.end)
+            is_short = end - start <= _ALIAS_MAX
+            if is_short and any(start <= use.offset < end for use in uses):
+                edits.append(_Edit(end, end, f" AS {quote(facts.text[start:end])}"))
+    return edits
+
+
+def _literal(name: str, value: str) -> str:
+    if name == _WARNINGS:
+        return f"(@@{_WARNINGS} + {value})"
+    return str(_SWITCH.index(value)) if NAMES[name] is _SWITCH else f"'{value}'"
+
+
+def _edited(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:
+    """A part of a text with what takes the places of parts of it."""
+    end = len(text) if end is None else end
+    parts: list[str] = []
+    for edit in sorted(edits):
+        if start <= edit.start and edit.end <= end:
+            parts += (text[start : edit.start], edit.text)
+            start = edit.end
+    return "".join((*parts, text[start:end]))

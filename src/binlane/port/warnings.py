@@ -1,0 +1,145 @@
+"""Notes 1592 among the source's own warnings: the source logs rows, and so has none to tell.
+
+MariaDB and MySQL put them behind all other warnings of a statement, but before the one that tells
+of changes that stay when the statement is rolled back (1196), and leave out what is beyond
+max_error_count. They are there as long as the warnings of their statement are: on MySQL until the
+next statement that is not about warnings, on MariaDB until the next one that uses tables or has
+warnings itself (measured on MariaDB 10.11.19 and 11.8.6, MySQL 9.7.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from binlane.codec.packets.results import Cell, ResultSet
+from binlane.codec.types import Flavor
+from binlane.gateway.answers import RowsAnswer
+from binlane.gateway.judge import Reply
+from binlane.session.report import Note
+from binlane.sql.facts import StatementFacts, StatementKind
+from binlane.sql.tokens import TokenKind, tokenise
+
+LIST: Final = "SHOW WARNINGS"
+COUNT: Final = "SHOW COUNT(*) WARNINGS"
+_ABOUT_WARNINGS: Final = frozenset(
+    ("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT", "GET DIAGNOSTICS")
+)
+_WITHOUT_TABLES: Final = frozenset(
+    (
+        *(StatementKind.SET, StatementKind.SELECT, StatementKind.DO, StatementKind.BEGIN),
+        *(StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.SAVEPOINT),
+        *(StatementKind.PREPARE, StatementKind.DEALLOCATE),
+    )
+)
+"""Kinds of statements that leave MariaDB's warnings where they name no tables."""
+_NOT_ROLLED_BACK: Final = b"1196"
+_LEVEL: Final = b"Note"
+
+
+class Warnings:
+    """The notes that a client is to find among the warnings of its last statement.
+
+    Args:
+        flavor: Of the source.
+    """
+
+    def __init__(self, flavor: Flavor) -> None:
+        self._is_mariadb = flavor is Flavor.MARIADB
+        self._notes: tuple[Note, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many notes there are."""
+        return len(self._notes)
+
+    def follow(
+        self, facts: StatementFacts, replies: Sequence[Reply], notes: Iterable[Note]
+    ) -> None:
+        """Be told of a statement that the source has run.
+
+        Args:
+            facts: Of the statement.
+            replies: The source's.
+            notes: What the model notes of it.
+        """
+        told = tuple(note for note in notes if note.is_told)
+        if told or not self._keeps(facts, replies):
+            self._notes = told
+
+    def forget(self) -> None:
+        """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
+        self._notes = ()
+
+    def _keeps(self, facts: StatementFacts, replies: Sequence[Reply]) -> bool:
+        """Whether the warnings of the statement before are still there."""
+        if any(reply.errno for reply in replies):
+            return False
+        if facts.verb in _ABOUT_WARNINGS:
+            return True
+        return (
+            self._is_mariadb
+            and facts.effects.kind in _WITHOUT_TABLES
+            and not facts.tables
+            and not any(reply.warnings for reply in replies)
+        )
+
+    def questions(self, facts: StatementFacts) -> tuple[str, ...]:
+        """What the source is asked in the place of a statement; nothing: that goes as it is."""
+        if not self._notes:
+            return ()
+        if facts.verb == LIST:
+            return LIST, COUNT
+        return (COUNT,) if _counts_warnings(facts) else ()
+
+    def answer(
+        self, facts: StatementFacts, results: Sequence[ResultSet], errors_max: int | None = None
+    ) -> RowsAnswer:
+        """Answer a statement that asks for warnings.
+
+        Args:
+            facts: Of the statement.
+            results: Of `questions`.
+            errors_max: The session's max_error_count; None where it is not known.
+        """
+        if facts.verb != LIST:
+            (counted,) = results
+            number = int(counted.rows[0][0] or 0) + len(self._notes)
+            return RowsAnswer(counted.heads, [[str(number).encode()]])
+        listed, counted = results
+        is_full = int(counted.rows[0][0] or 0) > len(listed.rows)
+        rows = list(listed.rows) if is_full else _merged(listed.rows, self._notes)
+        first, rows_max = _limit(facts)
+        return RowsAnswer(listed.heads, rows[:errors_max][first:][:rows_max])
+
+
+def _counts_warnings(facts: StatementFacts) -> bool:
+    """Whether a statement is SHOW COUNT(*) WARNINGS, and not ERRORS."""
+    return facts.verb == "SHOW COUNT" and any(
+        token.word == "WARNINGS" for token in tokenise(facts.text, facts.dialect)
+    )
+
+
+def _merged(
+    rows: Sequence[tuple[bytes | None, ...]], notes: Sequence[Note]
+) -> list[Sequence[Cell]]:
+    own = [(_LEVEL, str(note.errno).encode(), note.message.encode()) for note in notes]
+    place = len(rows)
+    while place and rows[place - 1][1] == _NOT_ROLLED_BACK:
+        place -= 1
+    return [*rows[:place], *own, *rows[place:]]
+
+
+def _limit(facts: StatementFacts) -> tuple[int, int | None]:
+    """How many rows are left out, and how many are given at most."""
+    numbers: list[int] = []
+    is_behind_offset = False
+    for token in tokenise(facts.text, facts.dialect):
+        if token.kind is TokenKind.NUMBER:
+            numbers.append(int(token.text))
+        is_behind_offset |= token.word == "OFFSET"
+    if not numbers:
+        return 0, None
+    if len(numbers) == 1:
+        return 0, numbers[0]
+    return (numbers[1], numbers[0]) if is_behind_offset else (numbers[0], numbers[1])

@@ -1,0 +1,73 @@
+"""The statements of a log that may change a server's objects: found among rows, and not read here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Final
+
+import numpy as np
+
+from binlane.codec.event import Event
+from binlane.codec.query import QueryEvent
+from binlane.codec.rows import RowsEvent
+from binlane.codec.types import EventType
+from binlane.grouping.event_group import EventGroup
+from binlane.grouping.raw import Item, LargeGroup, RawRun
+from binlane.kernels import layout
+from binlane.positions import AnyGtid
+from binlane.routing.session_format import groups_of, odd_queries
+from binlane.sql.logged_statements import is_about_rows_only
+
+_BRACKETS: Final = re.compile(rb"BEGIN|COMMIT|ROLLBACK|SAVEPOINT |XA ")
+
+
+def logged_ddl(item: Item) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
+    """What a source gave next may hold statements that change objects.
+
+    Args:
+        item: A run of groups, one that is not held, or one that is.
+
+    Yields:
+        Each, and the GTID of its group.
+
+    Raises:
+        CodecError: If an event of a group with such a statement is damaged.
+    """
+    if isinstance(item, RawRun):
+        for number in _groups(item):
+            yield from _of_group(item.group(number))
+    elif isinstance(item, LargeGroup):
+        # Only a table's own CREATE stands before rows: CREATE TABLE … SELECT.
+        yield from _of(takewhile(_is_no_row, item.events()), item.gtid)
+    else:
+        yield from _of_group(item)
+
+
+def _groups(run: RawRun) -> list[int]:
+    found = {event for event, text in odd_queries(run) if _may_change(text)}
+    last = int(run.groups[layout.GROUP_END, run.count - 1])
+    types = run.events[layout.EVENT_TYPE, :last]
+    found.update(map(int, np.flatnonzero(types == EventType.QUERY_COMPRESSED)))
+    return groups_of(run, found) if found else []
+
+
+def _of_group(group: EventGroup) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
+    return _of(group.events, group.gtid)
+
+
+def _of(
+    events: Iterable[Event], gtid: AnyGtid | None
+) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
+    for event in events:
+        if isinstance(event.body, QueryEvent) and _may_change(event.body.query):
+            yield event.body, gtid
+
+
+def _is_no_row(event: Event) -> bool:
+    return not isinstance(event.body, RowsEvent)
+
+
+def _may_change(text: bytes) -> bool:
+    return _BRACKETS.match(text) is None and not is_about_rows_only(text)

@@ -1,0 +1,172 @@
+"""The port's sessions in one process: what they share, begun when the first of them needs it.
+
+A source that was not set up for it, or an account of binlane's that does not see all definitions,
+lets the port work without: statements are relayed unread, and all binlogs get rows. Whoever sets it
+up later has it without a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from typing import Final
+
+from binlane.capture.settings import SourceSettings
+from binlane.client.session import ServerSession
+from binlane.codec.types import Flavor
+from binlane.errors import BinlaneError, StatementError
+from binlane.gateway.handler import SessionContext
+from binlane.port.attributions import Attributions
+from binlane.port.lanes import LanePool
+from binlane.port.live_catalog import LiveCatalog
+from binlane.port.marks import Marker
+from binlane.port.port_session import PortParts, PortSession
+from binlane.port.source_schema import wanted_privileges
+from binlane.positions import Position, parse_position
+from binlane.service.binlogs import Binlogs
+
+_LOOK_AGAIN_S: Final = 10.0
+_END_EVERY_S: Final = 0.5
+_TIMEOUT_S: Final = 10.0
+_PRIVILEGES: Final = (
+    "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE ="
+    " CONCAT('\\'', SUBSTRING_INDEX(CURRENT_USER(), '@', 1), '\\'@\\'',"
+    " SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '\\'')"
+)
+_LANES: Final = (
+    "SELECT @@GLOBAL.server_id, (SELECT COUNT(*) FROM information_schema.ROUTINES"
+    " WHERE ROUTINE_SCHEMA = 'binlane' AND ROUTINE_NAME IN ('lane', 'mark'))"
+)
+_PROCEDURES: Final = 2
+
+logger = logging.getLogger(__name__)
+
+
+class Port:
+    """Makes the judges of sessions.
+
+    Attributes:
+        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+
+    Args:
+        settings: The source, and binlane's own account there.
+        binlogs: What the statements are for.
+        attributions: Gets to know what sessions make the source log.
+    """
+
+    def __init__(
+        self, settings: SourceSettings, binlogs: Binlogs, attributions: Attributions
+    ) -> None:
+        self.problem = ""
+        self._settings = settings
+        self._binlogs = binlogs
+        self._attributions = attributions
+        self._catalog = LiveCatalog(settings)
+        self._parts: PortParts | None = None
+        self._looked_s = float("-inf")
+        self._looking = asyncio.Lock()
+        self._ending: asyncio.Task[None] | None = None
+
+    def judge(self, session: SessionContext) -> PortSession:
+        """The judge of a session."""
+        return PortSession(session, self._find)
+
+    def start(self) -> None:
+        """Begin to look after sessions that ended in the middle of a statement."""
+        self._ending = asyncio.create_task(self._tell_ends())
+
+    async def stop(self) -> None:
+        """Ask the source nothing more."""
+        if self._ending is not None:
+            self._ending.cancel()
+            await asyncio.gather(self._ending, return_exceptions=True)
+        await self._catalog.stop()
+        if self._parts is not None:
+            self._parts.marker.close()
+        self._attributions.close()
+
+    async def _find(self) -> PortParts | None:
+        """What sessions share; None where the source was not set up for that."""
+        async with self._looking:
+            is_due = time.monotonic() - self._looked_s > _LOOK_AGAIN_S
+            if self._parts is None or (self.problem and is_due):
+                if not is_due:
+                    return self._parts
+                self._parts = await self._look()
+                self._looked_s = time.monotonic()
+        return self._parts
+
+    async def _look(self) -> PortParts | None:
+        """Find out what the source is and has.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
+        try:
+            privileges, server_id, procedures, version = await asyncio.to_thread(self._ask)
+        except BinlaneError as error:
+            raise StatementError(
+                f"binlane cannot ask the source what the statement would do: {error}",
+                hint="see whether the source runs, and lets binlane's own account in",
+            ) from None
+        before, self.problem = self.problem, ""
+        flavor = Flavor.MARIADB if "mariadb" in version.lower() else Flavor.MYSQL
+        lacking = [name for name in wanted_privileges(flavor) if name not in privileges]
+        if lacking:
+            self.problem = (
+                f"statements are not judged, and all binlogs get rows: the account"
+                f" {self._settings.url.user} lacks {', '.join(lacking)} (binlane setup)"
+            )
+        elif procedures < _PROCEDURES:
+            self.problem = (
+                "all binlogs get rows: the source has no procedure binlane.lane (binlane setup)"
+            )
+        if self.problem != before:
+            logger.warning("the port: %s", self.problem or "statements are judged from now on")
+        if lacking:
+            return None
+        await self._catalog.start()
+        lanes = LanePool.of(flavor, server_id, self._attributions.is_clear)
+        return PortParts(
+            definitions=lambda: self._binlogs.definitions,
+            catalog=self._catalog,
+            attributions=self._attributions,
+            marker=Marker(self._settings, flavor),
+            lanes=lanes if procedures == _PROCEDURES else None,
+            global_values=lambda: self._binlogs.variables,
+            set_global_values=self._binlogs.set_variables,
+        )
+
+    def _session(self) -> ServerSession:
+        settings = self._settings
+        return ServerSession(settings.url, settings.secret(), answer_s=_TIMEOUT_S)
+
+    def _ask(self) -> tuple[frozenset[str], int, int, str]:
+        with self._session() as session:
+            privileges = frozenset(row[0] or "" for row in session.ask(_PRIVILEGES))
+            ((server_id, procedures),) = session.ask(_LANES)
+            return privileges, int(server_id or 0), int(procedures or 0), session.version
+
+    async def _tell_ends(self) -> None:
+        """Tell what sessions left behind that got no reply, once their threads are gone."""
+        while True:
+            await asyncio.sleep(_END_EVERY_S)
+            unended = self._attributions.unended
+            if unended:
+                with suppress(BinlaneError):
+                    gone, position = await asyncio.to_thread(self._gone, unended)
+                    for lane in gone:
+                        self._attributions.ended(lane, position)
+
+    def _gone(self, threads: dict[int, int]) -> tuple[list[int], Position]:
+        """The lanes whose threads are gone, and what the source had logged after that."""
+        with self._session() as session:
+            rows = session.ask("SELECT ID FROM information_schema.PROCESSLIST")
+            living = {int(row[0] or 0) for row in rows}
+            is_mariadb = "mariadb" in session.version.lower()
+            name = "gtid_binlog_pos" if is_mariadb else "gtid_executed"
+            told = session.ask(f"SELECT @@GLOBAL.{name}")[0][0] or ""  # our names
+        position = parse_position(told, (Flavor.MARIADB if is_mariadb else Flavor.MYSQL).value)
+        return [lane for lane, thread in threads.items() if thread not in living], position

@@ -1,0 +1,65 @@
+"""A port that judges is killed at random times under load: no statement is lost, doubled or mixed up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.port_story import PortStory
+
+pytestmark = pytest.mark.system
+
+KILLS_SAMPLE = 4
+KILLS_ALL = 200
+
+
+def test_nothing_is_lost_doubled_or_misattributed_in_a_sample(tmp_path: Path) -> None:
+    with PortStory(tmp_path, seed=3) as story:
+        with story.load:
+            while story.counts["kills of serve"] < KILLS_SAMPLE:
+                story.live(1.0)
+                story.kill_session()
+                story.kill_serve()
+            story.live(1.0)
+        assert story.problems() == []
+        assert story.load.counts["done"] > 100
+
+
+def test_a_source_that_is_restarted_and_killed(tmp_path: Path) -> None:
+    with PortStory(tmp_path, seed=5) as story:
+        with story.load:
+            for end in (story.restart_source, story.kill_source, story.kill_source):
+                story.live(1.0)
+                end()
+                story.live(1.0)
+                story.kill_session()
+            story.live(1.0)
+        assert story.problems() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_nothing_is_lost_doubled_or_misattributed(tmp_path: Path, seed: int) -> None:
+    with PortStory(tmp_path, seed=100 + seed, through=6, beside=2) as story:
+        with story.load:
+            while story.counts["kills of serve"] < KILLS_ALL / 10:
+                story.live(1.5)
+                story.kill_session()
+                story.kill_serve()
+            story.live(1.0)
+        assert story.problems() == []
+        print(story.counts, story.load.counts)  # noqa: T201 the figures of docs/reliability.md
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_a_source_that_is_killed_often(tmp_path: Path, seed: int) -> None:
+    with PortStory(tmp_path, seed=200 + seed, through=6, beside=2) as story:
+        with story.load:
+            for _ in range(6):
+                story.live(1.5)
+                story.kill_source()
+                story.live(1.0)
+                story.kill_serve()
+        assert story.problems() == []

@@ -1,0 +1,119 @@
+"""A live catalog of a real server in tests: how it is asked, followed, and compared with a new one."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from binlane.capture.capture import Capture
+from binlane.capture.settings import SourceSettings, StartAt
+from binlane.client.questions import Question, Topic
+from binlane.client.settings import ServerUrl
+from binlane.names import TableName
+from binlane.port.live_catalog import LiveCatalog
+from binlane.positions import parse_position
+from binlane.service.private_server import PrivateServer
+from binlane.sql.facts import StatementFacts
+from binlane.sql.reading import read
+from binlane.sql.schema import ObjectStore
+from tests.servers import execute
+
+WAIT_S: Final = 60.0
+_SERVER_ID: Final = 4790
+
+
+def settings_of(server: PrivateServer, *, user: str = "root", password: str = "") -> SourceSettings:
+    url = ServerUrl.parse(server.url.replace("root@", f"{user}@"))
+    return SourceSettings(url=url, password=password)
+
+
+@asynccontextmanager
+async def live(settings: SourceSettings, **options: Any) -> AsyncIterator[LiveCatalog]:
+    """A catalog that is started."""
+    catalog = LiveCatalog(settings, **options)
+    await catalog.start()
+    try:
+        yield catalog
+    finally:
+        await catalog.stop()
+
+
+def facts_of(catalog: LiveCatalog, statement: str, database: str = "") -> StatementFacts:
+    """What a statement says to the server."""
+    return read(statement, database=database, dialect=catalog.dialect)
+
+
+async def fetch(catalog: LiveCatalog, statement: str, database: str = "") -> StatementFacts:
+    """Have all that a statement uses."""
+    facts = facts_of(catalog, statement, database)
+    async with asyncio.timeout(WAIT_S):
+        while not catalog.covers(facts, database):
+            await catalog.fetch(facts, database)
+    return facts
+
+
+def everything(databases: Iterable[str], names: Iterable[str]) -> list[Question]:
+    """Whether there are such objects, and what they are."""
+    names = tuple(names)
+    return [
+        Question(topic, TableName(database, name))
+        for database in databases
+        for name in names
+        for topic in (Topic.TABLE, Topic.FUNCTION, Topic.PROCEDURE)
+    ]
+
+
+async def all_of(catalog: LiveCatalog, questions: Iterable[Question]) -> ObjectStore:
+    """The objects of a catalog that has asked all of that."""
+    asked = tuple(questions)
+    async with asyncio.timeout(WAIT_S):
+        await catalog.fetch_objects(asked)
+    return catalog.catalog().store
+
+
+@contextmanager
+def following(server: PrivateServer, catalog: LiveCatalog, spill: Path) -> Iterator[Capture]:
+    """The server's log is told to a catalog from here on, as the service does."""
+    capture = Capture(settings_of(server), StartAt.NOW, spill=spill, server_id=_SERVER_ID)
+    capture.connect()
+    ended = threading.Event()
+    thread = threading.Thread(target=_follow, args=(capture, catalog, ended))
+    thread.start()
+    try:
+        deadline_s = time.monotonic() + WAIT_S
+        while capture.position is None:
+            assert time.monotonic() < deadline_s, "the source did not say where it is"
+            time.sleep(0.01)
+        yield capture
+    finally:
+        ended.set()
+        thread.join(WAIT_S)
+        capture.close()
+
+
+def _follow(capture: Capture, catalog: LiveCatalog, ended: threading.Event) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(capture, selectors.EVENT_READ)
+        while not ended.is_set():
+            selector.select(0.05)
+            for item in capture.receive():
+                catalog.noted(item)
+
+
+async def caught_up(server: PrivateServer, capture: Capture) -> None:
+    """All that the server logged so far was told."""
+    is_mysql = server.url.startswith("mysql:")
+    variable = "gtid_executed" if is_mysql else "gtid_binlog_pos"
+    ((text,),) = execute(server, f"SELECT @@global.{variable}")
+    end = parse_position(text, "mysql" if is_mysql else "mariadb")
+    async with asyncio.timeout(WAIT_S):
+        while capture.position is None or not capture.position.includes(end):  # noqa: ASYNC110  # a thread's
+            await asyncio.sleep(0.01)
+    # What was told waits for the loop.
+    await asyncio.sleep(0.05)

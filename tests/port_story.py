@@ -1,0 +1,186 @@
+"""A port under load that is killed, as are its sessions and its source; what its binlogs hold then.
+
+At the end every group of the source's own log must be in every binlog once and in order, but for
+those that are binlane's own, and every binlog must make the tables that the source's log makes.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import pymysql
+
+from binlane.codec.rows import TableMapEvent
+from binlane.grouping.event_group import EventGroup
+from binlane.store.reading import read_groups
+from binlane.store.verify import verify
+from tests.live_oracle import source_files
+from tests.port_load import PortLoad
+from tests.port_replicas import SAFE, FollowedBinlogs
+from tests.servers import execute
+
+_OWN: Final = b"binlane"
+_SESSIONS: Final = "SELECT id FROM information_schema.processlist WHERE user = 'root' AND db = 'd'"
+
+
+class PortStory:
+    """The servers and processes of one run.
+
+    Attributes:
+        load: The sessions.
+        counts: What was done to whom.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        seed: int,
+        through: int = 4,
+        beside: int = 1,
+        pause_s: float = 0.02,
+    ) -> None:
+        """Start all.
+
+        Args:
+            directory: Where it all lives.
+            seed: Of what is done by lot, but for when it strikes.
+            through: Sessions through the port.
+            beside: Sessions directly on the source.
+            pause_s: As `PortLoad`.
+        """
+        self.counts: Counter[str] = Counter()
+        self._chance = random.Random(seed)
+        self._stack = ExitStack()
+        self._source_was_killed = False
+        try:
+            self.binlogs = FollowedBinlogs(self._stack, directory, SAFE, begins=False)
+            self.load = PortLoad(
+                self.binlogs.serve,
+                seed=seed,
+                through=through,
+                beside=beside,
+                is_safe=True,
+                pause_s=pause_s,
+            )
+            self._begin = str(execute(self.binlogs.source, "SELECT @@gtid_binlog_pos")[0][0])
+            self.load.prepare()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def live(self, longest_s: float) -> None:
+        """Let all go on for a while, by lot."""
+        time.sleep(self._chance.uniform(0.05, longest_s))
+
+    def kill_serve(self) -> None:
+        """SIGKILL; a new process takes over."""
+        self.binlogs.serve.kill()
+        if self._chance.random() < 0.3:
+            # One that does not come to listen.
+            self.binlogs.serve.spawn()
+            self.live(0.8)
+            self.binlogs.serve.kill()
+            self.counts["kills of serve"] += 1
+        self.binlogs.serve.start()
+        self.counts["kills of serve"] += 1
+
+    def kill_session(self) -> None:
+        """KILL for a session or for its statement, whichever comes up."""
+        with suppress(pymysql.MySQLError):
+            sessions = execute(self.binlogs.source, _SESSIONS)
+            if sessions:
+                (number,) = self._chance.choice(sessions)
+                what = self._chance.choice(("", "QUERY ", "HARD ", "SOFT "))
+                execute(self.binlogs.source, f"KILL {what}{number}")
+                self.counts["kills of sessions"] += 1
+
+    def restart_source(self) -> None:
+        """Let the source end, whatever its transactions, and come again."""
+        self.binlogs.source.restart()
+        self.counts["restarts of the source"] += 1
+
+    def kill_source(self) -> None:
+        """SIGKILL for the source."""
+        self.binlogs.source.kill()
+        self.binlogs.source.restart()
+        self._source_was_killed = True
+        self.counts["kills of the source"] += 1
+
+    def problems(self) -> list[str]:
+        """What binlogs hold that they must not, or lack, a line each; behind the load's end."""
+        serve, source = self.binlogs.serve, self.binlogs.source
+        names = [one.lower() for one in SAFE]
+        for name in names:
+            serve.wait_until_complete(name, timeout_s=120)
+        found = [str(fault) for fault in verify([serve.data_dir])]
+        groups = dict(_groups(map(Path, source_files(source))))
+        behind = list(groups).index(self._begin) + 1
+        wanted = {gtid: groups[gtid] for gtid in list(groups)[behind:]}
+        for name in names:
+            found += _out_of_order(name, list(wanted), serve.gtids(name), wanted)
+        # Of what was not logged before the source was killed its own log tells nothing.
+        truth = self.binlogs.logged() if self._source_was_killed else None
+        found += self.binlogs.problems(truth)
+        if "Traceback" in serve.log:
+            found.append(serve.log[serve.log.index("Traceback") :][:4000])
+        return found
+
+
+def _groups(paths: Iterator[Path]) -> Iterator[tuple[str, bool]]:
+    """The GTIDs of the source's log in order, and whether the group is of binlane's own tables."""
+    for group in read_groups(list(paths)):
+        if group.gtid is not None:
+            yield str(group.gtid), _is_own(group)
+
+
+def _is_own(group: EventGroup) -> bool:
+    maps = [event.body for event in group.events if isinstance(event.body, TableMapEvent)]
+    return bool(maps) and all(one.database.encode() == _OWN for one in maps)
+
+
+def _out_of_order(
+    name: str, wanted: list[str], held: list[str], is_own: Mapping[str, bool]
+) -> list[str]:
+    """How the GTIDs of a binlog differ from those of the source."""
+    places = {_place(gtid): number for number, gtid in enumerate(wanted)}
+    found = [f"{name}: {gtid} twice" for gtid, count in Counter(held).items() if count > 1]
+    found += [f"{name}: {gtid} is not the source's" for gtid in held if _place(gtid) not in places]
+    numbers = [places[_place(gtid)] for gtid in held if _place(gtid) in places]
+    found += [
+        f"{name}: {wanted[after]} behind {wanted[before]}"
+        for before, after in pairwise(numbers)
+        if after < before
+    ]
+    has = set(numbers)
+    found += [
+        f"{name}: lacks {gtid}"
+        for number, gtid in enumerate(wanted)
+        if number not in has and not is_own[gtid]
+    ]
+    return found
+
+
+def _place(gtid: str) -> tuple[str, ...]:
+    """Domain and sequence: the server id tells the session at the source, and none in a binlog."""
+    parts = gtid.split("-")
+    return (parts[0], parts[-1])

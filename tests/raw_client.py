@@ -1,0 +1,156 @@
+"""A client of the protocol that says what it is told to, with any capabilities."""
+
+from __future__ import annotations
+
+import socket
+from types import TracebackType
+from typing import Final, Self
+
+from binlane.codec.packets.commands import encode_query
+from binlane.codec.packets.execution import Execution
+from binlane.codec.packets.flags import (
+    NO_EXTENSIONS,
+    Capability,
+    Command,
+    ExtendedCapability,
+)
+from binlane.codec.packets.framing import Packet, PacketSplitter, frame
+from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
+from binlane.codec.packets.replies import ErrPacket, OkPacket, is_error, is_ok
+from binlane.errors import StatementError
+from binlane.gateway.reply_tracker import ReplyTracker
+
+CAPABILITIES: Final = (
+    Capability.PROTOCOL_41
+    | Capability.SECURE_CONNECTION
+    | Capability.PLUGIN_AUTH
+    | Capability.TRANSACTIONS
+    | Capability.MULTI_RESULTS
+    | Capability.PS_MULTI_RESULTS
+)
+_TIMEOUT_S: Final = 30.0
+_CHUNK: Final = 1 << 16
+
+
+class RawClient:
+    """A session of root, who has no password.
+
+    Attributes:
+        capabilities: What both sides have agreed on.
+        numbers: Sequence numbers of the packets of the last reply.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        capabilities: Capability = CAPABILITIES,
+        extended: ExtendedCapability = NO_EXTENSIONS,
+        *,
+        database: str = "",
+    ) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)
+        self._splitter = PacketSplitter()
+        greeting = Greeting.decode(self._packets()[0].payload)
+        self._plugin = greeting.plugin or ""
+        self.capabilities = capabilities & greeting.capabilities
+        if database:
+            self.capabilities |= Capability.CONNECT_WITH_DB
+        extended &= greeting.extended_capabilities
+        head = SslRequest(
+            capabilities=self.capabilities,
+            payload_max=1 << 30,
+            character_set=45,
+            extended_capabilities=extended,
+        )
+        response = HandshakeResponse(
+            head=head,
+            user="root",
+            auth_response=b"",
+            database=database or None,
+            plugin=greeting.plugin,
+        )
+        self._socket.sendall(frame(response.encode(), 1))
+        reply = self._packets()[0].payload
+        assert is_ok(reply), reply
+        self._tracker = ReplyTracker(self.capabilities, extended)
+        self.numbers: list[int] = []
+
+    def say(self, *payloads: bytes) -> list[bytes]:
+        """Send commands in one write; the packets of their replies."""
+        for payload in payloads:
+            self._tracker.expect(payload[0])
+        self._socket.sendall(b"".join(frame(payload, 0) for payload in payloads))
+        found: list[bytes] = []
+        self.numbers = []
+        while not self._tracker.is_idle:
+            data = self._socket.recv(_CHUNK)
+            if not data:
+                raise ConnectionError("the connection is gone")
+            self._tracker.feed(data)
+            packets = self._splitter.feed(data)
+            found += [packet.payload for packet in packets]
+            self.numbers += [packet.sequence for packet in packets]
+        return found
+
+    def ok(self, payload: bytes) -> OkPacket:
+        """Send a command; the last packet of its reply, which is OK.
+
+        Raises:
+            StatementError: If it is ERR.
+        """
+        last = self.say(payload)[-1]
+        if is_error(last):
+            error = ErrPacket.decode(last)
+            raise StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate or "")
+        return OkPacket.decode(last, self.capabilities)
+
+    def query(self, text: str | bytes) -> OkPacket:
+        """Run a statement that gives no rows; errors as of `ok`."""
+        return self.ok(encode_query(text, self.capabilities))
+
+    def prepare(self, text: str | bytes) -> int:
+        """Prepare a statement; its id."""
+        data = text if isinstance(text, bytes) else text.encode()
+        head = self.say(bytes((Command.STMT_PREPARE,)) + data)[0]
+        assert is_ok(head), head
+        return int.from_bytes(head[1:5], "little")
+
+    def execute(self, execution: Execution) -> OkPacket:
+        """Run a prepared statement; errors as of `ok`."""
+        return self.ok(execution.encode())
+
+    def close(self) -> None:
+        """Go without a word."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def change_user(self, user: str, database: str = "") -> bytes:
+        """COM_CHANGE_USER without a password; the last packet of its reply."""
+        names = (user, "", database)
+        payload = bytes((Command.CHANGE_USER,)) + "\0".join(names).encode() + b"\0\x2d\0"
+        answer = frame(payload + self._plugin.encode() + b"\0", 0)
+        while True:
+            self._socket.sendall(answer)
+            packet = self._packets()[0]
+            if packet.payload[0] in (0x00, 0xFF):
+                return packet.payload
+            answer = frame(b"", packet.next_sequence)
+
+    def _packets(self) -> list[Packet]:
+        """Packets of the login, at least one."""
+        while True:
+            data = self._socket.recv(_CHUNK)
+            if not data:
+                raise ConnectionError("the connection is gone")
+            if packets := self._splitter.feed(data):
+                return packets

@@ -1,0 +1,243 @@
+"""A judge that remembers what it is told and says what a test wants, and a port that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.errors import StatementError
+from binlane.gateway.answers import Answer
+from binlane.gateway.handler import Send, SessionContext
+from binlane.gateway.judge import (
+    NOTHING_LEFT,
+    ClientStatement,
+    Done,
+    Judge,
+    Reading,
+    Reply,
+    Run,
+    Verdict,
+)
+from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.transport import Gateway
+from binlane.positions import Position
+from binlane.service.private_server import PrivateServer
+from binlane.sql.servers import Dialect
+
+MARIADB: Final = Reading(Dialect(flavor="mariadb"), "utf8mb4")
+MYSQL: Final = Reading(Dialect(flavor="mysql"), "utf8mb4")
+_TIMEOUT_S: Final = 60.0
+
+
+def _let_run(statements: Sequence[ClientStatement]) -> Verdict | None:
+    del statements
+    return Run()
+
+
+def _nothing_left(replies: Sequence[Reply]) -> Done:
+    del replies
+    return NOTHING_LEFT
+
+
+@dataclass
+class RecordingJudge:
+    """Says what `verdict`, `later` and `after` say.
+
+    Attributes:
+        reading: As of `Judge`.
+        learns: What `learn` sets it to.
+        session: What it may ask the source by.
+        verdict: What `judge` says.
+        later: What `judge_later` says.
+        after: What `done` says.
+        starting: What `start` does.
+        calls: Names of what was called, in order.
+        statements: What was judged, packet by packet.
+        replies: What was told of each packet.
+        failures: Statements of its own that failed, and how.
+        content: Of local files; None is an end.
+        databases: That were used.
+    """
+
+    reading: Reading | None = MARIADB
+    learns: Reading = MARIADB
+    session: SessionContext | None = None
+    verdict: Callable[[Sequence[ClientStatement]], Verdict | None] = _let_run
+    later: Callable[[Sequence[ClientStatement]], Awaitable[Verdict]] | None = None
+    after: Callable[[Sequence[Reply]], Done] = _nothing_left
+    starting: Callable[[bool], Awaitable[None]] | None = None
+    calls: list[str] = field(default_factory=list)
+    statements: list[tuple[ClientStatement, ...]] = field(default_factory=list)
+    replies: list[tuple[Reply, ...]] = field(default_factory=list)
+    failures: list[tuple[str, int]] = field(default_factory=list)
+    content: list[bytes | None] = field(default_factory=list)
+    databases: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts of all statements that were judged."""
+        return [each.text for packet in self.statements for each in packet]
+
+    async def learn(self) -> None:
+        """As of `Judge`."""
+        self.calls.append("learn")
+        self.reading = self.learns
+
+    async def start(self, *, is_reset: bool) -> None:
+        """As of `Judge`."""
+        self.calls.append("restart" if is_reset else "start")
+        if self.starting is not None:
+            await self.starting(is_reset)
+
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
+        """As of `Judge`."""
+        self.calls.append("judge")
+        self.statements.append(tuple(statements))
+        return self.verdict(statements)
+
+    async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """As of `Judge`."""
+        self.calls.append("judge later")
+        assert self.later is not None, "the test has not said so"
+        return await self.later(statements)
+
+    def done(self, replies: Sequence[Reply]) -> Done:
+        """As of `Judge`."""
+        self.calls.append("done")
+        self.replies.append(tuple(replies))
+        return self.after(replies)
+
+    def failed(self, statement: str, reply: Reply) -> Done:
+        """As of `Judge`."""
+        self.failures.append((statement, reply.errno))
+        return NOTHING_LEFT
+
+    def local_data(self, data: bytes) -> None:
+        """As of `Judge`."""
+        self.content.append(data or None)
+
+    def used(self, database: str) -> None:
+        """As of `Judge`."""
+        self.databases.append(database)
+
+    async def ended(self) -> None:
+        """As of `Judge`."""
+        self.calls.append("ended")
+
+
+class JudgingHandler:
+    """Answers nothing itself.
+
+    Args:
+        find: Gives the judge of a session.
+    """
+
+    def __init__(self, find: Callable[[SessionContext], Judge | None]) -> None:
+        self._find = find
+
+    def judge(self, session: SessionContext) -> Judge | None:
+        """As of `Handler`."""
+        return self._find(session)
+
+    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+        """As of `Handler`."""
+        del session, statement
+        return None
+
+    async def gtid_position(self, session: SessionContext) -> Position | None:
+        """As of `Handler`."""
+        del session
+        return None
+
+    async def gtid_purged(self, session: SessionContext) -> Position | None:
+        """As of `Handler`."""
+        del session
+        return None
+
+    async def gtid_position_at(
+        self, session: SessionContext, file: str, position: int
+    ) -> Position | None:
+        """As of `Handler`."""
+        del session, file, position
+        return None
+
+    async def dump(
+        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+    ) -> bytes:
+        """As of `Handler`."""
+        del session, command, send
+        raise StatementError("there is no binlog")
+
+
+class JudgingPort:
+    """A port before a source whose sessions have judges, for the time of a `with` block.
+
+    Attributes:
+        judges: Of its sessions, in order.
+        judge: Makes them.
+    """
+
+    def __init__(
+        self, source: PrivateServer, judge: Callable[[SessionContext], RecordingJudge | None]
+    ) -> None:
+        self._source = source
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="judging port")
+        self.judges: list[RecordingJudge] = []
+        self.judge = judge
+        self.port = 0
+
+    def connect(self, **options: Any) -> Connection[Cursor]:
+        """Log in as root with autocommit, unless the options say otherwise."""
+        return pymysql.connect(
+            **{
+                "host": "127.0.0.1",
+                "port": self.port,
+                "user": "root",
+                "autocommit": True,
+                **options,
+            }
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._run(self._start())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._run(self._gateway.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_TIMEOUT_S)
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(_TIMEOUT_S)
+
+    async def _start(self) -> None:
+        settings = GatewaySettings(
+            port=0, source_host=self._source.host, source_port=self._source.port
+        )
+        self._gateway = Gateway(settings, JudgingHandler(self._find))
+        await self._gateway.start()
+        self.port = self._gateway.port
+
+    def _find(self, session: SessionContext) -> RecordingJudge | None:
+        judge = self.judge(session)
+        if judge is not None:
+            judge.session = session
+            self.judges.append(judge)
+        return judge

@@ -1,0 +1,270 @@
+"""The binlogs' variables: what goes to the source of a statement, and what to the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from binlane.codec.packets.flags import ServerStatus
+from binlane.codec.packets.results import ColumnDefinition, ResultSet
+from binlane.codec.types import ColumnType, Flavor
+from binlane.errors import StatementError
+from binlane.policy.server import Server
+from binlane.port.binlog_variables import (
+    Rewritten,
+    concerns,
+    known_of,
+    leaves_lane,
+    question,
+    rewrite,
+    shown,
+    shows,
+)
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
+from binlane.session.session import Session
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts
+from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
+
+ANSWERS = {"binlog_row_image": "FULL", "binlog_direct_non_transactional_updates": "OFF"}
+
+
+def known(name: str, is_global: bool) -> str:  # noqa: FBT001  # as `Known` is called
+    if name == "binlog_format":
+        return "MIXED" if is_global else "STATEMENT"
+    return ANSWERS.get(name, "2" if name == "warning_count" else "ON")
+
+
+def facts_of(text: str, flavor: Flavor = Flavor.MARIADB) -> StatementFacts:
+    return read(text, database="d", dialect=Dialect(flavor=flavor.value))
+
+
+def rewritten(text: str, *, flavor: Flavor = Flavor.MARIADB, temporary: bool = False) -> Rewritten:
+    facts = facts_of(text, flavor)
+    assert concerns(facts)
+    assert question(facts, known) is None
+    return rewrite(facts, known, flavor=flavor, has_temporary_tables=temporary)
+
+
+def _definition(number: int, logging_mode: str) -> Definition:
+    parsed = parse_binlog_statement(f"CREATE BINLOG 'b{number}' FORMAT='{logging_mode}'")
+    assert isinstance(parsed, CreateBinlog)
+    return create(parsed, number, ignores_case=False)
+
+
+def _session(*modes: str) -> Session:
+    return Session(
+        server=Server.of("mariadb", "10.11.0"),
+        objects=SchemaCatalog(Flavor.MARIADB),
+        definitions=[_definition(number, mode) for number, mode in enumerate(modes, 1)],
+        logs_source=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "model"),
+    [
+        (
+            "SET binlog_format = ROW",
+            "SET binlog_format = @@SESSION.binlog_format",
+            "SET binlog_format = 'ROW'",
+        ),
+        (
+            "SET @a = 1, @@session.sql_log_bin:=0, autocommit=1",
+            "SET @a = 1, @@session.sql_log_bin:= @@SESSION.sql_log_bin, autocommit=1",
+            "SET @a = 1, @@session.sql_log_bin:= 'OFF', autocommit=1",
+        ),
+        (
+            "SET LOCAL `binlog_format`='mixed', sql_log_bin=TRUE",
+            "SET LOCAL `binlog_format`= @@SESSION.binlog_format, sql_log_bin= @@SESSION.sql_log_bin",
+            "SET LOCAL `binlog_format`= 'MIXED', sql_log_bin= 'ON'",
+        ),
+        (
+            "/*!40101 SET SQL_LOG_BIN= 0 */",
+            "/*!40101 SET SQL_LOG_BIN= @@SESSION.sql_log_bin */",
+            "/*!40101 SET SQL_LOG_BIN= 'OFF' */",
+        ),
+        (
+            "SET STATEMENT binlog_format=ROW FOR INSERT INTO t VALUES (1)",
+            "SET STATEMENT binlog_format= @@SESSION.binlog_format FOR INSERT INTO t VALUES (1)",
+            "SET STATEMENT binlog_format= 'ROW' FOR INSERT INTO t VALUES (1)",
+        ),
+        (
+            "SET @old = @@binlog_format, autocommit = 0",
+            "SET @old = 'STATEMENT', autocommit = 0",
+            "SET @old = 'STATEMENT', autocommit = 0",
+        ),
+        (
+            "SELECT @@binlog_format, @@sql_log_bin n FROM t WHERE a = @@SESSION.sql_log_bin",
+            "SELECT 'STATEMENT' AS `@@binlog_format`, 1 n FROM t WHERE a = 1",
+            None,
+        ),
+        (
+            "SELECT CONCAT(@@global.binlog_format, 'x')",
+            "SELECT CONCAT('MIXED', 'x') AS `CONCAT(@@global.binlog_format, 'x')`",
+            None,
+        ),
+        (
+            "SELECT @@warning_count",
+            "SELECT (@@warning_count + 2) AS `@@warning_count`",
+            None,
+        ),
+        ("INSERT INTO t VALUES (@@binlog_format)", "INSERT INTO t VALUES ('STATEMENT')", None),
+    ],
+)
+def test_a_statement_that_changes_nothing_at_the_source(
+    text: str, source: str, model: str | None
+) -> None:
+    assert rewritten(text) == Rewritten(source=source, model=model or text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SET binlog_format = 'bogus'",
+        "SET binlog_format = 3",
+        "SET binlog_format = '1'",
+        "SET sql_log_bin = 'ROW '",
+        "SET sql_log_bin = 2",
+        "SET GLOBAL sql_log_bin = 0",
+    ],
+)
+def test_what_the_source_refuses_it_refuses_by_itself(text: str) -> None:
+    assert rewritten(text) == Rewritten(source=text, model=text)
+
+
+def test_values_for_sessions_that_begin_later() -> None:
+    told = rewritten("SET GLOBAL binlog_format=STATEMENT, binlog_row_image=DEFAULT")
+    assert told.source == (
+        "SET GLOBAL binlog_format= @@GLOBAL.binlog_format,"
+        " binlog_row_image= @@GLOBAL.binlog_row_image"
+    )
+    assert told.global_values == {"binlog_format": "STATEMENT", "binlog_row_image": None}
+
+
+def test_an_expression_is_asked_for() -> None:
+    facts = facts_of("SET binlog_format = @old, sql_log_bin = @@sql_log_bin - 1, @x = @y")
+    assert question(facts, known) == "SELECT (@old), (1 - 1)"
+    heads = (
+        ColumnDefinition(name="a"),
+        ColumnDefinition(name="b", type_code=ColumnType.LONGLONG),
+    )
+    answer = ResultSet(("a", "b"), ((b"row", b"0"),), ServerStatus.AUTOCOMMIT, heads)
+    told = rewrite(facts, known, answer, flavor=Flavor.MARIADB)
+    assert told.model == "SET binlog_format = 'ROW', sql_log_bin = 'OFF', @x = @y"
+    assert told.source == (
+        "SET binlog_format = @@SESSION.binlog_format, sql_log_bin = @@SESSION.sql_log_bin, @x = @y"
+    )
+
+
+@pytest.mark.parametrize("kind", [ColumnType.NEWDECIMAL, ColumnType.DOUBLE])
+def test_an_expression_of_a_type_that_no_variable_takes(kind: ColumnType) -> None:
+    text = "SET binlog_format = 1 + 0.0"
+    answer = ResultSet(
+        ("a",), ((b"1",),), ServerStatus.AUTOCOMMIT, (ColumnDefinition(name="a", type_code=kind),)
+    )
+    told = rewrite(facts_of(text), known, answer, flavor=Flavor.MARIADB)
+    assert told == Rewritten(source=text, model=text)
+
+
+def test_mysql_sets_no_format_while_there_are_temporary_tables() -> None:
+    told = rewritten("SET SESSION binlog_format='ROW'", flavor=Flavor.MYSQL, temporary=True)
+    assert told.source == "SET @@SESSION.binlog_row_image = @@SESSION.binlog_row_image"
+    assert told.model == "SET SESSION binlog_format= 'ROW'"
+
+
+@pytest.mark.parametrize("value", ["MINIMAL", "0", "'noblob'"])
+def test_binlogs_hold_full_images(value: str) -> None:
+    with pytest.raises(StatementError, match="binlogs hold full images") as caught:
+        rewritten(f"SET binlog_row_image = {value}")
+    assert caught.value.errno == 1235
+    assert rewritten("SET binlog_row_image = full").model == "SET binlog_row_image = 'FULL'"
+
+
+def test_the_session_goes_on_telling_its_gtids() -> None:
+    name = "session_track_system_variables"
+    assert rewritten(f"SET {name} = 'autocommit'").source == (
+        f"SET {name} = IF(('autocommit') = '*', '*',"
+        " CONCAT_WS(',', NULLIF(('autocommit'), ''), 'last_gtid'))"
+    )
+    told = rewritten("SET session_track_gtids = OFF", flavor=Flavor.MYSQL)
+    assert told.source == "SET session_track_gtids = @@SESSION.session_track_gtids"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_leaving"),
+    [
+        ("SET gtid_next = 'AUTOMATIC'", True),
+        ("SET SESSION server_id = 7", True),
+        ("SET STATEMENT gtid_domain_id = 7 FOR INSERT INTO t VALUES (1)", True),
+        ("SET GLOBAL server_id = 7", False),
+        ("SET autocommit = 0", False),
+    ],
+)
+def test_a_session_that_chooses_its_gtids_leaves_its_lane(text: str, is_leaving: bool) -> None:  # noqa: FBT001  # a case's
+    assert leaves_lane(facts_of(text)) is is_leaving
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT 1", "SET autocommit = 0", "CREATE VIEW v AS SELECT @@binlog_format", "SHOW TABLES"],
+)
+def test_other_statements_go_as_they_are(text: str) -> None:
+    assert not concerns(facts_of(text))
+    assert not shows(facts_of(text))
+
+
+def test_shown_values_are_the_binlogs() -> None:
+    facts = facts_of("SHOW VARIABLES LIKE '%bin%'")
+    assert shows(facts)
+    heads = (ColumnDefinition(name="Variable_name"), ColumnDefinition(name="Value"))
+    rows = ((b"binlog_format", b"ROW"), (b"log_bin", b"ON"), (b"sql_log_bin", b"ON"))
+    result = ResultSet(("Variable_name", "Value"), rows, ServerStatus.AUTOCOMMIT, heads)
+    assert [tuple(row) for row in shown(facts, result, known).rows] == [
+        (b"binlog_format", b"STATEMENT"),
+        (b"log_bin", b"ON"),
+        (b"sql_log_bin", b"ON"),
+    ]
+    everywhere = facts_of("SHOW GLOBAL VARIABLES")
+    assert shown(everywhere, result, known).rows[0][1] == b"MIXED"
+
+
+def test_values_of_a_session() -> None:
+    session = _session("STATEMENT", "STATEMENT")
+    values = known_of(session)
+    assert values("binlog_format", False) == "STATEMENT"
+    assert values("sql_log_bin", False) == "ON"
+    session.execute("SET sql_log_bin = 0, binlog_format = ROW")
+    assert values("sql_log_bin", False) == "OFF"
+    assert values("binlog_format", False) == "ROW"
+    assert values("binlog_format", True) == "STATEMENT"
+    session.execute("SET SESSION binlog_format = DEFAULT")
+    assert values("binlog_format", False) == "STATEMENT"
+    assert known_of(_session("STATEMENT", "ROW"))("binlog_format", False) == "MIXED"
+
+
+def test_a_session_begins_with_global_values() -> None:
+    session = _session("STATEMENT", "ROW")
+    session.begin_with({"binlog_format": "ROW", "binlog_direct_non_transactional_updates": "ON"})
+    values = known_of(session)
+    assert values("binlog_format", False) == values("binlog_format", True) == "ROW"
+    assert values("binlog_direct_non_transactional_updates", False) == "ON"
+    assert session.logs_rows_alone
+    session.execute("SET SESSION binlog_format = STATEMENT")
+    session.execute("SET SESSION binlog_format = DEFAULT")
+    assert session.logs_rows_alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXECUTE IMMEDIATE 'SET binlog_format = ROW'",
+        "BEGIN NOT ATOMIC SET sql_log_bin = 0; END",
+    ],
+)
+def test_no_program_changes_how_the_source_logs(text: str) -> None:
+    error = _session("ROW").execute(text).error
+    assert error is not None
+    assert error.symbol == "BINLANE_SET_IN_PROGRAM"

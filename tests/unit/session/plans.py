@@ -1,0 +1,163 @@
+"""What plans of groups must always be, whatever a session does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from binlane.codec.query import QueryEvent
+from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
+from binlane.codec.types import GtidFlag
+from binlane.names import TableName
+from binlane.session.group_plans import (
+    SOURCE_LOG,
+    DraftPart,
+    GroupDraft,
+    Planned,
+    RowsOf,
+    TextOf,
+)
+from binlane.session.log_events import Body, ChangedRows
+from binlane.session.report import BinlogResult
+
+_ENDS = (b"COMMIT", b"ROLLBACK")
+
+
+def groups_of(told: BinlogResult) -> list[tuple[Body, ...]]:
+    """Split what a log gets into groups, found in another way than the plans do."""
+    found: list[list[Body]] = []
+    is_open = False
+    for body in told.bodies:
+        if isinstance(body, GtidEvent):
+            found.append([body])
+            is_open = True
+            continue
+        query = body.query if isinstance(body, QueryEvent) else b""
+        if told.server.is_mariadb:
+            found[-1].append(body)
+            continue
+        if query == b"BEGIN" or query.startswith(b"XA START "):
+            found.append([body])
+            is_open = True
+            continue
+        if not is_open and (
+            not found or isinstance(found[-1][-1], QueryEvent | XidEvent | XaPrepareEvent)
+        ):
+            found.append([])
+        found[-1].append(body)
+        if (
+            isinstance(body, XidEvent | XaPrepareEvent)
+            or query in _ENDS
+            or query.startswith(b"XA ROLLBACK ")
+        ):
+            is_open = False
+    return [tuple(group) for group in found]
+
+
+def is_alone(group: Sequence[Body], *, is_mariadb: bool) -> bool:
+    """Whether a group is one statement that stands alone."""
+    if is_mariadb:
+        first = group[0]
+        return isinstance(first, GtidEvent) and bool(first.flags & GtidFlag.STANDALONE)
+    first = group[0]
+    return not (
+        isinstance(first, QueryEvent)
+        and (first.query == b"BEGIN" or first.query.startswith(b"XA START "))
+    )
+
+
+def is_undone(group: Sequence[Body]) -> bool:
+    """Whether some of a group is rolled back."""
+    return any(
+        isinstance(body, QueryEvent)
+        and (body.query == b"ROLLBACK" or body.query.startswith((b"ROLLBACK TO ", b"XA ROLLBACK ")))
+        for body in group
+    )
+
+
+@dataclass
+class Follower:
+    """Follows the plans of one session, and fails where they break a rule.
+
+    Attributes:
+        texts: By binlog, numbers of the statements that it has as text so far.
+        rows: By binlog, places of the rows that it has: of which group, and the number.
+        given_texts: By binlog, how many texts with rows at the source it has.
+        given_rows: By binlog, how many statements it has as rows.
+    """
+
+    texts: dict[str, set[int]] = field(default_factory=dict)
+    rows: dict[str, set[int]] = field(default_factory=dict)
+    given_texts: dict[str, int] = field(default_factory=dict)
+    given_rows: dict[str, int] = field(default_factory=dict)
+    same: int = 0
+
+    def check(self, planned: Planned, *, is_unlogged: bool = False) -> None:
+        """Check what a statement does to all binlogs."""
+        result = planned.result
+        if result.unanalysed is not None:
+            assert not planned.groups
+            assert not planned.homeless
+            return
+        source = groups_of(result.binlogs[SOURCE_LOG])
+        names = [name for name in result.binlogs if name != SOURCE_LOG]
+        if not planned.groups:
+            return
+        assert len(planned.groups) == len(source)
+        for draft, group in zip(planned.groups, source, strict=True):
+            self._check_sections(draft, group)
+            for name in names:
+                self._check_group(draft, group, name, is_unlogged=is_unlogged)
+        for name, groups in planned.homeless.items():
+            for parts in groups:
+                self._check_texts(name, parts)
+                assert all(isinstance(part, TextOf) for part in parts)
+
+    def _check_sections(self, draft: GroupDraft, group: Sequence[Body]) -> None:
+        numbers = [number for number, _ in draft.sections]
+        assert len(set(numbers)) == len(numbers)
+        changes = [
+            change for _, section in draft.sections for piece in section for change in piece.changes
+        ]
+        assert _once(table for _, table in changes) == _once(
+            body.table for body in group if isinstance(body, ChangedRows)
+        )
+
+    def _check_group(
+        self, draft: GroupDraft, group: Sequence[Body], name: str, *, is_unlogged: bool
+    ) -> None:
+        numbers = [number for number, _ in draft.sections]
+        rows, texts = self.rows.setdefault(name, set()), self.texts.setdefault(name, set())
+        parts: Sequence[DraftPart] = draft.binlogs.get(name, tuple(map(RowsOf, numbers)))
+        given = [part.number for part in parts]
+        assert len(given) == len(set(given)), "no statement twice"
+        if not is_undone(group) and not is_unlogged:
+            assert set(numbers) <= set(given), "all rows, or their text"
+        assert all(part.number in numbers for part in parts if isinstance(part, RowsOf))
+        for part in parts:
+            if isinstance(part, RowsOf):
+                assert part.number not in texts, "rows of what is there as text"
+                rows.add(part.number)
+        self._check_texts(name, parts)
+        for number in numbers:
+            is_text = any(isinstance(part, TextOf) and part.number == number for part in parts)
+            counts = self.given_texts if is_text else self.given_rows
+            counts[name] = counts.get(name, 0) + 1
+
+    def _check_texts(self, name: str, parts: Sequence[DraftPart]) -> None:
+        rows, texts = self.rows.setdefault(name, set()), self.texts.setdefault(name, set())
+        for part in parts:
+            if isinstance(part, TextOf):
+                assert part.bodies, "a text is something"
+                assert part.number not in rows, "text of what is there as rows"
+                assert part.number not in texts, "one text"
+                texts.add(part.number)
+
+
+def _once(tables: Iterator[TableName]) -> list[TableName]:
+    """Tables as they follow each other, neighbours once."""
+    found: list[TableName] = []
+    for table in tables:
+        if not found or found[-1] != table:
+            found.append(table)
+    return found
