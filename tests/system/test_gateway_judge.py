@@ -185,7 +185,8 @@ def test_statements_of_binlanes_own(port: JudgingPort) -> None:
         assert cursor.fetchall() == (("a", 0),)
     assert asked
     assert set(asked) == {"b"}
-    assert port.judges[-1].failures == [("SELEC", 1064)]
+    failures = port.judges[-1].failures
+    wait_until(lambda: failures == [("SELEC", 1064)], what="the judge knows of the failure")
 
 
 def test_warnings_that_binlane_adds(port: JudgingPort) -> None:

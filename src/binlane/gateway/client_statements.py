@@ -66,9 +66,18 @@ class ClientStatements:
             return None
         return tuple(map(ClientStatement, statement_texts(text, reading.dialect)))
 
+    def unread(self, command: int, payload: bytes) -> ClientStatement:
+        """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
+        if command == Command.QUERY:
+            text = bare(text_of(decode_query(payload, self._capabilities)))
+            return ClientStatement(text, is_complete=False)
+        return self.prepared.executed(command, payload, None)
+
     def _executed(
         self, command: int, payload: bytes, reading: Reading | None
     ) -> tuple[ClientStatement, ...] | None:
+        if not self.prepared.has_values(command, payload):
+            return (self.prepared.executed(command, payload, None),)
         if reading is None:
             return None
         dialect = reading.dialect

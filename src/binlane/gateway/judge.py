@@ -26,8 +26,9 @@ class ClientStatement(NamedTuple):
             a packet of several with the white space before its `;`; of a prepared statement with
             its values in the places of the `?`.
         is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
-        is_complete: The source runs this text. If not, `text` is what was prepared, `?` and all,
-            and its values cannot be told; empty if that is not known either.
+        is_complete: The source runs this text, as one statement. If not, `text` is what was
+            prepared, `?` and all, and its values cannot be told, empty if that is not known either;
+            or it is a packet that may hold several statements.
         is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
             MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
             with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
@@ -155,6 +156,8 @@ class Judge(Protocol):
 
     async def learn(self) -> None:
         """Find out `reading`, for a command that cannot be told without; the source may be asked.
+
+        Where it is still None behind that, the command's statement is told as not complete.
 
         Raises:
             StatementError: To be told to the client.

@@ -361,17 +361,19 @@ class Relay:
             self._close_question()
 
     def learned(self) -> None:
-        """It is known how the source reads what the client says."""
+        """It is known how the source reads what the client says, if anybody knows."""
         question, judge, followed = self.question, self.judge, self._followed
         assert isinstance(question, Learning), "nothing was to be learnt"
         assert judge is not None, "it has learnt"
         assert followed is not None, "there is a judge"
-        assert judge.reading is not None, "it has learnt"
         self.question = None
         if question.command.number == Command.STMT_PREPARE:
             self._follow(followed, judge, question.command)
-        else:
+        elif judge.reading is not None:
             self._judge(judge, question.command)
+        else:
+            unread = self._statements.unread(question.command.number, question.command.payload)
+            self._ask_judge(judge, (unread,), question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -684,6 +686,11 @@ class Relay:
         if statements is None:
             self.question = Learning(command)
             return
+        self._ask_judge(judge, statements, command)
+
+    def _ask_judge(
+        self, judge: Judge, statements: Sequence[ClientStatement], command: ClientCommand
+    ) -> None:
         verdict = judge.judge(statements)
         if verdict is None:
             self.question = Judging(statements, command)

@@ -93,11 +93,14 @@ class GroupDraft:
         binlogs: By name what stands there in place of the source's events, in order; nothing: the
             binlog has nothing of the group. Those that are not named have it as the source does, as
             far as it is in their scope.
+        ends: By name the end that a binlog's group has if all of it is text and it ends otherwise
+            than the source's; None: its one statement stands alone.
     """
 
     sections: tuple[tuple[int, Section], ...] = ()
     is_standalone: bool = False
     binlogs: Mapping[str, tuple[DraftPart, ...]] = field(default_factory=dict)
+    ends: Mapping[str, Body | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,7 @@ class Planned:
         groups: Those that the source writes because of it, in order.
         homeless: By binlog, groups that the source has none for, in order: of statements on
             temporary tables.
+        homeless_ends: How these end; None: the one statement stands alone.
         has_texts: Some of it is in a binlog as text, now or later.
         values: Events of values that are to stand before its text, in some binlog.
     """
@@ -120,6 +124,7 @@ class Planned:
     last: int
     groups: tuple[GroupDraft, ...] = ()
     homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = field(default_factory=dict)
+    homeless_ends: Mapping[str, tuple[Body | None, ...]] = field(default_factory=dict)
     has_texts: bool = False
     values: tuple[Body, ...] = ()
 
@@ -408,11 +413,13 @@ class _Form(NamedTuple):
         section: Its rows; None where it has none.
         is_standalone: As in `GroupDraft`.
         binlogs: By name where its texts stand; None stands for its rows.
+        ends: As in `GroupDraft`.
     """
 
     section: Section | None
     is_standalone: bool
     binlogs: tuple[tuple[str, tuple[_Slice | None, ...]], ...]
+    ends: Mapping[str, Body | None]
 
 
 class _Forms(NamedTuple):
@@ -438,6 +445,7 @@ class _Forms(NamedTuple):
                     (name, tuple(_slice(part, binlogs[name].bodies) for part in parts))
                     for name, parts in group.binlogs.items()
                 ),
+                group.ends,
             )
             for group in planned.groups
         )
@@ -446,7 +454,7 @@ class _Forms(NamedTuple):
     def planned(self, result: StatementResult, number: int) -> Planned:
         """What a statement like it is."""
         groups = []
-        for section, is_standalone, binlogs in self.groups:
+        for section, is_standalone, binlogs, ends in self.groups:
             drafts: dict[str, tuple[DraftPart, ...]] = {}
             for name, slices in binlogs:
                 bodies = result.binlogs[name].bodies
@@ -461,6 +469,7 @@ class _Forms(NamedTuple):
                     sections=() if section is None else ((number, section),),
                     is_standalone=is_standalone,
                     binlogs=drafts,
+                    ends=ends,
                 )
             )
         return Planned(
@@ -612,10 +621,12 @@ class _Group(NamedTuple):
     Attributes:
         runs: Its events without what opens and ends it, with the numbers of their statements.
         end: How it ends; NONE: it is one statement that stands alone.
+        closing: The event that ends it; None if it stands alone.
     """
 
     runs: tuple[tuple[int, tuple[Body, ...]], ...]
     end: _End
+    closing: Body | None
 
     @property
     def number(self) -> int:
@@ -640,7 +651,8 @@ def _groups(told: BinlogResult, number: int) -> list[_Group]:
             owners[begin:end] = [owner] * (end - begin)
     bounds = _bounds_mariadb(bodies) if told.server.is_mariadb else _bounds_mysql(bodies)
     return [
-        _Group(_runs(bodies, begin, until, owners, number), end) for begin, until, end in bounds
+        _Group(_runs(bodies, begin, until, owners, number), end, closing)
+        for begin, until, end, closing in bounds
     ]
 
 
@@ -661,7 +673,7 @@ def _runs(
     return tuple(found)
 
 
-_Bounds = list[tuple[int, int, _End]]
+_Bounds = list[tuple[int, int, _End, Body | None]]
 """From where and up to where the groups of a log have their statements, and how they end."""
 
 
@@ -672,11 +684,12 @@ def _bounds_mariadb(bodies: Sequence[Body]) -> _Bounds:
         opening = bodies[start]
         assert isinstance(opening, GtidEvent), "it was looked for"
         if opening.flags & GtidFlag.STANDALONE:
-            found.append((start + 1, until, _End.NONE))
+            found.append((start + 1, until, _End.NONE, None))
         elif opening.xid is not None:
-            found.append((start + 1, until - 2, _End.PREPARE))
+            found.append((start + 1, until - 2, _End.PREPARE, bodies[until - 1]))
         else:
-            found.append((start + 1, until - 1, _end(bodies[until - 1])))
+            closing = bodies[until - 1]
+            found.append((start + 1, until - 1, _end(closing), closing))
     return found
 
 
@@ -689,7 +702,7 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
         if opening == log_events.BEGIN:
             while not _ends_transaction(bodies[until]):
                 until += 1
-            found.append((start + 1, until, _end(bodies[until])))
+            found.append((start + 1, until, _end(bodies[until]), bodies[until]))
         elif isinstance(opening, QueryEvent) and opening.query.startswith(_XA_START):
             while not _ends_xa(bodies[until]):
                 until += 1
@@ -697,11 +710,11 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
             is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
             is_rolled_back = isinstance(end, QueryEvent)
             kind = _End.ROLLBACK if is_rolled_back else _End.COMMIT
-            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind))
+            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind, end))
         else:
             while not isinstance(bodies[until], QueryEvent):
                 until += 1
-            found.append((start, until + 1, _End.NONE))
+            found.append((start, until + 1, _End.NONE, None))
         start = until + 1
     return found
 
@@ -838,7 +851,8 @@ class _Drafting:
         self._places: dict[int, list[int]] = {}
         self._parts: dict[tuple[str, int], list[DraftPart]] = {}
         self._matched: set[tuple[str, int]] = set()
-        self._homeless: dict[str, list[tuple[DraftPart, ...]]] = {}
+        self._ends: dict[tuple[str, int], list[Body | None]] = {}
+        self._homeless: dict[str, list[tuple[tuple[DraftPart, ...], Body | None]]] = {}
 
     def note(self, state: SessionState, held: Mapping[str, frozenset[TableName]]) -> None:
         """Note what is known of a statement that was followed.
@@ -850,7 +864,11 @@ class _Drafting:
         execution, result, ledger = state.execution, self._result, self._ledger
         ledger.uses.update(execution.temporary)
         doubtful = set(execution.failed)
-        is_certain = result.error is None and result.unanalysed is None and result.ways == 1
+        error = result.error
+        # With a stated error its text says that a replica is to fail as it did.
+        is_alone = len(self._numbers) == 1
+        is_certain = error is None or (error.is_stated and not error.on_some_ways and is_alone)
+        is_certain &= result.ways == 1
         # MySQL leaves rows open there, and those of the next statement join them.
         has_locks = state.locked_tables is not None and not state.server.is_mariadb
         if not is_certain or result.depends_on or (has_locks and state.is_in_transaction):
@@ -887,13 +905,18 @@ class _Drafting:
         for name in self._names:
             self._fit(name, _groups(result.binlogs[name], number))
         drafts = tuple(self._draft(place) for place in range(len(self._groups)))
-        homeless = {name: tuple(groups) for name, groups in self._homeless.items()}
+        homeless = {
+            name: tuple([parts for parts, _ in groups]) for name, groups in self._homeless.items()
+        }
         return Planned(
             result=result,
             number=number,
             last=last,
             groups=drafts,
             homeless=homeless,
+            homeless_ends={
+                name: tuple([end for _, end in groups]) for name, groups in self._homeless.items()
+            },
             has_texts=self._has_texts(drafts, homeless),
         )
 
@@ -976,6 +999,7 @@ class _Drafting:
         (place,) = places
         source = self._groups[place]
         ends_alike = source.is_split and source.group.end is group.end
+        self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
@@ -1011,6 +1035,7 @@ class _Drafting:
                 self._keep_temporary(name, group, ())
             elif is_only and len(places) == 1 and self._can_be_text(name, part):
                 self._give(name, places[0], part)
+                self._ends.setdefault((name, places[0]), []).append(None)
             else:
                 self._ledger.drop(name, number)
 
@@ -1028,7 +1053,6 @@ class _Drafting:
     def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
         """Keep of a group that the source has not what changes temporary tables."""
         ledger = self._ledger
-        is_undone = group.end is _End.ROLLBACK
         kept: list[DraftPart] = []
         has_change = False
         for number, bodies in group.runs:
@@ -1041,7 +1065,6 @@ class _Drafting:
                 ledger.changes_temporary(number)
                 and number not in self._places
                 and self._can_be_text(name, part, several)
-                and not (is_undone and not ledger.survives_rollback(number))
             ):
                 kept.append(part)
                 ledger.give(name, number)
@@ -1049,7 +1072,7 @@ class _Drafting:
             else:
                 ledger.drop(name, number)
         if has_change:
-            self._homeless.setdefault(name, []).append(tuple(kept))
+            self._homeless.setdefault(name, []).append((tuple(kept), group.closing))
 
     # A group of the source -------------------------------------------------------------------------
 
@@ -1065,7 +1088,19 @@ class _Drafting:
             sections=tuple(source.sections.items()),
             is_standalone=source.is_standalone,
             binlogs=binlogs,
+            ends={
+                name: end
+                for name, parts in binlogs.items()
+                for end in self._own_end(name, place, parts)
+            },
         )
+
+    def _own_end(self, name: str, place: int, parts: Sequence[DraftPart]) -> Iterator[Body | None]:
+        """The end that a binlog's group has of its own."""
+        ends = self._ends.get((name, place), ())
+        is_text = bool(parts) and all(isinstance(part, TextOf) for part in parts)
+        if is_text and len(ends) == 1 and ends[0] != self._groups[place].group.closing:
+            yield ends[0]
 
     def _of_binlog(
         self, name: str, place: int, source: _SourceGroup

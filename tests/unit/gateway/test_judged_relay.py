@@ -612,6 +612,25 @@ def test_how_the_source_reads_is_learnt_where_that_matters() -> None:
     assert judged.judge.texts[-1] == 'DO "?", 4'
 
 
+def test_how_the_source_reads_is_not_always_known() -> None:
+    judged = Judged(reading=None)
+    _prepare(judged, "DO 1", 1, 0)
+    judged.says(frame(Execution(statement_id=1).encode(), 0))
+    judged.answers(judged.ok())
+    _prepare(judged, "DO ?", 2, 1)
+    values = Execution(statement_id=2, types=(ColumnType.TINY,), values=(4,))
+    for packet in (frame(values.encode(), 0), _query("DO 3; DO 4;")):
+        judged.says(packet)
+        judged.relay.learned()
+        assert judged.relay.take_to_source() == packet
+        judged.answers(judged.ok())
+    assert judged.judge.statements == [
+        (ClientStatement("DO 1", is_prepared=True),),
+        (ClientStatement("DO ?", is_prepared=True, is_complete=False),),
+        (ClientStatement("DO 3; DO 4", is_complete=False),),
+    ]
+
+
 def test_cursor_has_no_rows_before_they_are_fetched() -> None:
     judged = Judged()
     _prepare(judged, "SELECT 1", 1, 0)
