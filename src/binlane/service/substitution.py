@@ -37,6 +37,7 @@ from binlane.routing.planned import MARKS
 from binlane.routing.planned_route import (
     CHANGED_DEFINITION,
     PlannedRouting,
+    Threads,
     route_planned,
     route_rows,
 )
@@ -207,7 +208,7 @@ class Substitution:
         binlog = output.binlog
         place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
         if isinstance(found, GroupPlan):
-            outcome = route_planned(group, found, *place, lost_threads=output.lost_threads)
+            outcome = route_planned(group, found, *place, threads=output.threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
         routing = route_rows(group, *place)
@@ -268,7 +269,10 @@ class Substitution:
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
         for reason in outcome.reasons:
             self.count(output, gtid, reason)
-        output.lost_threads |= outcome.lost_threads
+        if outcome.made or outcome.lost:
+            threads = output.threads
+            made, lost = outcome.made.union(threads.made), outcome.lost.union(threads.lost)
+            output.threads = Threads(made, lost)
 
     @staticmethod
     def count(
