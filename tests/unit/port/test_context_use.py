@@ -136,7 +136,7 @@ def test_tables_that_an_update_sets_columns_of() -> None:
         ("DELETE t FROM t, parent WHERE t.id = parent.id", True),
     ],
 )
-def test_what_belongs_to_the_connection(statement: str, is_specific: bool) -> None:
+def test_what_belongs_to_the_connection(statement: str, *, is_specific: bool) -> None:
     use = use_of(statement, "mariadb:10.11", "CREATE TEMPORARY TABLE tt (a INT)")
 
     assert use.is_thread_specific is is_specific
@@ -173,7 +173,7 @@ def test_a_prepared_statement_uses_what_its_text_uses() -> None:
         ("LOAD DATA LOCAL INFILE 'f' INTO TABLE t", True),
     ],
 )
-def test_rows_that_may_be_left_out(statement: str, may_skip: bool) -> None:
+def test_rows_that_may_be_left_out(statement: str, *, may_skip: bool) -> None:
     assert use_of(statement).may_skip_rows is may_skip
 
 
