@@ -37,7 +37,7 @@ from binlane.names import TableName
 from binlane.routing.generated import Chosen, chosen_ids
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
 from binlane.routing.rows import PIECES, ends_statement, table_name, whole_rows
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 MARKS: Final = TableName("binlane", "marks")
@@ -176,6 +176,14 @@ class PlannedPart:
     def uses_temporary_tables(self) -> bool:
         """Whether the text can be run by the same connection of a replica alone."""
         return bool(self.text) and bool(self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC)
+
+    @property
+    def makes_temporary_table(self) -> bool:
+        """Whether the text is a CREATE TEMPORARY TABLE, or SEQUENCE."""
+        if self.statement is None or not self.uses_temporary_tables:
+            return False
+        effects = logged_statement(self.statement).effects()
+        return effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
 
     def as_rows(self, reason: str) -> PlannedPart:
         """The same without its text."""

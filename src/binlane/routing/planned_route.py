@@ -7,7 +7,7 @@ allows it: all that a text names must be in it, and all that the statement chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -54,13 +54,32 @@ class PlannedRouting:
         routing: What the binlog gets, and what is to be remembered.
         reasons: Why statements that were planned as texts are there as rows, or not at all; one
             for each statement, or one for the whole group.
-        lost_threads: Connections of the source of which a text on temporary tables is not there:
-            later texts of theirs may need what it would have made.
+        made: Connections of the source whose temporary tables are made by texts that are there.
+        lost: Those of which a text on temporary tables is not there: later texts of theirs may need
+            what it would have made.
     """
 
     routing: Routing
     reasons: tuple[str, ...] = ()
-    lost_threads: frozenset[int] = frozenset()
+    made: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Connections of the source that have temporary tables, as a binlog has them.
+
+    Attributes:
+        made: Their tables were made by texts that are in it.
+        lost: It lacks a text of theirs, so that it can have none any more.
+    """
+
+    made: Collection[int] = frozenset()
+    lost: Collection[int] = frozenset()
+
+
+NO_THREADS: Final = Threads()
+"""Of a binlog that is fed anew."""
 
 
 def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
@@ -71,7 +90,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
     prepared: frozenset[str] = frozenset(),
     memory: Memory = NOTHING,
     *,
-    lost_threads: frozenset[int] = frozenset(),
+    threads: Threads = NO_THREADS,
 ) -> PlannedRouting:
     """Select what one binlog gets of an event group that a plan is for.
 
@@ -82,7 +101,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
         format_: Of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
         memory: What the groups before it left to remember.
-        lost_threads: What groups before it told of these.
+        threads: What groups before it told of these.
 
     Raises:
         CodecError: As `route`.
@@ -96,10 +115,10 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
         found = planned(group, plan, name, format_)
     if isinstance(found, Mismatch):
         lost = _threads_of_plan(plan, name)
-        return PlannedRouting(routing=as_rows, reasons=(found.reason,), lost_threads=lost)
+        return PlannedRouting(routing=as_rows, reasons=(found.reason,), lost=lost)
     if as_rows.incident is not None:
-        return PlannedRouting(routing=as_rows, lost_threads=_threads(found.parts))
-    return _Choice(found, as_rows, definition, format_, prepared, memory, lost_threads).routed()
+        return PlannedRouting(routing=as_rows, lost=_threads(found.parts))
+    return _Choice(found, as_rows, definition, format_, prepared, memory, threads).routed()
 
 
 def route_rows(
@@ -153,7 +172,7 @@ class _Choice:
         format_: Format,
         prepared: frozenset[str],
         memory: Memory,
-        lost_threads: frozenset[int],
+        threads: Threads,
     ) -> None:
         self._found = found
         self._as_rows = as_rows
@@ -162,7 +181,8 @@ class _Choice:
         self._format = format_
         self._prepared = prepared
         self._memory = memory
-        self._lost_before = lost_threads
+        self._threads = threads
+        self._made: set[int] = set()
 
     def routed(self) -> PlannedRouting:
         parts = tuple(map(self._chosen, self._found.parts))
@@ -170,25 +190,37 @@ class _Choice:
         routing = self._route(found.group)
         if routing is None:
             return PlannedRouting(
-                routing=self._as_rows, reasons=(_INCIDENT,), lost_threads=_threads(parts)
+                routing=self._as_rows, reasons=(_INCIDENT,), lost=_threads(self._found.parts)
             )
         pairs = zip(self._found.parts, parts, strict=True)
         lost = _threads(before for before, after in pairs if after.reason)
         return PlannedRouting(
             routing=self._finished(routing, found),
             reasons=found.reasons,
-            lost_threads=lost,
+            made=frozenset(self._made),
+            lost=lost,
         )
 
     def _chosen(self, part: PlannedPart) -> PlannedPart:
         """A statement as it may stand in the binlog."""
         if not part.text:
             return part
-        if _threads((part,)) & self._lost_before:
-            return part.as_rows(_LOST)
-        if self._scope.is_unscoped and not self._memory.left_out:
-            return part
-        return self._judged(part)
+        chosen = part
+        if not self._scope.is_unscoped or self._memory.left_out:
+            chosen = self._judged(part)
+        if chosen.uses_temporary_tables and not self._has_its_tables(chosen):
+            return chosen.as_rows(_LOST)
+        return chosen
+
+    def _has_its_tables(self, part: PlannedPart) -> bool:
+        """Whether the temporary tables are there that a text uses."""
+        assert part.statement is not None, "it is a text"
+        thread = part.statement.thread_id
+        if thread in self._threads.lost:
+            return False
+        if part.makes_temporary_table:
+            self._made.add(thread)
+        return thread in self._made or thread in self._threads.made
 
     def _judged(self, part: PlannedPart) -> PlannedPart:
         scope, statement = self._scope, part.statement
