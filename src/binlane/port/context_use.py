@@ -162,15 +162,17 @@ def context_use(
     databases |= {name.database for name in facts.effects.writes}
     keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
     is_update = kind is StatementKind.UPDATE
+    needs = any(one.needs_microseconds for one in flags) or (
+        # The servers log none with @@timestamp, so that their replicas store another value.
+        found.reads_variable("timestamp") or (has_no_rows and any(one.is_time for one in flags))
+    )
     is_program = kind in _PROGRAM_KINDS
     has_switch = not server.is_mariadb and server.version >= (9, 7, 0)
     return ContextUse(
         is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
         time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
-        has_microseconds=any(one.has_microseconds for one in flags),
-        needs_microseconds=any(one.needs_microseconds for one in flags)
-        or found.reads_variable("timestamp")
-        or (has_no_rows and any(one.is_time for one in flags)),
+        has_microseconds=needs or any(one.has_microseconds for one in flags),
+        needs_microseconds=needs,
         databases=None
         if keys or is_program or len(databases) > DATABASES_MAX
         else tuple(sorted(databases)),
@@ -346,26 +348,8 @@ class _Finder:
 
     def _programs(self) -> Iterator[StatementFacts]:
         """Facts of all statements in bodies that the statement runs."""
-        waiting: list[Routine | Trigger] = []
-        for access in self.resolved.accesses:
-            if access.changes:
-                waiting += self.objects.triggers(access.name)
-        for name in self.resolved.functions:
-            function = self.objects.function(name)
-            if function is not None:
-                waiting.append(function)
-        if self.facts.effects.kind is StatementKind.COMPOUND:
-            own = body_use(self.facts.text, self.database, self.facts.dialect)
-            self.is_known &= own.is_understood
-            yield from own.facts
-            for facts in own.facts:
-                waiting += self._called(facts.functions, self.database)
-        if self.facts.effects.kind in _EXECUTING:
-            self.is_known = False
-        if self.facts.effects.kind is StatementKind.CALL:
-            waiting += self._called(self.facts.functions, self.database)
-            # A procedure that is not known, as one of a package, may do anything.
-            self.is_known &= bool(waiting)
+        yield from self._own_statements()
+        waiting = list(self._called_first())
         seen: set[TableName] = set()
         for program in waiting:
             if program.name in seen:
@@ -378,6 +362,36 @@ class _Finder:
                 yield facts
                 if facts.effects.kind in _PROGRAM_KINDS:
                     waiting += self._called(facts.functions, database)
+
+    def _own_statements(self) -> Iterator[StatementFacts]:
+        """Those of a compound statement."""
+        facts = self.facts
+        if facts.effects.kind is StatementKind.COMPOUND:
+            own = body_use(facts.text, self.database, facts.dialect)
+            self.is_known &= own.is_understood
+            yield from own.facts
+        # Which statement EXECUTE runs its text does not tell.
+        self.is_known &= facts.effects.kind not in _EXECUTING
+
+    def _called_first(self) -> Iterator[Routine | Trigger]:
+        """The programs that the statement itself runs."""
+        for access in self.resolved.accesses:
+            if access.changes:
+                yield from self.objects.triggers(access.name)
+        for name in self.resolved.functions:
+            function = self.objects.function(name)
+            if function is not None:
+                yield function
+        kind = self.facts.effects.kind
+        if kind is StatementKind.CALL:
+            called = self._called(self.facts.functions, self.database)
+            # A procedure that is not known, as one of a package, may do anything.
+            self.is_known &= bool(called)
+            yield from called
+        elif kind is StatementKind.COMPOUND:
+            own = body_use(self.facts.text, self.database, self.facts.dialect)
+            for facts in own.facts:
+                yield from self._called(facts.functions, self.database)
 
     def _called(self, uses: Iterable[FunctionUse], database: str) -> list[Routine]:
         found = []

@@ -31,10 +31,12 @@ class Place(NamedTuple):
     Attributes:
         file: Number of its file.
         offset: Of its first byte.
+        checksum: Its own; a file of the same number may be another one once a machine failed.
     """
 
     file: int
     offset: int
+    checksum: int
 
 
 class Record(NamedTuple):
@@ -56,7 +58,7 @@ class RecordLog:
 
     Attributes:
         sizes: Bytes of each file by its number, oldest first.
-        damage: What `records` found at the end of files, as text.
+        damage: By number of the file what `records` found at its end.
     """
 
     def __init__(self, folder: Path, suffix: str, disk: Disk = _LOCAL_DISK) -> None:
@@ -76,7 +78,7 @@ class RecordLog:
         self._file: DiskFile | None = None
         self._number = 0
         self._offset = 0
-        self.damage: list[str] = []
+        self.damage: dict[int, str] = {}
         try:
             if not folder.exists():
                 disk.make_directory(folder)
@@ -134,13 +136,28 @@ class RecordLog:
         assert self._file is not None, "a file was begun"
         offset, number = self._offset, self._number
         framed = _HEAD.pack(len(body), kind) + body
-        data = _CHECKSUM.pack(crc32(framed)) + framed
+        checksum = crc32(framed)
+        data = _CHECKSUM.pack(checksum) + framed
         try:
             self._file.write_at(data, offset)
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self._offset = self.sizes[number] = offset + len(data)
-        return Place(number, offset)
+        return Place(number, offset, checksum)
+
+    def rewrite_first(self, kind: int, body: bytes) -> None:
+        """Put another record of the same length in the place of the first one of the file.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        if self._file is None or not self._offset:
+            return
+        framed = _HEAD.pack(len(body), kind) + body
+        try:
+            self._file.write_at(_CHECKSUM.pack(crc32(framed)) + framed, 0)
+        except OSError as error:
+            raise unusable(error, self.path(self._number)) from error
 
     def records(self, number: int) -> Iterator[Record]:
         """What a file holds, up to its end or the first record that is damaged.
@@ -156,10 +173,10 @@ class RecordLog:
         while offset < len(data):
             found = _record(data, offset)
             if found is None:
-                self.damage.append(f"{self.path(number)}: nothing can be read from {offset} on")
+                self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
                 return
-            kind, body = found
-            yield Record(Place(number, offset), kind, body)
+            kind, body, checksum = found
+            yield Record(Place(number, offset, checksum), kind, body)
             offset += _FRAME.size + len(body)
 
     def read(self, place: Place) -> tuple[int, bytes]:
@@ -179,11 +196,11 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, path) from error
         found = _record(data, 0)
-        if found is None:
+        if found is None or found[2] != place.checksum:
             raise CorruptStoreError(
                 f"no record at {place.offset}", path=str(path), hint="what it says is not used"
             )
-        return found
+        return found[:2]
 
     def remove(self, number: int) -> None:
         """Delete a file that is not the one being written.
@@ -217,8 +234,8 @@ class RecordLog:
             self._file = None
 
 
-def _record(data: bytes, offset: int) -> tuple[int, bytes] | None:
-    """The record at an offset; None if it is not whole."""
+def _record(data: bytes, offset: int) -> tuple[int, bytes, int] | None:
+    """Kind, body and checksum of the record at an offset; None if it is not whole."""
     start = offset + _FRAME.size
     if start > len(data):
         return None
@@ -226,4 +243,4 @@ def _record(data: bytes, offset: int) -> tuple[int, bytes] | None:
     body = data[start : start + length]
     if len(body) < length or crc32(data[offset + _CHECKSUM.size : start + length]) != checksum:
         return None
-    return kind, body
+    return kind, body, checksum

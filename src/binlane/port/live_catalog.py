@@ -31,6 +31,7 @@ from binlane.client.questions import (
     Answer,
     Asked,
     Asking,
+    Need,
     NotUnderstoodError,
     Question,
     asking,
@@ -88,7 +89,6 @@ class LiveCatalog:
 
     async def start(self) -> None:
         """Begin; a source that is down is asked again when something is needed of it."""
-        self._loop = asyncio.get_running_loop()
         try:
             await self._open()
             await self._know(lambda known: known.lacking_of(()))
@@ -141,6 +141,11 @@ class LiveCatalog:
         await self._open()
         await self._know(lambda known: known.lacking(facts, database))
 
+    def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
+        """All that belongs to some things, as far as it is known, with what was told of it."""
+        known = self._known
+        return [] if known is None else known.reached(needs)
+
     async def fetch_objects(self, questions: Iterable[Question]) -> bool:
         """Ask for objects that no text names, such as those of a dynamic statement.
 
@@ -153,6 +158,21 @@ class LiveCatalog:
         await self._open()
         asked = tuple(questions)
         return await self._know(lambda known: known.lacking_of(asked))
+
+    def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
+        """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
+
+        Such are objects that no text of the session names, but one that its programs made up. With
+        an answer, what was judged without it is to be judged again.
+
+        Args:
+            catalog: The session's; what it missed is taken from it.
+        """
+        known = self._known
+        if not catalog.missed or known is None:
+            return ()
+        names, catalog.missed = catalog.missed, set()
+        return known.missed(names)
 
     def catalog(self) -> SchemaCatalog:
         """A catalog for a new session; `fit` keeps it current.
@@ -298,6 +318,7 @@ class LiveCatalog:
         """Find out what the source is, once."""
         if self._known is not None:
             return
+        self._loop = asyncio.get_running_loop()
         if self._opening is None:
             self._opening = asyncio.create_task(self._meet())
         task = self._opening
@@ -471,7 +492,7 @@ def _each(work: Iterable[Callable[[], None]]) -> None:
         one()
 
 
-def _lacking_privileges(grants: Sequence[str]) -> list[str]:
+def lacking_privileges(grants: Sequence[str]) -> list[str]:
     """What an account lacks to see all objects.
 
     Args:
@@ -499,7 +520,7 @@ def _prepare(session: ServerSession) -> None:
         "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
         f" lock_wait_timeout = {LOCK_TIMEOUT_S}, wait_timeout = 86400{timeout}"
     )
-    lacking = _lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
+    lacking = lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
     if lacking:
         ((account,),) = session.ask("SELECT CURRENT_USER()")
         raise StatementError(

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -108,6 +108,7 @@ _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
 _SHOWN: Final = 40
+_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
@@ -174,6 +175,22 @@ class _UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
+class _Told:
+    """What is to be told of a statement's groups.
+
+    Attributes:
+        number: Its number.
+        plans: Of the groups, if it made them; nothing where they are not known.
+        is_intended: They were told before it was sent.
+    """
+
+    number: int
+    plans: Sequence[GroupPlan]
+    _: KW_ONLY
+    is_intended: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Homeless:
     """What binlogs are to have, and the source logs nothing of.
 
@@ -210,7 +227,7 @@ class PortSession:
         self._contexts: dict[int, StatementContext] = {}
         self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
-        self._unsettled: list[tuple[_UnderWay, Planned]] = []
+        self._unsettled: list[_Told] = []
         self._homeless: list[_Homeless] = []
         self._global_values: dict[str, str | None] = {}
         self._warnings = Warnings(self._flavor)
@@ -492,6 +509,9 @@ class PortSession:
     async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
         warnings, ask = self._warnings, self._client.query_source
+        refused = warnings.of_refused(facts)
+        if refused is not None:
+            return refused
         questions = warnings.questions(facts)
         if questions:
             errors_max = model.session.system_variable("max_error_count")
@@ -613,13 +633,9 @@ class PortSession:
         error = result.error
         if error is None or not is_own(error):
             return None
-        hints = (error.why[0].hint if error.why else "", HINTS.get(error.symbol, ""))
-        return StatementError(
-            error.message,
-            errno=error.errno,
-            sqlstate=error.sqlstate,
-            hint=next(filter(None, hints), ""),
-        )
+        whys = [why.hint for why in error.why] or [HINTS.get(error.symbol, "")]
+        self._warnings.refuse(error, dict.fromkeys(filter(None, whys)))
+        return StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate)
 
     def _needs(
         self,
@@ -634,6 +650,8 @@ class PortSession:
         session = model.session
         resolved = session.resolved(facts, session.database)
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
+        if _reads_without_locks(facts, resolved):
+            return None
         generated = _generated(resolved)
         if generated is not None:
             self._generated[expected.number] = generated
@@ -746,10 +764,13 @@ class PortSession:
         last = self._told(replies)
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
         may_write = one.facts.effects.kind not in _READS or bool(planned.groups)
+        # Now, as the contexts of a transaction go with its end.
+        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
+        told = _Told(planned.number, plans, is_intended=one.is_intended)
         if last is None and is_silent and may_write:
-            self._unsettled.append((one, planned))
+            self._unsettled.append(told)
         else:
-            self._attribute(one, planned, last)
+            self._attribute(told, last)
 
     def _told(self, replies: Sequence[Reply]) -> str | None:
         """What the replies say of the last group; None for nothing."""
@@ -760,13 +781,14 @@ class PortSession:
                 return told
         return None
 
-    def _attribute(self, one: _UnderWay, planned: Planned, last: str | None) -> None:
+    def _attribute(self, told: _Told, last: str | None) -> None:
         assert self._lane is not None, "there is something to tell"
         assert self._shared is not None, "it gave the lane"
-        if last is None and not one.is_intended:
-            return
-        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
-        self._shared.attributions.done(self._lane.number, planned.number, last, plans)
+        attributions = self._shared.attributions
+        if last is not None:
+            attributions.done(self._lane.number, told.number, last, told.plans)
+        elif told.is_intended:
+            attributions.done(self._lane.number, told.number, None)
 
     async def _settle(self) -> None:
         """Ask for what the replies did not tell, and mark what has no group at the source."""
@@ -780,12 +802,12 @@ class PortSession:
                 told = await self._told_last()
                 last = told if told != self._last else None
                 self._last = told
-                for one, planned in unsettled:
-                    self._attribute(one, planned, last)
+                for one in unsettled:
+                    self._attribute(one, last)
             else:
                 assert self._shared is not None, "it gave the lane"
-                for _, planned in unsettled:
-                    self._shared.attributions.done(self._lane.number, planned.number, None, [])
+                for one in unsettled:
+                    self._shared.attributions.done(self._lane.number, one.number, None, [])
         for what in homeless:
             await self._mark(what)
 
@@ -871,6 +893,19 @@ class PortSession:
             generated,
             timestamp=context.timestamp if draft.number not in sections else 0,
         )
+
+
+def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    """Whether others may change meanwhile, unseen by a text, what a statement reads.
+
+    A source that logs rows lets them do so where one that logs statements makes them wait: rows are
+    added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
+    locks. Then the order of the log is not the order in which things were read.
+    """
+    reads = [access.table for access in resolved.accesses if not access.changes]
+    if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
+        return True
+    return facts.effects.kind is StatementKind.SELECT and any(not one.is_temporary for one in reads)
 
 
 def _generated(resolved: ResolvedStatement) -> Generated | None:

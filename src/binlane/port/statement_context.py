@@ -22,6 +22,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -38,7 +39,6 @@ from binlane.policy.server import Server
 from binlane.port.client_text import is_as_it_came, read_text, written_text
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
-from binlane.port.user_variables import CELLS as VARIABLE_CELLS
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.user_variables import variable_event
 from binlane.programs.host import LoggedVariable
@@ -388,6 +388,13 @@ class Needs(NamedTuple):
     seeds: bool = False
 
 
+class _Asked(NamedTuple):
+    """Expressions whose values are asked for, and what takes them from their place in the answer."""
+
+    expressions: Sequence[str]
+    take: Callable[[ResultSet, int], None]
+
+
 class ContextReader:
     """Knows the context of one session.
 
@@ -492,11 +499,7 @@ class ContextReader:
             or needs.last_insert_id
             or (needs.seeds and self._server.is_mariadb)
             or bool(needs.use.routines)
-            or (
-                needs.use.needs_microseconds
-                and self._clock() - self._measured > _MEASURE_AGAIN_S
-                and self._held is None
-            )
+            or (needs.use.needs_microseconds and self._has_drifted)
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
@@ -510,39 +513,56 @@ class ContextReader:
             StatementError: If the source refuses to answer.
             PeerError: If the source goes away.
         """
-        has_drifted = self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
-        values = asked_values(self._server) if self.is_dirty or has_drifted else ()
-        expressions = [*values]
+        names = () if needs is None else needs.variables
+        if not (self._is_charset_known or all(map(str.isascii, names))):
+            await self.read(ask)
         self._variables, self._last_insert_id, self._seeds = {}, None, None
         self._routine = None
         if needs is not None:
-            expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
-            expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
-            for name in needs.variables:
-                expressions += asked_variable(self._sent(name))
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)
-        if not expressions:
+        values = asked_values(self._server) if self.is_dirty or self._has_drifted else ()
+        of_statement = self._asked_for(needs)
+        asked = [*values, *(expression for one in of_statement for expression in one.expressions)]
+        if not asked:
             return
         start = self._clock()
-        answer = await ask(f"SELECT {', '.join(expressions)} LIMIT 1")
+        answer = await ask(f"SELECT {', '.join(asked)} LIMIT 1")
         middle = (start + self._clock()) / 2
         if values:
             given = {name: cell_text(answer, place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
-        at = len(values)
+        place = len(values)
+        for one in of_statement:
+            one.take(answer, place)
+            place += len(one.expressions)
+
+    @property
+    def _has_drifted(self) -> bool:
+        """Whether the source's clock was read too long ago."""
+        return self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
+
+    def _asked_for(self, needs: Needs | None) -> list[_Asked]:
+        """What is asked for one statement."""
         if needs is None:
-            return
+            return []
+        found = []
         if needs.last_insert_id:
-            self._last_insert_id = int(cell_text(answer, at) or 0)
-            at += 1
+            found.append(_Asked((_LAST_INSERT_ID,), self._take_last_insert_id))
         if needs.seeds and self._server.is_mariadb:
-            first, second = cell_text(answer, at), cell_text(answer, at + 1)
-            self._seeds = (int(first or 0), int(second or 0))
-            at += 2
+            found.append(_Asked(_SEEDS, self._take_seeds))
         for name in needs.variables:
-            self._take_variable(name, answer, at)
-            at += VARIABLE_CELLS
+            sent = self._sent(name)
+            if sent:
+                found.append(_Asked(asked_variable(sent), partial(self._take_variable, name)))
+        return found
+
+    def _take_last_insert_id(self, answer: ResultSet, place: int) -> None:
+        self._last_insert_id = int(cell_text(answer, place) or 0)
+
+    def _take_seeds(self, answer: ResultSet, place: int) -> None:
+        first, second = cell_text(answer, place), cell_text(answer, place + 1)
+        self._seeds = (int(first or 0), int(second or 0))
 
     async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
         database, collation = given["DATABASE()"] or "", given["@@collation_database"] or ""
@@ -577,11 +597,10 @@ class ContextReader:
         self._routine = found
 
     def _sent(self, name: str) -> str:
-        """A name as the client would send it; the gateway sends what it is given as UTF-8."""
-        assert self.values is not None, "the text that it stands in was read"
-        data = written_text(name, self.values.client_charset)
-        assert data is not None, "it stood in such a text"
-        return text_of(data)
+        """A name as the client would send it, which the gateway takes for UTF-8; empty: it cannot."""
+        if name.isascii() or self.values is None:
+            return name
+        return text_of(written_text(name, self.values.client_charset) or b"")
 
     def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
         try:

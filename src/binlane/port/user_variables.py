@@ -13,8 +13,6 @@ from binlane.codec.types import ColumnType, Flavor
 from binlane.codec.variables import UserVarEvent, UserVarType
 from binlane.port.session_values import cell_text, collation_id, number_text
 
-CELLS: Final = 3
-"""Columns that `asked` gives for each variable."""
 _UNSIGNED_FLAG: Final = 32
 _NUMBER_COLLATIONS: Final[Mapping[Flavor, int]] = MappingProxyType(
     {Flavor.MARIADB: 8, Flavor.MYSQL: 255}

@@ -93,11 +93,14 @@ class GroupDraft:
         binlogs: By name what stands there in place of the source's events, in order; nothing: the
             binlog has nothing of the group. Those that are not named have it as the source does, as
             far as it is in their scope.
+        ends: By name the end that a binlog's group has if all of it is text and it ends otherwise
+            than the source's; None: its one statement stands alone.
     """
 
     sections: tuple[tuple[int, Section], ...] = ()
     is_standalone: bool = False
     binlogs: Mapping[str, tuple[DraftPart, ...]] = field(default_factory=dict)
+    ends: Mapping[str, Body | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,7 @@ class Planned:
         groups: Those that the source writes because of it, in order.
         homeless: By binlog, groups that the source has none for, in order: of statements on
             temporary tables.
+        homeless_ends: How these end; None: the one statement stands alone.
         has_texts: Some of it is in a binlog as text, now or later.
         values: Events of values that are to stand before its text, in some binlog.
     """
@@ -120,6 +124,7 @@ class Planned:
     last: int
     groups: tuple[GroupDraft, ...] = ()
     homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = field(default_factory=dict)
+    homeless_ends: Mapping[str, tuple[Body | None, ...]] = field(default_factory=dict)
     has_texts: bool = False
     values: tuple[Body, ...] = ()
 
@@ -181,12 +186,12 @@ class PlannedSession:
         number = state.number + 1
         if not self.needs_plans:
             planned = Planned(result=result, number=number, last=number)
-        elif ledger.is_clean and state.is_logging and not _waits(state):
+        elif ledger.is_clean and state.is_logging and not (foreseen.effect.waits or _waits(state)):
             planned = _as_known(foreseen, number)
         else:
             ledger = ledger.copy()
             planned = self._draft_known(foreseen, ledger, number)
-        planned = _with_values(planned, foreseen.effect.waiting)
+            planned = _with_values(planned, foreseen.effect.waiting)
         self._foreseen = _Foreseen(text, outcome, planned, ledger)
         return planned
 
@@ -337,7 +342,10 @@ def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
         if isinstance(part, TextOf) and part.number in planned.numbers
         for body in part.bodies
     ]
-    found = [body for body in (*bodies, *waiting) if isinstance(body, _VALUES)]
+    found: list[Body] = []
+    for body in (*bodies, *waiting):
+        if isinstance(body, _VALUES) and body not in found:
+            found.append(body)
     return replace(planned, values=tuple(found)) if found else planned
 
 
@@ -408,11 +416,13 @@ class _Form(NamedTuple):
         section: Its rows; None where it has none.
         is_standalone: As in `GroupDraft`.
         binlogs: By name where its texts stand; None stands for its rows.
+        ends: As in `GroupDraft`.
     """
 
     section: Section | None
     is_standalone: bool
     binlogs: tuple[tuple[str, tuple[_Slice | None, ...]], ...]
+    ends: Mapping[str, Body | None]
 
 
 class _Forms(NamedTuple):
@@ -421,10 +431,12 @@ class _Forms(NamedTuple):
     Attributes:
         groups: Its groups.
         has_texts: As in `Planned`.
+        values: Likewise.
     """
 
     groups: tuple[_Form, ...]
     has_texts: bool
+    values: tuple[Body, ...]
 
     @classmethod
     def of(cls, planned: Planned) -> _Forms:
@@ -438,15 +450,16 @@ class _Forms(NamedTuple):
                     (name, tuple(_slice(part, binlogs[name].bodies) for part in parts))
                     for name, parts in group.binlogs.items()
                 ),
+                group.ends,
             )
             for group in planned.groups
         )
-        return cls(groups, planned.has_texts)
+        return cls(groups, planned.has_texts, planned.values)
 
     def planned(self, result: StatementResult, number: int) -> Planned:
         """What a statement like it is."""
         groups = []
-        for section, is_standalone, binlogs in self.groups:
+        for section, is_standalone, binlogs, ends in self.groups:
             drafts: dict[str, tuple[DraftPart, ...]] = {}
             for name, slices in binlogs:
                 bodies = result.binlogs[name].bodies
@@ -461,6 +474,7 @@ class _Forms(NamedTuple):
                     sections=() if section is None else ((number, section),),
                     is_standalone=is_standalone,
                     binlogs=drafts,
+                    ends=ends,
                 )
             )
         return Planned(
@@ -469,6 +483,7 @@ class _Forms(NamedTuple):
             last=number,
             groups=tuple(groups),
             has_texts=self.has_texts,
+            values=self.values,
         )
 
 
@@ -485,9 +500,9 @@ def _as_known(foreseen: Foreseen, number: int) -> Planned:
     result, effect = foreseen.result, foreseen.effect
     forms = effect.notes.get(_Forms)
     if forms is None:
-        waiting = dict.fromkeys(effect.waits, frozenset((number,)))
-        waiting = dict.fromkeys(result.binlogs, _NONE) | waiting
+        waiting = dict.fromkeys(result.binlogs, _NONE)
         planned = _Drafting(result, range(number, number + 1), _Ledger(), waiting).run()
+        planned = _with_values(planned, ())
         effect.notes[_Forms] = _Forms.of(planned)
         return planned
     assert isinstance(forms, _Forms), "nobody else keeps this"
@@ -506,7 +521,6 @@ class _Ledger:
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         lost: By binlog, temporary tables that are there, but not as they are at the source.
         uses: What statements do with temporary tables, by number.
-        ended: The same of the transaction that ended last: it may turn out to be lost.
         unmade: Binlogs, and temporary tables that were to be made there and were not.
         has_texts: Texts may wait for the end of the transaction.
     """
@@ -515,14 +529,13 @@ class _Ledger:
     unlogged: set[int] = field(default_factory=set)
     lost: dict[str, set[TableName]] = field(default_factory=dict)
     uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
-    ended: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
     unmade: list[tuple[str, TableName]] = field(default_factory=list)
     has_texts: bool = False
 
     @property
     def is_clean(self) -> bool:
         """Whether there is nothing that a statement alone hangs on."""
-        return not (self.removed or self.unlogged or self.lost or self.uses)
+        return not (self.removed or self.unlogged or self.lost)
 
     def copy(self) -> _Ledger:
         """As it is now."""
@@ -531,17 +544,17 @@ class _Ledger:
             unlogged=self.unlogged.copy(),
             lost={name: one.copy() for name, one in self.lost.items()},
             uses=self.uses.copy(),
-            ended=self.ended,
             unmade=self.unmade.copy(),
             has_texts=self.has_texts,
         )
 
     def end_transaction(self) -> None:
         """Nothing waits any longer."""
-        if self.removed or self.unlogged or self.uses:
+        if self.removed or self.unlogged:
             self.removed.clear()
             self.unlogged.clear()
-            self.ended, self.uses = self.uses, {}
+        while len(self.uses) > _USES_MAX:
+            del self.uses[next(iter(self.uses))]
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -585,13 +598,16 @@ class _Ledger:
 
     def drop(self, name: str, number: int) -> None:
         """Note that a binlog does not get the text of a statement."""
-        for table, use in (self.uses.get(number) or self.ended.get(number, {})).items():
+        for table, use in self.uses.get(number, {}).items():
             if use.change >= TemporaryChange.MADE:
                 self.unmade.append((name, table))
             elif use.change:
                 self.lost.setdefault(name, set()).add(table)
 
 
+_USES_MAX: Final = 64
+"""Of so many statements it is remembered what they did with temporary tables, once they are over: a
+binlog may turn out not to have got their texts."""
 _ANEW: Final = TemporaryChange.DROPPED
 """From this on, what is left of a temporary table is as the text leaves it."""
 
@@ -612,10 +628,12 @@ class _Group(NamedTuple):
     Attributes:
         runs: Its events without what opens and ends it, with the numbers of their statements.
         end: How it ends; NONE: it is one statement that stands alone.
+        closing: The event that ends it; None if it stands alone.
     """
 
     runs: tuple[tuple[int, tuple[Body, ...]], ...]
     end: _End
+    closing: Body | None
 
     @property
     def number(self) -> int:
@@ -640,7 +658,8 @@ def _groups(told: BinlogResult, number: int) -> list[_Group]:
             owners[begin:end] = [owner] * (end - begin)
     bounds = _bounds_mariadb(bodies) if told.server.is_mariadb else _bounds_mysql(bodies)
     return [
-        _Group(_runs(bodies, begin, until, owners, number), end) for begin, until, end in bounds
+        _Group(_runs(bodies, begin, until, owners, number), end, closing)
+        for begin, until, end, closing in bounds
     ]
 
 
@@ -661,7 +680,7 @@ def _runs(
     return tuple(found)
 
 
-_Bounds = list[tuple[int, int, _End]]
+_Bounds = list[tuple[int, int, _End, Body | None]]
 """From where and up to where the groups of a log have their statements, and how they end."""
 
 
@@ -672,11 +691,12 @@ def _bounds_mariadb(bodies: Sequence[Body]) -> _Bounds:
         opening = bodies[start]
         assert isinstance(opening, GtidEvent), "it was looked for"
         if opening.flags & GtidFlag.STANDALONE:
-            found.append((start + 1, until, _End.NONE))
+            found.append((start + 1, until, _End.NONE, None))
         elif opening.xid is not None:
-            found.append((start + 1, until - 2, _End.PREPARE))
+            found.append((start + 1, until - 2, _End.PREPARE, bodies[until - 1]))
         else:
-            found.append((start + 1, until - 1, _end(bodies[until - 1])))
+            closing = bodies[until - 1]
+            found.append((start + 1, until - 1, _end(closing), closing))
     return found
 
 
@@ -689,7 +709,7 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
         if opening == log_events.BEGIN:
             while not _ends_transaction(bodies[until]):
                 until += 1
-            found.append((start + 1, until, _end(bodies[until])))
+            found.append((start + 1, until, _end(bodies[until]), bodies[until]))
         elif isinstance(opening, QueryEvent) and opening.query.startswith(_XA_START):
             while not _ends_xa(bodies[until]):
                 until += 1
@@ -697,11 +717,11 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
             is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
             is_rolled_back = isinstance(end, QueryEvent)
             kind = _End.ROLLBACK if is_rolled_back else _End.COMMIT
-            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind))
+            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind, end))
         else:
             while not isinstance(bodies[until], QueryEvent):
                 until += 1
-            found.append((start, until + 1, _End.NONE))
+            found.append((start, until + 1, _End.NONE, None))
         start = until + 1
     return found
 
@@ -838,7 +858,8 @@ class _Drafting:
         self._places: dict[int, list[int]] = {}
         self._parts: dict[tuple[str, int], list[DraftPart]] = {}
         self._matched: set[tuple[str, int]] = set()
-        self._homeless: dict[str, list[tuple[DraftPart, ...]]] = {}
+        self._ends: dict[tuple[str, int], list[Body | None]] = {}
+        self._homeless: dict[str, list[tuple[tuple[DraftPart, ...], Body | None]]] = {}
 
     def note(self, state: SessionState, held: Mapping[str, frozenset[TableName]]) -> None:
         """Note what is known of a statement that was followed.
@@ -850,7 +871,11 @@ class _Drafting:
         execution, result, ledger = state.execution, self._result, self._ledger
         ledger.uses.update(execution.temporary)
         doubtful = set(execution.failed)
-        is_certain = result.error is None and result.unanalysed is None and result.ways == 1
+        error = result.error
+        # With a stated error its text says that a replica is to fail as it did.
+        is_alone = len(self._numbers) == 1
+        is_certain = error is None or (error.is_stated and not error.on_some_ways and is_alone)
+        is_certain &= result.ways == 1
         # MySQL leaves rows open there, and those of the next statement join them.
         has_locks = state.locked_tables is not None and not state.server.is_mariadb
         if not is_certain or result.depends_on or (has_locks and state.is_in_transaction):
@@ -880,6 +905,9 @@ class _Drafting:
         if result.unanalysed is not None:
             self._give_up()
             return Planned(result=result, number=number, last=last)
+        if not any(told.bodies for told in result.binlogs.values()):
+            has_texts = self._has_texts((), {})
+            return Planned(result=result, number=number, last=last, has_texts=has_texts)
         self._groups = [_SourceGroup.of(one) for one in _groups(result.binlogs[SOURCE_LOG], number)]
         for place, source in enumerate(self._groups):
             for one in dict(source.group.runs):
@@ -887,13 +915,18 @@ class _Drafting:
         for name in self._names:
             self._fit(name, _groups(result.binlogs[name], number))
         drafts = tuple(self._draft(place) for place in range(len(self._groups)))
-        homeless = {name: tuple(groups) for name, groups in self._homeless.items()}
+        homeless = {
+            name: tuple([parts for parts, _ in groups]) for name, groups in self._homeless.items()
+        }
         return Planned(
             result=result,
             number=number,
             last=last,
             groups=drafts,
             homeless=homeless,
+            homeless_ends={
+                name: tuple([end for _, end in groups]) for name, groups in self._homeless.items()
+            },
             has_texts=self._has_texts(drafts, homeless),
         )
 
@@ -976,6 +1009,7 @@ class _Drafting:
         (place,) = places
         source = self._groups[place]
         ends_alike = source.is_split and source.group.end is group.end
+        self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
@@ -1011,6 +1045,7 @@ class _Drafting:
                 self._keep_temporary(name, group, ())
             elif is_only and len(places) == 1 and self._can_be_text(name, part):
                 self._give(name, places[0], part)
+                self._ends.setdefault((name, places[0]), []).append(None)
             else:
                 self._ledger.drop(name, number)
 
@@ -1028,7 +1063,6 @@ class _Drafting:
     def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
         """Keep of a group that the source has not what changes temporary tables."""
         ledger = self._ledger
-        is_undone = group.end is _End.ROLLBACK
         kept: list[DraftPart] = []
         has_change = False
         for number, bodies in group.runs:
@@ -1041,7 +1075,6 @@ class _Drafting:
                 ledger.changes_temporary(number)
                 and number not in self._places
                 and self._can_be_text(name, part, several)
-                and not (is_undone and not ledger.survives_rollback(number))
             ):
                 kept.append(part)
                 ledger.give(name, number)
@@ -1049,7 +1082,7 @@ class _Drafting:
             else:
                 ledger.drop(name, number)
         if has_change:
-            self._homeless.setdefault(name, []).append(tuple(kept))
+            self._homeless.setdefault(name, []).append((tuple(kept), group.closing))
 
     # A group of the source -------------------------------------------------------------------------
 
@@ -1065,7 +1098,19 @@ class _Drafting:
             sections=tuple(source.sections.items()),
             is_standalone=source.is_standalone,
             binlogs=binlogs,
+            ends={
+                name: end
+                for name, parts in binlogs.items()
+                for end in self._own_end(name, place, parts)
+            },
         )
+
+    def _own_end(self, name: str, place: int, parts: Sequence[DraftPart]) -> Iterator[Body | None]:
+        """The end that a binlog's group has of its own."""
+        ends = self._ends.get((name, place), ())
+        is_text = bool(parts) and all(isinstance(part, TextOf) for part in parts)
+        if is_text and len(ends) == 1 and ends[0] != self._groups[place].group.closing:
+            yield ends[0]
 
     def _of_binlog(
         self, name: str, place: int, source: _SourceGroup
