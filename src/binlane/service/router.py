@@ -94,6 +94,7 @@ class Router:
         """
         lanes, substitution = RunLanes(), self._substitution
         if substitution is not None:
+            substitution.noted(item)
             if isinstance(item, RawRun):
                 lanes = substitution.read_run(item, after)
             else:

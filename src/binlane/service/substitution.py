@@ -25,10 +25,11 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup
-from binlane.grouping.raw import LargeGroup, RawRun
+from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
 from binlane.port.attributions import Attributions, LaneGroup
 from binlane.port.lanes import Lanes
+from binlane.port.live_catalog import LiveCatalog
 from binlane.port.settings import Bypass
 from binlane.positions import AnyGtid, Position
 from binlane.routing.plan import GroupPlan, Text, basis_of
@@ -93,11 +94,18 @@ class Substitution:
     Args:
         attributions: What they said.
         bypass: What binlogs of statements do with changes that came another way.
+        catalog: Gets to know the DDL that comes.
     """
 
-    def __init__(self, attributions: Attributions, bypass: Bypass = Bypass.ROWS) -> None:
+    def __init__(
+        self,
+        attributions: Attributions,
+        bypass: Bypass = Bypass.ROWS,
+        catalog: LiveCatalog | None = None,
+    ) -> None:
         self._attributions = attributions
         self._bypass = bypass
+        self._catalog = catalog
         self._lanes: Lanes | None = None
         self._asked: dict[AnyGtid, float] = {}
 
@@ -119,6 +127,11 @@ class Substitution:
         self._attributions.passed(position)
 
     # What comes.
+
+    def noted(self, item: Item) -> None:
+        """Tell whoever judges statements of DDL in what comes."""
+        if self._catalog is not None:
+            self._catalog.noted(item)
 
     def read_run(self, run: RawRun, after: Position | None) -> RunLanes:
         """Take in that a run comes."""
