@@ -41,7 +41,7 @@ class Difference:
 def differences(record: Record) -> list[Difference]:
     """Run a record; everything in which the result is not the server's."""
     session = _session(record.flavor)
-    for statement in _settings(record):
+    for statement in settings_of(record):
         session.execute(statement)
     if record.name == "create_db" and record.number not in _first_of_each(record.flavor):
         session.execute("create database d2")  # the recording's first such statement made it
@@ -56,11 +56,12 @@ def differences(record: Record) -> list[Difference]:
 
 def _session(flavor: str) -> Session:
     server = Server.parse(_VERSIONS[flavor])
-    return Session(server=server, objects=_objects(flavor).copy(), database="d")
+    return Session(server=server, objects=recorded_objects(flavor).copy(), database="d")
 
 
 @cache
-def _objects(flavor: str) -> SchemaCatalog:
+def recorded_objects(flavor: str) -> SchemaCatalog:
+    """The objects of the recording, which a session is to have a copy of."""
     catalog = SchemaCatalog(Flavor(flavor))
     catalog.load(objects_script(flavor))
     return catalog
@@ -76,7 +77,8 @@ def _first_of_each(flavor: str) -> frozenset[int]:
     return frozenset(first.values())
 
 
-def _settings(record: Record) -> Iterable[str]:
+def settings_of(record: Record) -> Iterable[str]:
+    """The statements that bring a session into the record's settings."""
     settings = record.settings
     yield f"set session binlog_format={settings['binlog_format']}"
     yield f"set session {_ISOLATION[record.flavor]}='{settings['tx_isolation']}'"

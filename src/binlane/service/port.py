@@ -52,16 +52,21 @@ class Port:
         settings: The source, and binlane's own account there.
         binlogs: What the statements are for.
         attributions: Gets to know what sessions make the source log.
+        catalog: The source's objects.
     """
 
     def __init__(
-        self, settings: SourceSettings, binlogs: Binlogs, attributions: Attributions
+        self,
+        settings: SourceSettings,
+        binlogs: Binlogs,
+        attributions: Attributions,
+        catalog: LiveCatalog,
     ) -> None:
         self.problem = ""
         self._settings = settings
         self._binlogs = binlogs
         self._attributions = attributions
-        self._catalog = LiveCatalog(settings)
+        self._catalog = catalog
         self._parts: PortParts | None = None
         self._looked_s = float("-inf")
         self._looking = asyncio.Lock()

@@ -186,12 +186,12 @@ class PlannedSession:
         number = state.number + 1
         if not self.needs_plans:
             planned = Planned(result=result, number=number, last=number)
-        elif ledger.is_clean and state.is_logging and not _waits(state):
+        elif ledger.is_clean and state.is_logging and not (foreseen.effect.waits or _waits(state)):
             planned = _as_known(foreseen, number)
         else:
             ledger = ledger.copy()
             planned = self._draft_known(foreseen, ledger, number)
-        planned = _with_values(planned, foreseen.effect.waiting)
+            planned = _with_values(planned, foreseen.effect.waiting)
         self._foreseen = _Foreseen(text, outcome, planned, ledger)
         return planned
 
@@ -342,7 +342,10 @@ def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
         if isinstance(part, TextOf) and part.number in planned.numbers
         for body in part.bodies
     ]
-    found = [body for body in (*bodies, *waiting) if isinstance(body, _VALUES)]
+    found: list[Body] = []
+    for body in (*bodies, *waiting):
+        if isinstance(body, _VALUES) and body not in found:
+            found.append(body)
     return replace(planned, values=tuple(found)) if found else planned
 
 
@@ -428,10 +431,12 @@ class _Forms(NamedTuple):
     Attributes:
         groups: Its groups.
         has_texts: As in `Planned`.
+        values: Likewise.
     """
 
     groups: tuple[_Form, ...]
     has_texts: bool
+    values: tuple[Body, ...]
 
     @classmethod
     def of(cls, planned: Planned) -> _Forms:
@@ -449,7 +454,7 @@ class _Forms(NamedTuple):
             )
             for group in planned.groups
         )
-        return cls(groups, planned.has_texts)
+        return cls(groups, planned.has_texts, planned.values)
 
     def planned(self, result: StatementResult, number: int) -> Planned:
         """What a statement like it is."""
@@ -478,6 +483,7 @@ class _Forms(NamedTuple):
             last=number,
             groups=tuple(groups),
             has_texts=self.has_texts,
+            values=self.values,
         )
 
 
@@ -494,9 +500,9 @@ def _as_known(foreseen: Foreseen, number: int) -> Planned:
     result, effect = foreseen.result, foreseen.effect
     forms = effect.notes.get(_Forms)
     if forms is None:
-        waiting = dict.fromkeys(effect.waits, frozenset((number,)))
-        waiting = dict.fromkeys(result.binlogs, _NONE) | waiting
+        waiting = dict.fromkeys(result.binlogs, _NONE)
         planned = _Drafting(result, range(number, number + 1), _Ledger(), waiting).run()
+        planned = _with_values(planned, ())
         effect.notes[_Forms] = _Forms.of(planned)
         return planned
     assert isinstance(forms, _Forms), "nobody else keeps this"
@@ -515,7 +521,6 @@ class _Ledger:
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         lost: By binlog, temporary tables that are there, but not as they are at the source.
         uses: What statements do with temporary tables, by number.
-        ended: The same of the transaction that ended last: it may turn out to be lost.
         unmade: Binlogs, and temporary tables that were to be made there and were not.
         has_texts: Texts may wait for the end of the transaction.
     """
@@ -524,14 +529,13 @@ class _Ledger:
     unlogged: set[int] = field(default_factory=set)
     lost: dict[str, set[TableName]] = field(default_factory=dict)
     uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
-    ended: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
     unmade: list[tuple[str, TableName]] = field(default_factory=list)
     has_texts: bool = False
 
     @property
     def is_clean(self) -> bool:
         """Whether there is nothing that a statement alone hangs on."""
-        return not (self.removed or self.unlogged or self.lost or self.uses)
+        return not (self.removed or self.unlogged or self.lost)
 
     def copy(self) -> _Ledger:
         """As it is now."""
@@ -540,17 +544,17 @@ class _Ledger:
             unlogged=self.unlogged.copy(),
             lost={name: one.copy() for name, one in self.lost.items()},
             uses=self.uses.copy(),
-            ended=self.ended,
             unmade=self.unmade.copy(),
             has_texts=self.has_texts,
         )
 
     def end_transaction(self) -> None:
         """Nothing waits any longer."""
-        if self.removed or self.unlogged or self.uses:
+        if self.removed or self.unlogged:
             self.removed.clear()
             self.unlogged.clear()
-            self.ended, self.uses = self.uses, {}
+        while len(self.uses) > _USES_MAX:
+            del self.uses[next(iter(self.uses))]
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -594,13 +598,16 @@ class _Ledger:
 
     def drop(self, name: str, number: int) -> None:
         """Note that a binlog does not get the text of a statement."""
-        for table, use in (self.uses.get(number) or self.ended.get(number, {})).items():
+        for table, use in self.uses.get(number, {}).items():
             if use.change >= TemporaryChange.MADE:
                 self.unmade.append((name, table))
             elif use.change:
                 self.lost.setdefault(name, set()).add(table)
 
 
+_USES_MAX: Final = 64
+"""Of so many statements it is remembered what they did with temporary tables, once they are over: a
+binlog may turn out not to have got their texts."""
 _ANEW: Final = TemporaryChange.DROPPED
 """From this on, what is left of a temporary table is as the text leaves it."""
 
@@ -898,6 +905,9 @@ class _Drafting:
         if result.unanalysed is not None:
             self._give_up()
             return Planned(result=result, number=number, last=last)
+        if not any(told.bodies for told in result.binlogs.values()):
+            has_texts = self._has_texts((), {})
+            return Planned(result=result, number=number, last=last, has_texts=has_texts)
         self._groups = [_SourceGroup.of(one) for one in _groups(result.binlogs[SOURCE_LOG], number)]
         for place, source in enumerate(self._groups):
             for one in dict(source.group.runs):

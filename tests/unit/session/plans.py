@@ -19,6 +19,7 @@ from binlane.session.group_plans import (
 )
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.report import BinlogResult
+from binlane.session.state import SessionState, TemporaryChange, TemporaryUse
 
 _ENDS = (b"COMMIT", b"ROLLBACK")
 
@@ -113,6 +114,10 @@ class Follower:
                 self._check_texts(name, parts)
                 assert all(isinstance(part, TextOf) for part in parts)
 
+    def lose(self, name: str, parts: Sequence[DraftPart]) -> None:
+        """Forget that a binlog has texts."""
+        self.texts[name] -= {part.number for part in parts}
+
     def _check_sections(self, draft: GroupDraft, group: Sequence[Body]) -> None:
         numbers = [number for number, _ in draft.sections]
         assert len(set(numbers)) == len(numbers)
@@ -161,3 +166,120 @@ def _once(tables: Iterator[TableName]) -> list[TableName]:
         if not found or found[-1] != table:
             found.append(table)
     return found
+
+
+def own_groups(planned: Planned, name: str) -> list[list[Body]]:
+    """What stands in a binlog's own groups that belong to groups of the source.
+
+    Frames are left out, and so are statements that the source has nothing of.
+    """
+    told = planned.result.binlogs
+    owners = [_owners(told[log], planned.number) for log in (SOURCE_LOG, name)]
+    at_source = {number for group in owners[0] for number, _ in group}
+    return [
+        [body for _, body in group]
+        for group in owners[1]
+        if not at_source.isdisjoint(number for number, _ in group)
+    ]
+
+
+def assembled(planned: Planned, name: str) -> list[list[Body]]:
+    """What a binlog's groups are by the plan, frames left out."""
+    made = []
+    source = _owners(planned.result.binlogs[SOURCE_LOG], planned.number)
+    for draft, group in zip(planned.groups, source, strict=True):
+        parts = draft.binlogs.get(name)
+        if parts is None:
+            made.append([body for _, body in group])
+            continue
+        bodies: list[Body] = []
+        for part in parts:
+            if isinstance(part, TextOf):
+                bodies += part.bodies
+            else:
+                bodies += [body for number, body in group if number == part.number]
+        if bodies:
+            made.append(bodies)
+    return made
+
+
+def _owners(told: BinlogResult, number: int) -> list[list[tuple[int, Body]]]:
+    """Each group's bodies without frames, with the numbers of their statements."""
+    owners = [number] * len(told.bodies)
+    for begin, end, owner in told.runs:
+        owners[begin:end] = [owner] * (end - begin)
+    found, at = [], 0
+    for group in groups_of(told):
+        inside = [(owners[at + place], body) for place, body in enumerate(group)]
+        at += len(group)
+        if is_alone(group, is_mariadb=told.server.is_mariadb):
+            found.append([one for one in inside if not isinstance(one[1], GtidEvent)])
+        else:
+            end = -2 if isinstance(group[-1], XaPrepareEvent) else -1
+            found.append(inside[1:end])
+    return found
+
+
+class TemporaryFollower:
+    """Knows what was done to temporary tables at the source and in each binlog.
+
+    A text of a binlog finds them as its statement found them at the source. Sessions that it
+    follows roll nothing back.
+    """
+
+    def __init__(self) -> None:
+        self._source: dict[TableName, tuple[int, ...]] = {}
+        self._binlogs: dict[str, dict[TableName, tuple[int, ...]]] = {}
+        self._uses: dict[int, dict[TableName, TemporaryUse]] = {}
+        self._found: dict[int, dict[TableName, tuple[int, ...] | None]] = {}
+        self.texts = 0
+
+    def check(self, planned: Planned, state: SessionState) -> None:
+        """Follow one statement.
+
+        Args:
+            planned: What it is.
+            state: Of the session behind it.
+        """
+        if planned.result.error is None and state.execution.number == planned.number:
+            for number, uses in sorted(state.execution.temporary.items()):
+                self._uses[number] = uses
+                self._found[number] = {table: self._source.get(table) for table in uses}
+                for table, use in uses.items():
+                    _change(self._source, table, use.change, number)
+        for draft in planned.groups:
+            for name, parts in draft.binlogs.items():
+                self._take(name, parts)
+        for name, groups in planned.homeless.items():
+            for parts in groups:
+                self._take(name, parts)
+
+    def _take(self, name: str, parts: Sequence[DraftPart]) -> None:
+        own = self._binlogs.setdefault(name, {})
+        for part in parts:
+            if not isinstance(part, TextOf):
+                continue
+            for table, use in self._uses.get(part.number, {}).items():
+                self.texts += 1
+                if use.change is TemporaryChange.DROPPED:
+                    assert table in own
+                elif use.change >= TemporaryChange.MADE:
+                    assert table not in own
+                else:
+                    assert own.get(table) == self._found[part.number][table]
+                _change(own, table, use.change, part.number)
+
+
+def _change(
+    tables: dict[TableName, tuple[int, ...]],
+    table: TableName,
+    change: TemporaryChange,
+    number: int,
+) -> None:
+    """Note what a statement does to a temporary table."""
+    if change is TemporaryChange.DROPPED:
+        tables.pop(table, None)
+    elif change >= TemporaryChange.MADE:
+        tables[table] = (number,)
+    elif change and table in tables:
+        tables[table] += (number,)
