@@ -21,7 +21,7 @@ from threading import Condition
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
-from binlane.errors import CodecError
+from binlane.errors import CodecError, StoreError
 from binlane.port import journal_records as records
 from binlane.port.group_journal import GroupJournal
 from binlane.port.journal import Place, Record
@@ -134,7 +134,12 @@ class Attributions:
             file_bytes = settings.file_bytes
             self._groups = GroupJournal(folder, disk, file_bytes // 8)
             self._statements = StatementJournal(folder, disk, file_bytes, self._present)
-            self._recover(self._statements, self._groups)
+            try:
+                self._recover(self._statements, self._groups)
+            except StoreError as error:
+                logger.error("the port's journal cannot be read, groups go as rows: %s", error)  # noqa: TRY400
+                self._lanes.clear()
+                self._read.clear()
 
     @property
     def failure(self) -> str:

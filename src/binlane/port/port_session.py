@@ -534,6 +534,9 @@ class PortSession:
     async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
         warnings, ask = self._warnings, self._client.query_source
+        refused = warnings.of_refused(facts)
+        if refused is not None:
+            return refused
         questions = warnings.questions(facts)
         if questions:
             errors_max = model.session.system_variable("max_error_count")
@@ -659,13 +662,9 @@ class PortSession:
         error = result.error
         if error is None or not is_own(error):
             return None
-        hints = (error.why[0].hint if error.why else "", HINTS.get(error.symbol, ""))
-        return StatementError(
-            error.message,
-            errno=error.errno,
-            sqlstate=error.sqlstate,
-            hint=next(filter(None, hints), ""),
-        )
+        whys = [why.hint for why in error.why] or [HINTS.get(error.symbol, "")]
+        self._warnings.refuse(error, dict.fromkeys(filter(None, whys)))
+        return StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate)
 
     def _needs(
         self,
