@@ -199,7 +199,9 @@ class PortRecorder:
         rows = self._ask(f"SHOW BINLOG EVENTS IN '{file}' FROM {position}")
         # MySQL's GTIDs are groups' numbers and say nothing of them.
         events = [
-            Event(row[2], row[5]) for row in rows if (self.flavor, row[2]) != ("mysql", "Gtid")
+            Event(row[2], row[5])
+            for row in rows
+            if self.flavor == "mariadb" or not str(row[2]).startswith("Gtid")
         ]
         if rows:
             self._places[name] = file, rows[-1][_END_POSITION]

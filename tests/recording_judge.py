@@ -22,6 +22,7 @@ from binlane.gateway.judge import (
     ClientStatement,
     Done,
     Judge,
+    Reading,
     Reply,
     Run,
     Verdict,
@@ -32,6 +33,8 @@ from binlane.positions import Position
 from binlane.service.private_server import PrivateServer
 from binlane.sql.servers import Dialect
 
+MARIADB: Final = Reading(Dialect(flavor="mariadb"), "utf8mb4")
+MYSQL: Final = Reading(Dialect(flavor="mysql"), "utf8mb4")
 _TIMEOUT_S: Final = 60.0
 
 
@@ -50,8 +53,8 @@ class RecordingJudge:
     """Says what `verdict`, `later` and `after` say.
 
     Attributes:
-        dialect: As of `Judge`.
-        character_set: As of `Judge`.
+        reading: As of `Judge`.
+        learns: What `learn` sets it to.
         session: What it may ask the source by.
         verdict: What `judge` says.
         later: What `judge_later` says.
@@ -65,8 +68,8 @@ class RecordingJudge:
         databases: That were used.
     """
 
-    dialect: Dialect = field(default_factory=lambda: Dialect(flavor="mariadb"))
-    character_set: str = "utf8mb4"
+    reading: Reading | None = MARIADB
+    learns: Reading = MARIADB
     session: SessionContext | None = None
     verdict: Callable[[Sequence[ClientStatement]], Verdict | None] = _let_run
     later: Callable[[Sequence[ClientStatement]], Awaitable[Verdict]] | None = None
@@ -83,6 +86,11 @@ class RecordingJudge:
     def texts(self) -> list[str]:
         """Texts of all statements that were judged."""
         return [each.text for packet in self.statements for each in packet]
+
+    async def learn(self) -> None:
+        """As of `Judge`."""
+        self.calls.append("learn")
+        self.reading = self.learns
 
     async def start(self, *, is_reset: bool) -> None:
         """As of `Judge`."""

@@ -36,6 +36,7 @@ from binlane.gateway.judge import (
     Done,
     Give,
     Pass,
+    Reading,
     Refuse,
     Reply,
     Run,
@@ -45,7 +46,7 @@ from binlane.service.private_server import PrivateServer
 from binlane.sql.servers import Dialect
 from tests.listening import wait_until
 from tests.raw_client import CAPABILITIES, RawClient
-from tests.recording_judge import JudgingPort, RecordingJudge
+from tests.recording_judge import MARIADB, MYSQL, JudgingPort, RecordingJudge
 from tests.servers import ServerFactory, execute
 
 UNSIGNED: Final = 0x8000
@@ -53,6 +54,7 @@ _TRACK: Final = {
     "mariadb": "SET SESSION session_track_system_variables = 'last_gtid'",
     "mysql": "SET SESSION session_track_gtids = OWN_GTID",
 }
+_READINGS: Final = {"mariadb": MARIADB, "mysql": MYSQL}
 _MULTI: Final = CAPABILITIES | Capability.MULTI_STATEMENTS
 
 
@@ -67,7 +69,7 @@ def _judge(session: SessionContext) -> RecordingJudge:
         del is_reset
         await session.run_at_source(_TRACK[_flavor(session)])
 
-    return RecordingJudge(dialect=Dialect(flavor=_flavor(session)), starting=start)
+    return RecordingJudge(reading=_READINGS[_flavor(session)], starting=start)
 
 
 @pytest.fixture(scope="module", params=["mariadb", "mysql"])
@@ -122,7 +124,7 @@ def test_session_is_judged_from_its_beginning(port: JudgingPort) -> None:
         cursor.execute("DELETE FROM t")
         connection.commit()
     judge = port.judges[0]
-    wait_until(lambda: judge.calls[-1] == "ended", what="the judge knows of the end")
+    wait_until(lambda: judge.calls[-1:] == ["ended"], what="the judge knows of the end")
     assert judge.calls[0] == "start"
     assert judge.calls.count("ended") == judge.calls.count("start") == 1
 
@@ -183,7 +185,8 @@ def test_statements_of_binlanes_own(port: JudgingPort) -> None:
         assert cursor.fetchall() == (("a", 0),)
     assert asked
     assert set(asked) == {"b"}
-    assert port.judges[-1].failures == [("SELEC", 1064)]
+    failures = port.judges[-1].failures
+    wait_until(lambda: failures == [("SELEC", 1064)], what="the judge knows of the failure")
 
 
 def test_warnings_that_binlane_adds(port: JudgingPort) -> None:
@@ -323,7 +326,7 @@ def test_prepared_statements_are_judged_as_servers_log_them(
 
     def judge(_: SessionContext) -> RecordingJudge:
         dialect = Dialect(flavor=flavor, no_backslash_escapes=bool(mode))
-        return RecordingJudge(dialect=dialect, character_set=charset)
+        return RecordingJudge(reading=Reading(dialect, charset))
 
     chance = random.Random(f"{charset} {mode}")
     values = _random_values(flavor, chance)
@@ -384,9 +387,7 @@ def test_query_attributes_are_no_values(
 ) -> None:
     execute(mysql_server, "CREATE DATABASE attributes", "CREATE TABLE attributes.t (a INT, b INT)")
     with (
-        JudgingPort(
-            mysql_server, lambda _: RecordingJudge(dialect=Dialect(flavor="mysql"))
-        ) as port,
+        JudgingPort(mysql_server, lambda _: RecordingJudge(reading=MYSQL)) as port,
         RawClient(
             port.port, CAPABILITIES | Capability.QUERY_ATTRIBUTES, database="attributes"
         ) as client,
@@ -458,7 +459,7 @@ def test_session_that_is_reset_begins_again(port: JudgingPort) -> None:
     assert calls.count("restart") >= 2
     assert port.judges[0].session is not None
     assert port.judges[0].session.user == "root"
-    wait_until(lambda: calls[-1] == "ended", what="the judge knows of the end")
+    wait_until(lambda: calls[-1:] == ["ended"], what="the judge knows of the end")
 
 
 def test_local_file(port: JudgingPort, tmp_path: Path) -> None:
@@ -533,8 +534,8 @@ def test_statement_that_is_killed(port: JudgingPort, source: PrivateServer, what
                 assert cursor.fetchall() == ((1,),)
         else:
             assert failures
-            wait_until(lambda: judge.calls[-1] == "ended", what="the judge knows of the end")
-    wait_until(lambda: judge.calls[-1] == "ended", what="the judge knows of the end")
+            wait_until(lambda: judge.calls[-1:] == ["ended"], what="the judge knows of the end")
+    wait_until(lambda: judge.calls[-1:] == ["ended"], what="the judge knows of the end")
     assert judge.calls.count("ended") == 1
 
 
@@ -560,6 +561,7 @@ def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
 
     port.judge = judge
     client = RawClient(port.port)
+    wait_until(lambda: bool(port.judges[0].calls), what="the session begins")
     if when != "idle":
         client._socket.sendall(b"\x11\0\0\0" + encode_query("SELECT SLEEP(60)"))
         wait_until(
@@ -567,7 +569,7 @@ def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
         )
     client.close()
     calls = port.judges[0].calls
-    wait_until(lambda: calls[-1] == "ended", what="the judge knows of the end")
+    wait_until(lambda: calls[-1:] == ["ended"], what="the judge knows of the end")
     assert calls.count("ended") == 1
 
 
@@ -595,7 +597,7 @@ def test_source_that_goes_away(servers: ServerFactory) -> None:
         assert not thread.is_alive()
         _fails(idle)
         for judge in port.judges:
-            wait_until(lambda: judge.calls[-1] == "ended", what="the judge knows of the end")  # noqa: B023
+            wait_until(lambda: judge.calls[-1:] == ["ended"], what="the judge knows of the end")  # noqa: B023
             assert judge.calls.count("ended") == 1
 
 

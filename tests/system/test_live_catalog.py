@@ -165,6 +165,78 @@ def _server(catalog: LiveCatalog) -> Server:
     return catalog.server
 
 
+def test_what_only_a_program_names_is_missed_and_read(server: PrivateServer) -> None:
+    execute(
+        server,
+        "CREATE DATABASE cat_a",
+        "USE cat_a",
+        "CREATE TABLE t (a INT PRIMARY KEY) ENGINE=InnoDB",
+        "CREATE PROCEDURE p(name VARCHAR(64)) BEGIN"
+        " DECLARE CONTINUE HANDLER FOR 1146 SET @missing = 1;"
+        " SET @text = CONCAT('INSERT INTO ', name, ' VALUES (1)');"
+        " PREPARE s FROM @text; EXECUTE s; END",
+    )
+
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            await fetch(catalog, "CALL p('t')", "cat_a")
+            session = Session(server=_server(catalog), objects=catalog.catalog(), database="cat_a")
+            session.execute("CALL p('t')")
+            missed = catalog.missed(session.objects)
+            assert Question(Topic.TABLE, name("t")) in missed
+            assert await catalog.fetch_objects(missed)
+            assert session.objects.table(name("t")) is not None, "what is added is shared"
+            result = session.execute("CALL p('t')")
+            assert result.binlogs["binlog"].bodies
+            assert not catalog.missed(session.objects)
+            session.execute("CALL p('mysql.nothing')")
+            session.execute("CALL p('nothing')")
+            missed = catalog.missed(session.objects)
+            await catalog.fetch_objects(missed)
+            session.execute("CALL p('nothing')")
+            assert not catalog.missed(session.objects), "it is known not to be there"
+
+    asyncio.run(run())
+
+
+def test_ddl_of_temporary_tables_and_of_what_is_as_it_was_changes_nothing(
+    server: PrivateServer,
+) -> None:
+    execute(server, "CREATE DATABASE cat_a", "CREATE TABLE cat_a.t (a INT)")
+
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            await fetch(catalog, "INSERT INTO t SELECT * FROM mine", "cat_a")
+            version = catalog.version
+            for text in (
+                "CREATE TEMPORARY TABLE mine (a INT)",
+                "ALTER TABLE mine ADD b INT",
+                "CREATE INDEX i ON mine (b)",
+                "ALTER TABLE mine RENAME TO his",
+                "RENAME TABLE mine TO his",
+                "DROP TABLE mine",
+                "DROP TEMPORARY TABLE IF EXISTS t",
+                "CREATE TABLE IF NOT EXISTS t (b INT)",
+                "TRUNCATE TABLE t",
+                "ANALYZE TABLE t",
+                "FLUSH TABLES",
+                "SET SESSION sql_mode = ''",
+            ):
+                catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a")
+                assert catalog.version is version, text
+            for text in (
+                "RENAME TABLE t TO mine, mine TO his",
+                "CREATE TABLE mine (a INT)",
+                "SET GLOBAL sql_mode = ''",
+            ):
+                await fetch(catalog, "INSERT INTO t SELECT * FROM mine", "cat_a")
+                version = catalog.version
+                catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a")
+                assert catalog.version is not version, text
+
+    asyncio.run(run())
+
+
 def test_many_sessions_ask_once(server: PrivateServer) -> None:
     execute(server, "CREATE DATABASE cat_a", "CREATE TABLE cat_a.t (a INT)")
 

@@ -159,7 +159,7 @@ def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
     url, secret = _account(mariadb_server, tmp_path)
     grants = [
         "GRANT REPLICATION SLAVE ON *.* TO 'binlane'@'127.0.0.1';",
-        "GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO 'binlane'@'127.0.0.1';",
+        "GRANT PROCESS, SELECT, SHOW VIEW, TRIGGER ON *.* TO 'binlane'@'127.0.0.1';",
     ]
     try:
         for arguments in (["--check"], []):
@@ -180,7 +180,7 @@ def test_an_account_is_made(
     servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start_mysql("made") if flavor == "mysql" else servers.start("made")
-    sees = "SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
+    sees = "PROCESS, SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
     secret = tmp_path / "made"
     arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", secret, server.url]
     assert _set_up("--check", *arguments) == 1

@@ -6,7 +6,7 @@ What a statement needs is followed from its text through all that belongs to wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -45,6 +45,12 @@ _NO_OBJECTS: Final = frozenset(
     )
 )
 """DDL of what nobody asks for here."""
+_MAKING: Final = frozenset(
+    (
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
+    )
+)
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -140,14 +146,30 @@ class KnownObjects:
             return
         yield from self._lacking(tuple(Need(one) for one in questions))
 
-    def _lacking(self, needs: Iterable[Need]) -> Iterator[Question]:
+    def is_asked(self, question: Question) -> bool:
+        """Whether the answer to a question is known, be it understood or not."""
+        try:
+            return self._answer(self._normal(Need(question)).question) is not None
+        except NotUnderstoodError:
+            return True
+
+    def reached(self, facts: StatementFacts, database: str) -> list[Question]:
+        """What a statement leads to, of all that is known of that."""
+        found: dict[Need, None] = {}
+        for _ in self._lacking(questions_of(facts, self._cased(database)), found):
+            pass
+        return list(dict.fromkeys(need.question for need in found))
+
+    def _lacking(
+        self, needs: Iterable[Need], seen: dict[Need, None] | None = None
+    ) -> Iterator[Question]:
         waiting = list(reversed(tuple(needs)))
-        seen: set[Need] = set()
+        seen = {} if seen is None else seen
         while waiting:
             need = self._normal(waiting.pop())
             if need in seen or is_of_server(need.question.name):
                 continue
-            seen.add(need)
+            seen[need] = None
             question = need.question
             answer = self._answer(question)
             if answer is None:
@@ -221,6 +243,8 @@ class KnownObjects:
             if question.topic is _WHOLE.get(kind):
                 mine.clear()
             mine.update(told)
+        if answer.objects.tables:
+            self.store.children.keys = None
 
     def fail(self, question: Question, failure: NotUnderstoodError) -> None:
         """Know that the answer to a question is not understood."""
@@ -289,31 +313,55 @@ class KnownObjects:
     def tables_changed(self, facts: StatementFacts) -> None:
         """Tables, sequences, their indexes."""
         effects = facts.effects
-        names = {
-            *(*effects.writes, *effects.drops),
-            *(name for pair in effects.renames for name in pair),
-        }
-        is_renamed = bool(effects.renames)
-        found = {Question(Topic.TABLE, name) for name in names}
-        found |= {Question(Topic.TRIGGERS, name) for name in names}
-        if is_renamed or effects.drops or facts.is_or_replace:
+        names = set(self._touched(facts))
+        found = {Question(topic, name) for name in names for topic in (Topic.TABLE, Topic.TRIGGERS)}
+        if effects.renames or effects.drops or facts.is_or_replace:
             found |= {Question(Topic.PROGRAMS, TableName(name.database, "")) for name in names}
-        if is_renamed or "REFERENCES" in facts.text.upper():
+        if names and (effects.renames or "REFERENCES" in facts.text.upper()):
             found.add(_KEYS)
         if effects.kind in (StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE):
             # Their keys name the table, or columns of it.
-            found |= {Question(Topic.TABLE, child) for name in names for child in self._of(name)}
+            found |= {Question(Topic.TABLE, child) for child in self._children(names)}
         found |= {Question(Topic.NAMES, TableName(name.database, "")) for name in names}
         self._forget(found)
 
-    def _of(self, parent: TableName) -> Iterator[TableName]:
-        """The tables that refer to one, as far as that was known last."""
+    def _touched(self, facts: StatementFacts) -> Iterator[TableName]:
+        """The tables that DDL is about, without those that it leaves as they are known to be.
+
+        What is known not to be there can be a temporary table of the session.
+        """
+        effects = facts.effects
+        made: set[TableName] = set()
+        for old, new in effects.renames:
+            if old in made or not self._is_absent(old):
+                made.add(new)
+                yield from (old, new)
+        renamed = {name for pair in effects.renames for name in pair}
+        is_made = effects.kind in _MAKING
+        is_left = is_made and effects.if_exists and not facts.is_or_replace
+        for name in {*effects.writes, *effects.drops} - renamed:
+            if not (self._is_there(name) if is_left else not is_made and self._is_absent(name)):
+                yield name
+
+    def _is_absent(self, name: TableName) -> bool:
+        """Whether a table or view is known not to be there."""
+        found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
+        return found is not None and not (found.objects.tables or found.objects.views)
+
+    def _is_there(self, name: TableName) -> bool:
+        """Whether a table or view is known to be there."""
+        found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
+        return found is not None and bool(found.objects.tables or found.objects.views)
+
+    def _children(self, parents: Collection[TableName]) -> Iterator[TableName]:
+        """The tables that refer to some, as far as that was known last."""
         keys = self._answers.get(_KEYS)
         if keys is not None:
-            yield from keys.children.get(parent, ())
-        for table in self.store.tables.values():
-            if any(key.parent == parent for key in table.foreign_keys):
-                yield table.name
+            for parent in parents:
+                yield from keys.children.get(parent, ())
+        children = self.store.children.of(self.store.tables)
+        for parent in parents:
+            yield from (key.table for key in children.get(parent, ()))
 
     def triggers_changed(self, facts: StatementFacts) -> None:
         """Triggers."""

@@ -11,11 +11,10 @@ from binlane.codec.packets.commands import decode_query
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import text_of
 from binlane.codec.types import Flavor
-from binlane.gateway.judge import ClientStatement
+from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.prepared import PreparedStatements
 from binlane.gateway.value_texts import LogStyle
 from binlane.sql.parser import statement_texts
-from binlane.sql.servers import Dialect
 
 _AROUND: Final = " \t\n\v\f\r"
 """White space as the servers take it off a statement's ends, at the end together with `;`."""
@@ -43,24 +42,45 @@ class ClientStatements:
         self.prepared = PreparedStatements(capabilities)
 
     def of(
-        self, command: int, payload: bytes, dialect: Dialect, charset: str
-    ) -> tuple[ClientStatement, ...]:
+        self, command: int, payload: bytes, reading: Reading | None
+    ) -> tuple[ClientStatement, ...] | None:
         """The statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
             command: Which one it is.
             payload: All of it.
-            dialect: How the source reads it.
-            charset: `character_set_client`.
+            reading: How the source reads it; None if that is not known.
+
+        Returns:
+            None where that would have to be known.
 
         Raises:
             CodecError: If it is no such command.
         """
         if command != Command.QUERY:
-            flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
-            style = LogStyle(flavor, charset, dialect.no_backslash_escapes)
-            return (self.prepared.executed(command, payload, style),)
+            return self._executed(command, payload, reading)
         text = bare(text_of(decode_query(payload, self._capabilities)))
         if not self.has_many or ";" not in text:
             return (ClientStatement(text),)
-        return tuple(map(ClientStatement, statement_texts(text, dialect)))
+        if reading is None:
+            return None
+        return tuple(map(ClientStatement, statement_texts(text, reading.dialect)))
+
+    def unread(self, command: int, payload: bytes) -> ClientStatement:
+        """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
+        if command == Command.QUERY:
+            text = bare(text_of(decode_query(payload, self._capabilities)))
+            return ClientStatement(text, is_complete=False)
+        return self.prepared.executed(command, payload, None)
+
+    def _executed(
+        self, command: int, payload: bytes, reading: Reading | None
+    ) -> tuple[ClientStatement, ...] | None:
+        if not self.prepared.has_values(command, payload):
+            return (self.prepared.executed(command, payload, None),)
+        if reading is None:
+            return None
+        dialect = reading.dialect
+        flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
+        style = LogStyle(flavor, reading.character_set, dialect.no_backslash_escapes)
+        return (self.prepared.executed(command, payload, style),)

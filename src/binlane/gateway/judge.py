@@ -26,8 +26,9 @@ class ClientStatement(NamedTuple):
             a packet of several with the white space before its `;`; of a prepared statement with
             its values in the places of the `?`.
         is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
-        is_complete: The source runs this text. If not, `text` is what was prepared, `?` and all,
-            and its values cannot be told; empty if that is not known either.
+        is_complete: The source runs this text, as one statement. If not, `text` is what was
+            prepared, `?` and all, and its values cannot be told, empty if that is not known either;
+            or it is a packet that may hold several statements.
         is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
             MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
             with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
@@ -37,6 +38,18 @@ class ClientStatement(NamedTuple):
     is_prepared: bool = False
     is_complete: bool = True
     is_bulk: bool = False
+
+
+class Reading(NamedTuple):
+    """How the source reads a session's statements.
+
+    Attributes:
+        dialect: Whose they are; its flavor is told.
+        character_set: `character_set_client`.
+    """
+
+    dialect: Dialect
+    character_set: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +83,13 @@ class Run:
             have run.
         after: Likewise behind it, whatever came of it, in the same write as the command. The client
             has its reply before they are done; its next command waits for them.
+        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
+            came. Of a prepared statement only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    text: str | None = None
 
 
 Verdict = Pass | Refuse | Give | Run
@@ -134,13 +150,19 @@ class Judge(Protocol):
     """Judges the statements of one session; all of it is called in the event loop."""
 
     @property
-    def dialect(self) -> Dialect:
-        """How the source reads the session's next statement; its flavor is told."""
+    def reading(self) -> Reading | None:
+        """How the source reads the session's next statement; None where `learn` has to find out."""
         ...
 
-    @property
-    def character_set(self) -> str:
-        """`character_set_client` of the session's next statement."""
+    async def learn(self) -> None:
+        """Find out `reading`, for a command that cannot be told without; the source may be asked.
+
+        Where it is still None behind that, the command's statement is told as not complete.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
         ...
 
     async def start(self, *, is_reset: bool) -> None:

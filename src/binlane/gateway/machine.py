@@ -19,6 +19,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from binlane.codec.buffer import Reader
+from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
@@ -73,6 +74,7 @@ from binlane.gateway.judge import (
 from binlane.gateway.login import Login, LoginPhase
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_tracker import ReplyTracker
+from binlane.sql.servers import Dialect
 
 # Commands whose whole packet is looked at; of all others only the first byte.
 _READ_COMMANDS: Final = frozenset(
@@ -103,6 +105,10 @@ _FOLLOWED_COMMANDS: Final = (
     }
 )
 _RESETTING_COMMANDS: Final = frozenset({Command.CHANGE_USER, Command.RESET_CONNECTION})
+_READ_BY_MODE: Final = frozenset(b'"\\')
+"""Where these stand in a statement the sql_mode says what is a string."""
+# Commands for which the source must owe nothing.
+_LONE_COMMANDS: Final = _JUDGED_COMMANDS | _RESETTING_COMMANDS
 _PREPARED: Final = Struct("<BIHH")
 _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
@@ -133,6 +139,17 @@ class Starting:
     """
 
     is_reset: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A question: how does the source read what the client says?
+
+    Attributes:
+        command: That cannot be told without.
+    """
+
+    command: ClientCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +191,16 @@ class Statement:
     packet: bytes
 
 
-Question = Statement | RegisterSlave | BinlogDump | BinlogDumpGtid | Starting | Judging | Following
+Question = (
+    Statement
+    | RegisterSlave
+    | BinlogDump
+    | BinlogDumpGtid
+    | Starting
+    | Learning
+    | Judging
+    | Following
+)
 """What binlane is asked: to answer a statement, to let a replica register, to dump, or to judge."""
 
 
@@ -331,6 +357,23 @@ class Relay:
         else:
             payload = packet[FRAME_HEADER_LENGTH:]
             self._judge(self.judge, ClientCommand(Command.QUERY, payload, packet))
+        if self._get_question() is None:
+            self._close_question()
+
+    def learned(self) -> None:
+        """It is known how the source reads what the client says, if anybody knows."""
+        question, judge, followed = self.question, self.judge, self._followed
+        assert isinstance(question, Learning), "nothing was to be learnt"
+        assert judge is not None, "it has learnt"
+        assert followed is not None, "there is a judge"
+        self.question = None
+        if question.command.number == Command.STMT_PREPARE:
+            self._follow(followed, judge, question.command)
+        elif judge.reading is not None:
+            self._judge(judge, question.command)
+        else:
+            unread = self._statements.unread(question.command.number, question.command.payload)
+            self._ask_judge(judge, (unread,), question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -565,25 +608,39 @@ class Relay:
         if found is None:
             return False
         payload, end = found
+        asks = self._asks(number, payload)
         if not followed.is_idle and (
-            number in _JUDGED_COMMANDS
-            or number in _RESETTING_COMMANDS
-            or self._asks(number, payload)
+            asks or number in _LONE_COMMANDS or self._has_to_learn(judge, number, payload)
         ):
             self._has_to_wait = True
             return False
         packet = bytes(buffer[:end])
         del buffer[:end]
-        command = ClientCommand(number, payload, packet)
-        if self._asks(number, payload):
+        if asks:
             self._open(number, payload, packet)
-        elif number in _JUDGED_COMMANDS:
+        else:
+            self._take_command(followed, judge, ClientCommand(number, payload, packet))
+        return True
+
+    def _take_command(
+        self, followed: FollowedReplies, judge: Judge, command: ClientCommand
+    ) -> None:
+        if command.number in _JUDGED_COMMANDS:
             self._judge(judge, command)
-        elif number in _RESETTING_COMMANDS:
+        elif command.number in _RESETTING_COMMANDS:
             self._reset(followed, command)
+        elif self._has_to_learn(judge, command.number, command.payload):
+            self.question = Learning(command)
         else:
             self._follow(followed, judge, command)
-        return True
+
+    def _has_to_learn(self, judge: Judge, number: int, payload: bytes) -> bool:
+        """Whether where the values of a statement stand hangs on what is not known."""
+        return (
+            number == Command.STMT_PREPARE
+            and not _READ_BY_MODE.isdisjoint(payload)
+            and judge.reading is None
+        )
 
     def _asks(self, number: int, payload: bytes) -> bool:
         """Whether a command is a question for those who know the binlogs."""
@@ -625,9 +682,15 @@ class Relay:
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
-        statements = self._statements.of(
-            command.number, command.payload, judge.dialect, judge.character_set
-        )
+        statements = self._statements.of(command.number, command.payload, judge.reading)
+        if statements is None:
+            self.question = Learning(command)
+            return
+        self._ask_judge(judge, statements, command)
+
+    def _ask_judge(
+        self, judge: Judge, statements: Sequence[ClientStatement], command: ClientCommand
+    ) -> None:
         verdict = judge.judge(statements)
         if verdict is None:
             self.question = Judging(statements, command)
@@ -656,6 +719,9 @@ class Relay:
 
     def _run(self, verdict: Run, command: ClientCommand) -> None:
         self._is_running = True
+        if verdict.text is not None:
+            packet = self._own_packet(verdict.text)
+            command = ClientCommand(Command.QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if verdict.before:
             self._pending = command, verdict.after
             self._befores_left = len(verdict.before)
@@ -755,7 +821,11 @@ class Relay:
             prepared.add_none()
             return
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
-        prepared.add(statement_id, text, parameter_count, judge.dialect)
+        reading = judge.reading
+        dialect = Dialect(flavor=flavor_of(self.server_version).value)
+        if reading is not None:
+            dialect = reading.dialect
+        prepared.add(statement_id, text, parameter_count, dialect)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

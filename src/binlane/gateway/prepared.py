@@ -92,15 +92,21 @@ class PreparedStatements:
         """Forget one."""
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
-    def executed(self, command: int, payload: bytes, style: LogStyle) -> ClientStatement:
+    def has_values(self, command: int, payload: bytes) -> bool:
+        """Whether the text of what `executed` gives hangs on how values are logged."""
+        prepared = self._find(_statement_id(payload))
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
+
+    def executed(self, command: int, payload: bytes, style: LogStyle | None) -> ClientStatement:
         """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
 
         Args:
             command: Which of the two.
             payload: All of it.
-            style: How the session's values are logged.
+            style: How the session's values are logged; None if that is not known.
         """
-        prepared = self._find(int.from_bytes(payload[1:5], "little"))
+        prepared = self._find(_statement_id(payload))
         if prepared is None:
             return _UNKNOWN
         is_bulk = command == Command.STMT_BULK_EXECUTE
@@ -112,7 +118,7 @@ class PreparedStatements:
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
 
-    def _text(self, prepared: Prepared, payload: bytes, style: LogStyle) -> str | None:
+    def _text(self, prepared: Prepared, payload: bytes, style: LogStyle | None) -> str | None:
         """A statement with its values; None where that cannot be told."""
         long_data, prepared.long_data = prepared.long_data, {}
         try:
@@ -132,7 +138,7 @@ class PreparedStatements:
         if not prepared.parameter_count:
             return prepared.text
         prepared.types = execution.types
-        if not prepared.parts:
+        if not prepared.parts or style is None:
             return None
         parts = [prepared.parts[0]]
         for index, value in enumerate(execution.values):
@@ -144,6 +150,10 @@ class PreparedStatements:
                 return None
             parts += (text_of(literal), prepared.parts[index + 1])
         return "".join(parts)
+
+
+def _statement_id(payload: bytes) -> int:
+    return int.from_bytes(payload[1:5], "little")
 
 
 def _counts_rows(value: Value) -> bool:

@@ -23,7 +23,7 @@ from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler
 from binlane.gateway.judge import Reply
-from binlane.gateway.machine import Following, Judging, Relay, Starting, Statement
+from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
@@ -287,9 +287,12 @@ class Session:
             await question.then()
         relay.go_on()
 
-    async def _answer(self, question: Statement | RegisterSlave | Judging) -> None:
+    async def _answer(self, question: Statement | RegisterSlave | Learning | Judging) -> None:
         relay = self._relay
         try:
+            if isinstance(question, Learning):
+                await self._learn()
+                return
             if isinstance(question, Judging):
                 await self._judge(question)
                 return
@@ -307,6 +310,12 @@ class Session:
                 relay.hand_on()
             else:
                 relay.answer(answer)
+
+    async def _learn(self) -> None:
+        judge = self._relay.judge
+        assert judge is not None, "it is judges who learn"
+        await judge.learn()
+        self._relay.learned()
 
     async def _judge(self, question: Judging) -> None:
         relay = self._relay

@@ -266,6 +266,7 @@ class LockList:
 
     def _fail(self, entry: Opened) -> None:
         """Say that there is no such table; of what is only prelocked nobody says it."""
+        self.objects.missed.add(entry.name)
         if entry.is_prelocked or entry.name.database.lower() == _SYS:
             return
         views = list(entry.views())
@@ -422,6 +423,7 @@ class LockList:
 
     def _fail_function(self, name: TableName, place: TextPlace) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
+        self.objects.missed.add(name)
         if not place.via:
             error = refusals.no_such_routine("FUNCTION", name)
             if not name.database and not self.server.is_mariadb:

@@ -12,8 +12,10 @@ writes. No lock is held while either writes.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
@@ -48,6 +50,7 @@ JOURNAL_DIRECTORY: Final = "port"
 _KEPT_MOST: Final = 8192
 _LOADED_MOST: Final = 4
 _RETRY_S: Final = 1.0
+_MACHINE_BYTES: Final = 40
 _PATIENCE_LEAST_S: Final = 0.05
 _INSERT_ID_KIND: Final = b"\x02"
 _LOCAL_DISK: Final = LocalDisk()
@@ -75,6 +78,18 @@ class AttributionSettings:
 
 
 _DEFAULT_SETTINGS: Final = AttributionSettings()
+
+
+def _machine() -> bytes:
+    """What tells this run of the machine from others; of a length that is always the same."""
+    try:
+        told = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        told = secrets.token_bytes(32)
+    return told.strip().ljust(_MACHINE_BYTES, b"\0")[:_MACHINE_BYTES]
+
+
+_MACHINE: Final = _machine()
 
 
 class Attributions:
@@ -124,10 +139,13 @@ class Attributions:
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
         self._has_gap = False
+        self._doubts: list[tuple[int, int]] = []
         self._is_groups_file_due = True
+        self._epoch = secrets.randbits(64)
         # Of the sessions' thread.
         self._retry_s = 0.0
         self._needs_file = True
+        self._is_stale = False
         # Which numbers of which streams files tell of.
         self._needs: dict[int, dict[Stream, int]] = {}
         self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
@@ -159,9 +177,11 @@ class Attributions:
         statement = Statement(number, len(plans), plans, place, doubt=doubt)
         with self._changed:
             groups = self._lane(lane)
+            if groups.arrivals:
+                self._settle([lane])  # what was read before is of statements before
             if groups.statements:
                 self._drop_old(groups, number)
-            groups.statements.append(statement)
+            groups.add(statement)
 
     def done(
         self,
@@ -200,8 +220,8 @@ class Attributions:
             place = self._write(records.ANSWER, body)
         with self._changed:
             if statement is None:
-                statement = Statement(number, 0, ())
-                groups.statements.append(statement)
+                statement = Statement(number, 0, (), is_answered=True)
+                groups.add(statement)
             if plans is not None:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
@@ -420,14 +440,13 @@ class Attributions:
                 known.clear()
             self._found.clear()
             self._position = None
-            self._needs_file = True
-        for log in (self._statements, self._groups):
-            if log is not None:
-                for number in list(log.sizes)[:-1]:
-                    self._remove(log, number)
+            # What was written before is of the other source, and stays so if it cannot be deleted.
+            self._epoch = secrets.randbits(64)
+            self._needs_file = self._has_gap = self._is_groups_file_due = True
+            self._is_stale = True
         self._ranges.clear()
         self._loaded.clear()
-        self._is_groups_file_due = True
+        self._save()
 
     # What is known of lanes; all of it with the lock.
 
@@ -577,13 +596,18 @@ class Attributions:
         except StoreError as error:
             self._fail(error)
             self._needs_file, self._retry_s = True, time.monotonic() + _RETRY_S
+            # What is written there takes no room; what is not written makes all of it doubtful.
+            with suppress(StoreError):
+                log.rewrite_first(records.MACHINE, bytes(len(_MACHINE)))
             return None
 
     def _begin_statements(self, log: RecordLog) -> None:
         """Go on in a new file, which begins with all that the older ones tell of the present."""
         log.begin_file()
+        log.append(records.MACHINE, _MACHINE)
         with self._changed:
-            self._needs_file = False
+            self._needs_file, is_stale, self._is_stale = False, self._is_stale, False
+            epoch = self._epoch
             heads = [_head(number, groups) for number, groups in self._lanes.items()]
             under_way = [
                 (number, statement)
@@ -597,7 +621,10 @@ class Attributions:
                 statement.doubt, plans = statement.doubt or Reason.FORGOTTEN, ()
             body = records.open_body(lane, statement, encode_plans(plans))
             places.append((statement, log.append(records.OPEN, body)))
-        log.append(records.LANES, records.lanes_body(heads))
+        log.append(records.LANES, records.lanes_body(epoch, heads))
+        if is_stale:
+            for number in list(log.sizes)[:-1]:
+                self._remove(log, number)
         with self._changed:
             for statement, place in places:
                 statement.place = place
@@ -658,18 +685,27 @@ class Attributions:
                 for lane, groups in self._lanes.items()
                 for arrival in groups.arrivals
             ]
-            is_due = bool(found or arrivals or self._has_gap) or (
+            doubts = [
+                (lane, statement.number)
+                for lane, groups in self._lanes.items()
+                for statement in groups.statements
+                if statement.doubt is not None
+            ]
+            is_due = bool(found or arrivals or self._has_gap or doubts != self._doubts) or (
                 bool(self._moved) and any(groups.statements for groups in self._lanes.values())
             )
             if log is None or not is_due:
                 return
             is_new = self._is_groups_file_due or log.current_bytes >= self._settings.file_bytes // 8
             ends = dict(self._read) if is_new else self._moved
-            reading = records.Reading(self._has_gap, ends, arrivals, found)
-            self._moved, self._has_gap = {}, False
+            reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, doubts, found)
+            self._moved, self._has_gap, self._doubts = {}, False, doubts
         try:
-            if is_new:
+            if is_new and not self._ranges:
+                log.begin_anew()  # nothing was found that is in older ones
+            elif is_new:
                 log.begin_file()
+            if is_new:
                 self._is_groups_file_due = False
             log.append(records.READ, records.reading_body(reading))
         except StoreError as error:
@@ -744,36 +780,56 @@ class Attributions:
         """Take up what the files tell."""
         assert self._statements is not None
         assert self._groups is not None
-        reading: records.Reading | None = None
+        last: records.Reading | None = None
         for file in self._groups.sizes:
             for record in self._groups.records(file):
                 reading = records.read_reading(record.body)
+                if last is not None and reading.epoch != last.epoch:
+                    self._read.clear()
+                    self._ranges.clear()
+                last, self._epoch = reading, reading.epoch
                 self._read.update(reading.ends)
                 self._note_found(file, reading.found)
-        for lane, arrival in reading.arrivals if reading is not None else ():
+        for lane, arrival in last.arrivals if last is not None else ():
             self._lane(lane).arrivals.append(arrival)
         for file in self._statements.sizes:
             self._recover_file(file)
+        for lane, number in last.doubts if last is not None else ():
+            for statement in self._lane(lane).statements:
+                if statement.number == number:
+                    statement.doubt = statement.doubt or Reason.FORGOTTEN
         for groups in self._lanes.values():
             if groups.is_taken or any(not each.is_answered for each in groups.statements):
                 groups.is_taken = False
                 groups.lose()
-        for text in (*self._groups.damage, *self._statements.damage):
+        for text in (*self._groups.damage.values(), *self._statements.damage.values()):
             logger.warning("the port's journal: %s", text)
 
     def _recover_file(self, file: int) -> None:
         assert self._statements is not None
         under_way: list[tuple[int, Statement]] = []
+        is_current = is_whole = False
         for record in self._statements.records(file):
             kind, body = record.kind, record.body
-            if kind == records.OPEN:
+            if kind == records.MACHINE:
+                is_whole = body == _MACHINE
+            elif kind == records.OPEN:
                 lane, statement = records.read_open(body)
                 statement.place = record.place
                 under_way.append((lane, statement))
             elif kind == records.LANES:
-                self._begin_again(records.read_lanes(body), under_way)
-            else:
+                epoch, heads = records.read_lanes(body)
+                is_current = epoch == self._epoch
+                if is_current:
+                    self._begin_again(heads, under_way)
+            elif is_current:
                 self._replay(record)
+        if is_whole and file not in self._statements.damage:
+            return
+        for groups in self._lanes.values():
+            for statement in groups.statements:
+                if not statement.is_answered:
+                    statement.doubt = statement.doubt or Reason.FORGOTTEN
 
     def _begin_again(
         self, heads: Iterable[records.LaneHead], under_way: Iterable[tuple[int, Statement]]
@@ -797,7 +853,7 @@ class Attributions:
             intent = records.read_intent(body)
             groups = self._lane(intent.lane)
             self._drop_old(groups, intent.number)
-            groups.statements.append(Statement(intent.number, intent.plan_count, None, place))
+            groups.add(Statement(intent.number, intent.plan_count, None, place))
         elif kind == records.ANSWER:
             self._replay_answer(records.read_answer(body), place)
         elif kind == records.ENDED:
@@ -816,8 +872,9 @@ class Attributions:
         groups = self._lane(answer.lane)
         statement = groups.find(answer.number)
         if statement is None:
-            statement = Statement(answer.number, 0, ())
-            groups.statements.append(statement)
+            # Which of its groups were read before it was known is not in the journal.
+            statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
+            groups.add(statement)
         if answer.plan_count is not None:
             statement.plans, statement.place = None, place
             statement.count = answer.plan_count

@@ -38,6 +38,7 @@ DATABASES_MAX: Final = 16
 _NOW: Final = frozenset(
     ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURTIME", "CURRENT_TIME")
 )
+_DATES: Final = frozenset(("CURDATE", "CURRENT_DATE", "UTC_DATE", "UNIX_TIMESTAMP"))
 _UTC_NOW: Final = frozenset(("UTC_TIMESTAMP", "UTC_TIME"))
 _ZONED: Final = frozenset(
     (
@@ -93,7 +94,7 @@ class ContextUse(NamedTuple):
         is_known: All that stands behind the statement could be read.
         time_zone: It may ask for the time zone.
         has_microseconds: The server logs the microseconds of its start with it.
-        needs_microseconds: What it stores depends on them.
+        needs_microseconds: What it stores depends on them; or on the second, where no rows tell it.
         needs_server_time: They must be the source's own: rows of its history are ordered by them.
         databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
         updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
@@ -153,6 +154,10 @@ def context_use(
     found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
     flags = [*map(found.of_function, found.functions), *found.of_columns()]
+    # Of changes to temporary tables the source logs nothing that would tell their time.
+    has_no_rows = any(
+        access.changes and access.table.is_temporary for access in resolved.accesses
+    ) or (facts.effects.is_temporary and facts.has_query)
     databases = {access.name.database for access in resolved.accesses if _is_written(access)}
     databases |= {name.database for name in facts.effects.writes}
     keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
@@ -164,7 +169,8 @@ def context_use(
         time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
         has_microseconds=any(one.has_microseconds for one in flags),
         needs_microseconds=any(one.needs_microseconds for one in flags)
-        or found.reads_variable("timestamp"),
+        or found.reads_variable("timestamp")
+        or (has_no_rows and any(one.is_time for one in flags)),
         databases=None
         if keys or is_program or len(databases) > DATABASES_MAX
         else tuple(sorted(databases)),
@@ -193,6 +199,7 @@ class _TimeUse(NamedTuple):
     has_microseconds: bool = False
     needs_microseconds: bool = False
     needs_server_time: bool = False
+    is_time: bool = False
 
 
 _NO_TIME: Final = _TimeUse()
@@ -256,9 +263,12 @@ class _Finder:
         name = use.upper_name
         if name in _NOW or name in _UTC_NOW:
             has_digits = bool(use.arguments) and self._text(use) not in ("", "0")
-            return _TimeUse(name in _NOW, self.server.is_mariadb or has_digits, has_digits)
+            has = self.server.is_mariadb or has_digits
+            return _TimeUse(name in _NOW, has, has_digits, is_time=True)
         if name in _ZONED or (name == "UNIX_TIMESTAMP" and use.arguments):
-            return _TimeUse(zone=True)
+            return _TimeUse(zone=True, is_time=name in _DATES)
+        if name in _DATES:
+            return _TimeUse(is_time=True)
         return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
 
     def _text(self, use: FunctionUse) -> str:
@@ -312,11 +322,16 @@ class _Finder:
             has_digits = _digits(column.default or "") > 0
             has = has_digits or (self.server.is_mariadb and self.server.version >= (11, 0, 0))
             if not (is_named and self.facts.columns is not None and not self.facts.defaults):
-                found = _TimeUse(False, has, has_digits)
-        if column.on_update is not None and _digits(column.on_update) > 0:
-            is_update = not is_insert or self.facts.is_on_duplicate or not is_own
-            if is_update:
-                found = _TimeUse(found.zone, True, True)
+                found = _TimeUse(False, has, has_digits, is_time=True)
+        is_update = not is_insert or self.facts.is_on_duplicate or not is_own
+        if column.on_update is not None and is_update:
+            has_digits = _digits(column.on_update) > 0
+            found = _TimeUse(
+                found.zone,
+                found.has_microseconds or has_digits,
+                found.needs_microseconds or has_digits,
+                is_time=True,
+            )
         if column.generated == _ROW_START and column.type_name == "TIMESTAMP":
             return _VERSIONED
         return found
@@ -331,26 +346,8 @@ class _Finder:
 
     def _programs(self) -> Iterator[StatementFacts]:
         """Facts of all statements in bodies that the statement runs."""
-        waiting: list[Routine | Trigger] = []
-        for access in self.resolved.accesses:
-            if access.changes:
-                waiting += self.objects.triggers(access.name)
-        for name in self.resolved.functions:
-            function = self.objects.function(name)
-            if function is not None:
-                waiting.append(function)
-        if self.facts.effects.kind is StatementKind.COMPOUND:
-            own = body_use(self.facts.text, self.database, self.facts.dialect)
-            self.is_known &= own.is_understood
-            yield from own.facts
-            for facts in own.facts:
-                waiting += self._called(facts.functions, self.database)
-        if self.facts.effects.kind in _EXECUTING:
-            self.is_known = False
-        if self.facts.effects.kind is StatementKind.CALL:
-            waiting += self._called(self.facts.functions, self.database)
-            # A procedure that is not known, as one of a package, may do anything.
-            self.is_known &= bool(waiting)
+        yield from self._own_statements()
+        waiting = list(self._called_first())
         seen: set[TableName] = set()
         for program in waiting:
             if program.name in seen:
@@ -363,6 +360,36 @@ class _Finder:
                 yield facts
                 if facts.effects.kind in _PROGRAM_KINDS:
                     waiting += self._called(facts.functions, database)
+
+    def _own_statements(self) -> Iterator[StatementFacts]:
+        """Those of a compound statement."""
+        facts = self.facts
+        if facts.effects.kind is StatementKind.COMPOUND:
+            own = body_use(facts.text, self.database, facts.dialect)
+            self.is_known &= own.is_understood
+            yield from own.facts
+        # Which statement EXECUTE runs its text does not tell.
+        self.is_known &= facts.effects.kind not in _EXECUTING
+
+    def _called_first(self) -> Iterator[Routine | Trigger]:
+        """The programs that the statement itself runs."""
+        for access in self.resolved.accesses:
+            if access.changes:
+                yield from self.objects.triggers(access.name)
+        for name in self.resolved.functions:
+            function = self.objects.function(name)
+            if function is not None:
+                yield function
+        kind = self.facts.effects.kind
+        if kind is StatementKind.CALL:
+            called = self._called(self.facts.functions, self.database)
+            # A procedure that is not known, as one of a package, may do anything.
+            self.is_known &= bool(called)
+            yield from called
+        elif kind is StatementKind.COMPOUND:
+            own = body_use(self.facts.text, self.database, self.facts.dialect)
+            for facts in own.facts:
+                yield from self._called(facts.functions, self.database)
 
     def _called(self, uses: Iterable[FunctionUse], database: str) -> list[Routine]:
         found = []

@@ -56,7 +56,7 @@ class RecordLog:
 
     Attributes:
         sizes: Bytes of each file by its number, oldest first.
-        damage: What `records` found at the end of files, as text.
+        damage: By number of the file what `records` found at its end.
     """
 
     def __init__(self, folder: Path, suffix: str, disk: Disk = _LOCAL_DISK) -> None:
@@ -76,7 +76,7 @@ class RecordLog:
         self._file: DiskFile | None = None
         self._number = 0
         self._offset = 0
-        self.damage: list[str] = []
+        self.damage: dict[int, str] = {}
         try:
             if not folder.exists():
                 disk.make_directory(folder)
@@ -133,14 +133,26 @@ class RecordLog:
         """
         assert self._file is not None, "a file was begun"
         offset, number = self._offset, self._number
-        framed = _HEAD.pack(len(body), kind) + body
-        data = _CHECKSUM.pack(crc32(framed)) + framed
+        data = _framed(kind, body)
         try:
             self._file.write_at(data, offset)
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self._offset = self.sizes[number] = offset + len(data)
         return Place(number, offset)
+
+    def rewrite_first(self, kind: int, body: bytes) -> None:
+        """Put another record of the same length in the place of the first one of the file.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        if self._file is None or not self._offset:
+            return
+        try:
+            self._file.write_at(_framed(kind, body), 0)
+        except OSError as error:
+            raise unusable(error, self.path(self._number)) from error
 
     def records(self, number: int) -> Iterator[Record]:
         """What a file holds, up to its end or the first record that is damaged.
@@ -156,7 +168,7 @@ class RecordLog:
         while offset < len(data):
             found = _record(data, offset)
             if found is None:
-                self.damage.append(f"{self.path(number)}: nothing can be read from {offset} on")
+                self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
                 return
             kind, body = found
             yield Record(Place(number, offset), kind, body)
@@ -200,11 +212,26 @@ class RecordLog:
             raise unusable(error, self.path(number)) from error
         self.sizes.pop(number, None)
 
+    def begin_anew(self) -> None:
+        """Go on in a new file, without those before.
+
+        Raises:
+            StoreError: If it cannot be made, or others cannot be deleted.
+        """
+        self.begin_file()
+        for number in list(self.sizes)[:-1]:
+            self.remove(number)
+
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _framed(kind: int, body: bytes) -> bytes:
+    framed = _HEAD.pack(len(body), kind) + body
+    return _CHECKSUM.pack(crc32(framed)) + framed
 
 
 def _record(data: bytes, offset: int) -> tuple[int, bytes] | None:

@@ -24,12 +24,16 @@ GIVEN: Final = 6
 ENDED: Final = 7
 READ: Final = 8
 OPEN: Final = 9
+MACHINE: Final = 10
+"""First in a file of statements: what tells this run of the machine from others. What was written
+may lack its end if it is not the present one."""
 
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBQ")
-_READ: Final = Struct("<BIII")
+_LANES: Final = Struct("<QI")
+_READ: Final = Struct("<QBIIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
 _FOUND: Final = Struct("<IIQI")
@@ -118,15 +122,19 @@ class Reading(NamedTuple):
     """How far the source's log was read, and what was found out.
 
     Attributes:
+        epoch: As the head of files of statements has it.
         is_gap: Groups between what was read before and this were not read.
         ends: Up to where streams were read; those that moved since the record before.
         arrivals: By lane the groups that were read and are not attributed.
+        doubts: Lanes and numbers of open statements of which no group is planned.
         found: Those that were, since the record before.
     """
 
+    epoch: int
     is_gap: bool
     ends: Mapping[Stream, int]
     arrivals: Sequence[tuple[int, Arrival]]
+    doubts: Sequence[tuple[int, int]]
     found: Sequence[FoundGroup]
 
 
@@ -164,10 +172,10 @@ def ended_body(lane: int, position: str) -> bytes:
     return _U32.pack(lane) + _text(position)
 
 
-def lanes_body(lanes: Iterable[LaneHead]) -> bytes:
+def lanes_body(epoch: int, lanes: Iterable[LaneHead]) -> bytes:
     """Of LANES."""
     heads = list(lanes)
-    pieces = [_U32.pack(len(heads))]
+    pieces = [_LANES.pack(epoch, len(heads))]
     for head in heads:
         bits = (
             head.is_taken * _TAKEN_BIT
@@ -181,11 +189,12 @@ def lanes_body(lanes: Iterable[LaneHead]) -> bytes:
 
 def reading_body(reading: Reading) -> bytes:
     """Of READ."""
-    counts = len(reading.ends), len(reading.arrivals), len(reading.found)
-    pieces = [_READ.pack(reading.is_gap, *counts)]
+    counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
+    pieces = [_READ.pack(reading.epoch, reading.is_gap, *counts)]
     pieces += [_text(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
     for lane, (point, is_commit) in reading.arrivals:
         pieces += (_ARRIVAL.pack(lane, is_commit), _point(point))
+    pieces += [_STATEMENT.pack(lane, number) for lane, number in reading.doubts]
     for lane, point, place, plan in reading.found:
         pieces += (_FOUND.pack(lane, place.file, place.offset, plan), _point(point))
     return b"".join(pieces)
@@ -243,8 +252,7 @@ def read_plans(kind: int, body: bytes) -> tuple[GroupPlan, ...]:
 
 def read_lane(body: bytes) -> tuple[int, int]:
     """The inverse of `lane_body`: the lane, and the thread."""
-    lane, thread_id = Reader(body).unpack(_STATEMENT)
-    return lane, thread_id
+    return _lane_number(Reader(body))
 
 
 def read_ended(body: bytes) -> tuple[int, str]:
@@ -253,11 +261,12 @@ def read_ended(body: bytes) -> tuple[int, str]:
     return reader.u32(), _read_text(reader)
 
 
-def read_lanes(body: bytes) -> list[LaneHead]:
+def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
     """The inverse of `lanes_body`."""
     reader = Reader(body)
     heads = []
-    for _ in range(reader.u32()):
+    epoch, count = reader.unpack(_LANES)
+    for _ in range(count):
         lane, bits, thread_id = reader.unpack(_STATE)
         end = _read_text(reader)
         told = _read_ends(reader, reader.u32())
@@ -272,23 +281,24 @@ def read_lanes(body: bytes) -> list[LaneHead]:
                 told=told,
             )
         )
-    return heads
+    return epoch, heads
 
 
 def read_reading(body: bytes) -> Reading:
     """The inverse of `reading_body`."""
     reader = Reader(body)
-    is_gap, end_count, arrival_count, found_count = reader.unpack(_READ)
+    epoch, is_gap, end_count, arrival_count, doubt_count, found_count = reader.unpack(_READ)
     ends = _read_ends(reader, end_count)
     arrivals = []
     for _ in range(arrival_count):
         lane, is_commit = reader.unpack(_ARRIVAL)
         arrivals.append((lane, Arrival(_read_point(reader), bool(is_commit))))
+    doubts = [_lane_number(reader) for _ in range(doubt_count)]
     found = []
     for _ in range(found_count):
         lane, file, offset, plan = reader.unpack(_FOUND)
         found.append(FoundGroup(lane, _read_point(reader), Place(file, offset), plan))
-    return Reading(bool(is_gap), ends, arrivals, found)
+    return Reading(epoch, bool(is_gap), ends, arrivals, doubts, found)
 
 
 def _read_open(reader: Reader) -> tuple[int, int, int, tuple[Span, ...]]:
@@ -298,6 +308,11 @@ def _read_open(reader: Reader) -> tuple[int, int, int, tuple[Span, ...]]:
         stream = _read_text(reader)
         spans.append(Span(stream, *reader.unpack(_PAIR)))
     return lane, number, bits, tuple(spans)
+
+
+def _lane_number(reader: Reader) -> tuple[int, int]:
+    lane, number = reader.unpack(_STATEMENT)
+    return lane, number
 
 
 def _text(text: str) -> bytes:

@@ -128,6 +128,8 @@ class Statement:
         is_lost: It will never come.
         last: What the reply told of its groups; empty for none.
         doubt: Why none of its groups is planned; None where they may be.
+        gone: The last number in each stream of groups that were attributed to nobody while it came
+            first.
     """
 
     number: int
@@ -138,6 +140,7 @@ class Statement:
     is_lost: bool = False
     last: tuple[Span, ...] = ()
     doubt: Reason | None = None
+    gone: dict[Stream, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -153,6 +156,7 @@ class LaneGroups:
         needs_end: Nothing says yet that its last session's thread is gone from the source.
         end: What the source had logged when it was gone; None before.
         has_untold: A statement was answered that does not tell whether it made groups.
+        has_strangers: Groups came while no statement was known that might have made them.
     """
 
     statements: deque[Statement] = field(default_factory=deque)
@@ -163,6 +167,14 @@ class LaneGroups:
     needs_end: bool = False
     end: Position | None = None
     has_untold: bool = False
+    has_strangers: bool = False
+
+    def add(self, statement: Statement) -> None:
+        """A statement is about to be sent, or was answered that was not known before."""
+        if statement.is_answered and self.has_strangers:
+            statement.doubt = statement.doubt or Reason.OTHER_COUNT
+        self.has_strangers = False
+        self.statements.append(statement)
 
     def find(self, number: int) -> Statement | None:
         """The statement of a number that has no reply yet."""
@@ -237,8 +249,10 @@ class LaneGroups:
                     yield from self._none(len(self.arrivals), first.doubt)
                 return
             if not first.is_answered:
-                if first.doubt is not None:
-                    yield from self._none(len(self.arrivals), first.doubt)
+                if first.doubt is not None and self.arrivals:
+                    if len(self.statements) > 1:
+                        self.doubt_all(first.doubt)  # they may be theirs
+                    yield from self._none(len(self.arrivals), first.doubt, first)
                 return
             if not first.last:
                 self.statements.popleft()
@@ -248,7 +262,9 @@ class LaneGroups:
             if not is_read:
                 return
             self.statements.popleft()
-        yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
+        if self.arrivals:
+            self.has_strangers = True
+            yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
 
     def _settle_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
         """Attribute groups to a statement of which the last is known."""
@@ -264,10 +280,12 @@ class LaneGroups:
         last = Point(stream, number)
         if last in points:
             count = points.index(last) + 1
+        elif statement.gone.get(stream, 0) >= number:
+            return
         elif is_read:
             # It was read, and not on this lane: whatever else is there, too, is not understood.
             count = len(points)
-            statement.doubt = statement.doubt or Reason.OTHER_COUNT
+            self.doubt_all(Reason.OTHER_COUNT)
         elif statement.doubt is None and len(points) < statement.count:
             return
         else:
@@ -281,8 +299,16 @@ class LaneGroups:
         total = sum(last - first + 1 for _, first, last in spans)
         if total != statement.count:
             statement.doubt = statement.doubt or _wrong_count(statement)
-        if len(spans) > 1 and not is_read and statement.doubt is None:
-            return  # which comes first is seen in the log
+        if len(spans) > 1 and statement.doubt is None:
+            if not is_read:
+                return  # which comes first is seen in the log
+            streams = {span.stream: span for span in spans}
+            if len(streams) < len(spans) or total != sum(
+                streams[point.stream].first <= point.number <= streams[point.stream].last
+                for point, _ in self.arrivals
+                if point.stream in streams
+            ):
+                statement.doubt = Reason.OTHER_COUNT
         place = 0
         while self.arrivals:
             point = self.arrivals[0].point
@@ -308,6 +334,7 @@ class LaneGroups:
         """
         first = self.statements[0]
         is_one = len(self.statements) == len(self.arrivals) == first.count == 1
+        is_one &= not self.has_untold
         if first.doubt is None and is_one and self.arrivals[0].is_commit:
             yield Verdict(self.arrivals[0].point, first)
             del self.arrivals[0]
@@ -320,15 +347,19 @@ class LaneGroups:
         if count != statement.count:
             statement.doubt = statement.doubt or _wrong_count(statement)
         if statement.doubt is not None:
-            yield from self._none(count, statement.doubt)
+            yield from self._none(count, statement.doubt, statement)
             return
         gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
         for index, arrival in enumerate(gone):
             yield Verdict(arrival.point, statement, index)
 
-    def _none(self, count: int, reason: Reason) -> Iterator[Verdict]:
-        """Attribute the first groups to no statement."""
+    def _none(
+        self, count: int, reason: Reason, first: Statement | None = None
+    ) -> Iterator[Verdict]:
+        """Attribute the first groups to no statement, while one comes first that may have made them."""
         gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
+        if first is not None:
+            first.gone.update(arrival.point for arrival in gone)
         for arrival in gone:
             yield Verdict(arrival.point, reason=reason)
 

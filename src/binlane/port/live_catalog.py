@@ -33,7 +33,9 @@ from binlane.client.questions import (
     Asking,
     NotUnderstoodError,
     Question,
+    Topic,
     asking,
+    is_of_server,
 )
 from binlane.client.session import ServerSession
 from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
@@ -49,6 +51,7 @@ from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts
 from binlane.sql.logged_statements import logged_statement
 from binlane.sql.reading import read
+from binlane.sql.schema import small
 from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
@@ -153,6 +156,27 @@ class LiveCatalog:
         await self._open()
         asked = tuple(questions)
         return await self._know(lambda known: known.lacking_of(asked))
+
+    def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
+        """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
+
+        Such are objects that no text of the session names, but one that its programs made up. With
+        an answer, what was judged without it is to be judged again.
+
+        Args:
+            catalog: The session's; what it missed is taken from it.
+        """
+        known = self._known
+        if not catalog.missed or known is None:
+            return ()
+        names = [name for name in catalog.missed if name.database and not is_of_server(name)]
+        catalog.missed.clear()
+        questions = (
+            Question(topic, name if topic is Topic.TABLE else small(name))
+            for name in names
+            for topic in (Topic.TABLE, Topic.FUNCTION, Topic.PROCEDURE)
+        )
+        return tuple(one for one in questions if not known.is_asked(one))
 
     def catalog(self) -> SchemaCatalog:
         """A catalog for a new session; `fit` keeps it current.

@@ -10,10 +10,11 @@ transaction is planned, which makes rows of it, and the model begins anew behind
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -23,12 +24,15 @@ from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError, UnsafeStatementError
+from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
     ClientStatement,
     Done,
+    Give,
     Pass,
+    Reading,
     Refuse,
     Reply,
     Run,
@@ -38,13 +42,24 @@ from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
-from binlane.port.context_use import ContextUse, context_use
+from binlane.port.binlog_variables import (
+    NAMES,
+    Rewritten,
+    concerns,
+    known_of,
+    question,
+    rewrite,
+    shown,
+    shows,
+)
+from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
+from binlane.port.warnings import Warnings
 from binlane.programs.runner import is_program
-from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Text, basis_of
+from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import DraftPart, GroupDraft, Planned, PlannedSession, RowsOf
 from binlane.session.report import StatementResult
@@ -59,6 +74,7 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.reading import read
+from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
@@ -77,25 +93,22 @@ _OWN_SYMBOLS: Final = frozenset(
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN",
     )
 )
-BINLOG_VARIABLES: Final = frozenset(
-    (
-        *("binlog_format", "binlog_row_image", "binlog_direct_non_transactional_updates"),
-        "sql_log_bin",
-    )
-)
-"""What a client sets for the binlogs, and the source never gets."""
-_WATCHED: Final = BINLOG_VARIABLES | {
+_WATCHED: Final = NAMES.keys() | {
     *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
     *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
     *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
-    *("rand_seed1", "rand_seed2", "autocommit"),
+    *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
 """What a session cannot set before somebody follows it."""
 _TRACK: Final = (
     "SET SESSION session_track_system_variables ="
     " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
 )
+_NOT_PREPARED: Final = StatementError(
+    "This command is not supported in the prepared statement protocol yet", errno=1295
+)
 _SHOWN: Final = 40
+_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
@@ -118,6 +131,8 @@ class PortParts:
         marker: Makes groups for what the source logs nothing of.
         lanes: None where the source was not prepared for them: then all groups go as rows.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
+        uses: What statements use of their context.
+        set_global_values: Keeps such values, None for those that are taken back; blocks.
     """
 
     definitions: Callable[[], tuple[Definition, ...]]
@@ -126,6 +141,8 @@ class PortParts:
     marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
+    uses: KnownUses = field(default_factory=KnownUses)
+    set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
 
 
 FindParts = Callable[[], Awaitable[PortParts | None]]
@@ -144,6 +161,7 @@ class _UnderWay:
         use: What of the context it uses; None where nobody looked.
         catalog_version: Of the objects that it was judged with.
         is_intended: Its plans were given to `Attributions`.
+        rewritten: What the source runs in its place; None for itself.
     """
 
     text: str
@@ -153,6 +171,36 @@ class _UnderWay:
     use: ContextUse | None = None
     catalog_version: object = None
     is_intended: bool = False
+    rewritten: Rewritten | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is to be told of a statement's groups.
+
+    Attributes:
+        number: Its number.
+        plans: Of the groups, if it made them; nothing where they are not known.
+        is_intended: They were told before it was sent.
+    """
+
+    number: int
+    plans: Sequence[GroupPlan]
+    _: KW_ONLY
+    is_intended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Homeless:
+    """What binlogs are to have, and the source logs nothing of.
+
+    Attributes:
+        planned: What tells of it.
+        parts: By binlog.
+    """
+
+    planned: Planned
+    parts: Mapping[str, tuple[Part, ...]]
 
 
 class PortSession:
@@ -179,8 +227,10 @@ class PortSession:
         self._contexts: dict[int, StatementContext] = {}
         self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
-        self._unsettled: list[tuple[_UnderWay, Planned]] = []
-        self._homeless: list[Planned] = []
+        self._unsettled: list[_Told] = []
+        self._homeless: list[_Homeless] = []
+        self._global_values: dict[str, str | None] = {}
+        self._warnings = Warnings(self._flavor)
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
@@ -188,9 +238,20 @@ class PortSession:
     # What the gateway calls -----------------------------------------------------------------------
 
     @property
-    def dialect(self) -> Dialect:
+    def reading(self) -> Reading | None:
         """How the source reads the session's next statement."""
-        return self._first_dialect if self._model is None else self._model.session.dialect
+        if self._is_relayed:
+            return Reading(self._first_dialect, "utf8mb4")
+        if self._model is None or self._reader is None or self._reader.values is None:
+            return None
+        return Reading(self._model.session.dialect, self._reader.values.client_charset)
+
+    async def learn(self) -> None:
+        """Find out how the source reads the session's next statement."""
+        if self._model is None:
+            await self._begin()
+        if self._reader is not None and self._reader.values is None:
+            await self._reader.read(self._client.query_source)
 
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
@@ -203,7 +264,7 @@ class PortSession:
             return Pass()
         if len(statements) != 1:
             return None
-        told, _, is_complete = statements[0]
+        told, is_complete = statements[0].text, statements[0].is_complete
         model, reader = self._model, self._reader
         if not is_complete:
             return None
@@ -229,23 +290,24 @@ class PortSession:
         if model is None or reader is None or shared is None:
             return Pass()
         self._make_current(model, shared)
-        if reader.values is None:
+        if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
         texts = []
-        for told, _, is_complete in statements:
-            text = reader.read_text(told) if is_complete else None
+        for statement in statements:
+            text = reader.read_text(statement.text) if statement.is_complete else None
             if text is None:
                 return self._judge_unread(model)
             texts.append(text)
         if len(texts) == 1:
-            return await self._judge_one(model, reader, texts[0])
+            is_prepared = statements[0].is_prepared
+            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
         return await self._judge_several(model, texts)
 
     def local_data(self, data: bytes) -> None:
         """Take some of the file that LOAD DATA LOCAL sends."""
         for one in self._under_way[-1:]:
             if one.context is not None:
-                one.context.data = (one.context.data or b"") + data
+                one.context.add_data(data)
 
     def failed(self, statement: str, reply: Reply) -> Done:
         """Nothing is run behind a client's statement."""
@@ -267,22 +329,43 @@ class PortSession:
             planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
         self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
-        return Done(warnings, self._settle if self._unsettled or self._homeless else None)
+        is_more = self._unsettled or self._homeless or self._global_values
+        return Done(warnings, self._settle if is_more else None)
 
     def used(self, database: str) -> None:
         """Follow COM_INIT_DB."""
         if self._model is not None and self._reader is not None:
             self._model.execute(f"USE {quote(database)}")
             self._reader.used()
+            self._warnings.forget()
 
     async def ended(self) -> None:
-        """The session is over."""
+        """The session is over: what it had for itself at the source is gone there."""
+        model = self._model
+        if model is not None and not self._under_way and not self._is_out_of_step:
+            self._contexts.clear()
+            planned = model.disconnect()
+            context = None if self._reader is None else self._reader.last()
+            if planned.homeless and context is not None:
+                self._contexts.update(dict.fromkeys(planned.numbers, context))
+                self._find_home(planned)
+                for what in self._homeless:
+                    await self._mark(what)
         self._forget()
 
     # Beginning and end ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
         """Let the model go, and the lane."""
+        self._leave_lane()
+        self._model = self._reader = None
+        self._warnings.forget()
+        self._under_way.clear()
+        self._contexts.clear()
+        self._is_out_of_step = self._is_in_transaction = False
+
+    def _leave_lane(self) -> None:
+        """Let the lane go."""
         if self._lane is not None and self._shared is not None:
             attributions, lanes = self._shared.attributions, self._shared.lanes
             assert lanes is not None, "it gave the lane"
@@ -290,10 +373,7 @@ class PortSession:
                 attributions.lost(self._lane.number)
             attributions.given(self._lane.number)
             lanes.release(self._lane)
-        self._lane = self._model = self._reader = None
-        self._under_way.clear()
-        self._contexts.clear()
-        self._is_out_of_step = self._is_in_transaction = False
+        self._lane = None
 
     async def _begin(self) -> PlannedSession | None:
         """Begin to go along with the client's session, as it is now; None where none is judged."""
@@ -312,12 +392,17 @@ class PortSession:
             logs_source=True,
         )
         for name, value in circumstances.variables.items():
-            if name not in BINLOG_VARIABLES:
+            if name not in NAMES:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
+        session.begin_with(parts.global_values())
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
-        self._reader = ContextReader(circumstances.server)
+        if self._reader is None:
+            self._reader = ContextReader(circumstances.server)
+        else:
+            # It may hold a timestamp of its own, which it has to take back.
+            self._reader.lost_track()
         self._is_out_of_step = False
         # What it has done in it so far is not known.
         self._spoils = circumstances.is_in_transaction
@@ -371,9 +456,12 @@ class PortSession:
             return False
         if effects.kind is StatementKind.SET:
             names = {one.name for one in facts.assignments}
-            return names.isdisjoint(_WATCHED) and not any(use.database for use in facts.functions)
+            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts)
+            return is_heard and not any(use.database for use in facts.functions)
         return (
             effects.kind in _READS
+            and not concerns(facts)
+            and not shows(facts)
             and not effects.writes
             and not facts.has_into
             and not facts.statement_assignments
@@ -392,10 +480,63 @@ class PortSession:
                 )
             )
         self._is_out_of_step = self._spoils = True
-        return Pass()
+        reader = self._reader
+        if reader is None:
+            return Pass()
+        reader.lost_track()
+        return Run(reader.owed(None))
 
-    async def _judge_one(self, model: PlannedSession, reader: ContextReader, text: str) -> Verdict:
+    async def _judge_one(
+        self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
+    ) -> Verdict:
         facts = await self._known(model, text)
+        answer = await self._answer(model, facts)
+        if answer is not None:
+            return Give(answer)
+        if concerns(facts):
+            told = await self._rewrite(model, facts)
+            text, facts = told.model, await self._known(model, told.model)
+            verdict = await self._judge_text(model, reader, text, facts)
+            if not isinstance(verdict, Run) or told.source == text:
+                return verdict
+            self._under_way[-1].rewritten = told
+            if is_prepared and facts.effects.kind is not StatementKind.SET:
+                # Its client takes rows in another form than those of a text.
+                return Refuse(_NOT_PREPARED) if facts.statement_assignments else verdict
+            return replace(verdict, text=told.source)
+        return await self._judge_text(model, reader, text, facts)
+
+    async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
+        """The rows of a statement that asks for the binlogs' variables, or for warnings."""
+        warnings, ask = self._warnings, self._client.query_source
+        questions = warnings.questions(facts)
+        if questions:
+            errors_max = model.session.system_variable("max_error_count")
+            return warnings.answer(
+                facts,
+                [await ask(each) for each in questions],
+                errors_max if isinstance(errors_max, int) else None,
+            )
+        if shows(facts):
+            return shown(facts, await ask(facts.text), known_of(model.session))
+        return None
+
+    async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
+        """What the source runs of a statement on the binlogs' variables, and what the model."""
+        session = model.session
+        known = known_of(session, self._warnings.count)
+        asked = question(facts, known)
+        return rewrite(
+            facts,
+            known,
+            None if asked is None else await self._client.query_source(asked),
+            flavor=self._flavor,
+            has_temporary_tables=bool(session.objects.temporary_tables()),
+        )
+
+    async def _judge_text(
+        self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
+    ) -> Verdict:
         expected = model.preview(text)
         refusal = self._refusal(model, text, expected.result)
         if refusal is not None:
@@ -409,20 +550,46 @@ class PortSession:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
         before = model.snapshot()
         under_way: list[_UnderWay] = []
+        sources: list[str] = []
         try:
             for text in texts:
-                facts = await self._known(model, text)
-                expected = model.execute(text)
-                refusal = self._refusal(model, text, expected.result)
+                facts, told = await self._known(model, text), None
+                sources.append(text)
+                if concerns(facts):
+                    told = await self._rewrite_in_turn(model, facts)
+                    sources[-1] = told.source
+                    facts = await self._known(model, told.model)
+                expected = model.execute(facts.text)
+                refusal = self._refusal(model, facts.text, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
                 # comes: such a statement goes as rows.
-                under_way.append(_UnderWay(text=text, facts=facts, expected=expected))
+                under_way.append(
+                    _UnderWay(text=facts.text, facts=facts, expected=expected, rewritten=told)
+                )
         finally:
             model.restore(before)
         self._under_way = under_way
-        return Run()
+        # Behind a comment to the end of its line nothing else may stand.
+        owed = () if self._reader is None else self._reader.owed(None)
+        return Run(owed, text=None if sources == list(texts) else "\n;".join(sources))
+
+    async def _rewrite_in_turn(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
+        """Rewrite one of several statements.
+
+        Raises:
+            StatementError: If an expression would have to be evaluated before its turn comes.
+        """
+        if question(facts, known_of(model.session)) is not None:
+            raise StatementError(
+                "binlane doesn't yet support 'an expression for a variable of the binlogs in a packet"
+                " of several statements'",
+                errno=1235,
+                sqlstate="42000",
+                hint="send the SET by itself",
+            )
+        return await self._rewrite(model, facts)
 
     def _let_run(
         self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
@@ -430,6 +597,8 @@ class PortSession:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
         session = model.session
         facts = read(text, database=session.database, dialect=session.dialect)
+        if concerns(facts) or shows(facts) or self._warnings.questions(facts):
+            return None
         needs = self._needs(model, reader, facts, expected)
         if needs is not None and reader.must_ask(needs):
             return None
@@ -477,11 +646,13 @@ class PortSession:
         expected: Planned,
     ) -> Needs | None:
         """What has to be known of the context of a statement; None where nothing of it is text."""
-        if not expected.has_texts or self._lane is None or self._spoils:
+        if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
             return None
         session = model.session
         resolved = session.resolved(facts, session.database)
-        use = context_use(facts, resolved, session.objects, session.server)
+        use = self._shared.uses.of(facts, session, self._shared.catalog.version)
+        if _reads_without_locks(facts, resolved):
+            return None
         generated = _generated(resolved)
         if generated is not None:
             self._generated[expected.number] = generated
@@ -507,7 +678,7 @@ class PortSession:
             catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
-            self._contexts[expected.number] = context
+            self._contexts.update(dict.fromkeys(expected.numbers, context))
         if expected.groups and self._lane is not None and self._shared is not None:
             plans = [self._plan(group) for group in expected.groups]
             self._shared.attributions.intend(self._lane.number, expected.number, plans)
@@ -556,22 +727,36 @@ class PortSession:
         if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
             catalog.changed(one.facts, session.database)
         if one.context is not None:
-            one.context.insert_id = reply.insert_id
-            self._contexts[planned.number] = one.context
+            one.context.answered(
+                errno=reply.errno,
+                insert_id=reply.insert_id,
+                affected_rows=reply.affected_rows,
+                info=reply.info,
+            )
+            self._contexts.update(dict.fromkeys(planned.numbers, one.context))
         if has_changed:
             self._spoils = True
         if not reply.errno:
             is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
             if is_active != session.is_transaction_active:
                 self._lose_step()
+        self._warnings.follow(one.facts, replies, planned.result.notes)
         self._tell(one, planned, replies)
-        if planned.homeless and not has_failed:
-            self._homeless.append(planned)
+        if one.rewritten is not None and not has_failed:
+            self._follow_variables(one.rewritten)
+        if planned.homeless:
+            self._find_home(planned)
         if not session.is_in_transaction and not session.is_transaction_active:
             self._contexts.clear()
             self._generated.clear()
             self._spoils = self._is_out_of_step
         return planned
+
+    def _follow_variables(self, rewritten: Rewritten) -> None:
+        """Have what a statement on the binlogs' variables leaves to others than the model."""
+        self._global_values |= rewritten.global_values
+        if rewritten.leaves_lane:
+            self._leave_lane()
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -580,10 +765,13 @@ class PortSession:
         last = self._told(replies)
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
         may_write = one.facts.effects.kind not in _READS or bool(planned.groups)
+        # Now, as the contexts of a transaction go with its end.
+        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
+        told = _Told(planned.number, plans, is_intended=one.is_intended)
         if last is None and is_silent and may_write:
-            self._unsettled.append((one, planned))
+            self._unsettled.append(told)
         else:
-            self._attribute(one, planned, last)
+            self._attribute(told, last)
 
     def _told(self, replies: Sequence[Reply]) -> str | None:
         """What the replies say of the last group; None for nothing."""
@@ -594,67 +782,82 @@ class PortSession:
                 return told
         return None
 
-    def _attribute(self, one: _UnderWay, planned: Planned, last: str | None) -> None:
-        assert self._lane is not None and self._shared is not None, "there is something to tell"
-        if last is None and not one.is_intended:
-            return
-        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
-        self._shared.attributions.done(self._lane.number, planned.number, last, plans)
+    def _attribute(self, told: _Told, last: str | None) -> None:
+        assert self._lane is not None, "there is something to tell"
+        assert self._shared is not None, "it gave the lane"
+        attributions = self._shared.attributions
+        if last is not None:
+            attributions.done(self._lane.number, told.number, last, told.plans)
+        elif told.is_intended:
+            attributions.done(self._lane.number, told.number, None)
 
     async def _settle(self) -> None:
         """Ask for what the replies did not tell, and mark what has no group at the source."""
         unsettled, self._unsettled = self._unsettled, []
         homeless, self._homeless = self._homeless, []
+        values, self._global_values = self._global_values, {}
+        if values and self._shared is not None:
+            await asyncio.to_thread(self._shared.set_global_values, values)
         if unsettled and self._lane is not None:
             if self._flavor is Flavor.MARIADB:
                 told = await self._told_last()
                 last = told if told != self._last else None
                 self._last = told
-                for one, planned in unsettled:
-                    self._attribute(one, planned, last)
+                for one in unsettled:
+                    self._attribute(one, last)
             else:
                 assert self._shared is not None, "it gave the lane"
-                for _, planned in unsettled:
-                    self._shared.attributions.done(self._lane.number, planned.number, None, [])
-        for planned in homeless:
-            await self._mark(planned)
+                for one in unsettled:
+                    self._shared.attributions.done(self._lane.number, one.number, None, [])
+        for what in homeless:
+            await self._mark(what)
 
-    async def _mark(self, planned: Planned) -> None:
-        """Have the source log a group for what it logs nothing of."""
+    def _find_home(self, planned: Planned) -> None:
+        """Keep what the source logs nothing of until it is marked."""
         model = self._model
-        if model is None:
-            return
+        assert model is not None, "it told of that"
         parts: dict[str, tuple[Part, ...]] = {}
         for name, groups in planned.homeless.items():
             made = [self._part(part, {}) for group in groups for part in group]
-            if None not in made and self._lane is not None and not self._spoils:
-                parts[name] = tuple(part for part in made if part is not None)
+            if None in made or self._lane is None or self._spoils:
+                self._lose(model, name, groups)
             else:
-                for group in groups:
-                    model.lose(name, group)
-        if not parts:
+                parts[name] = tuple(part for part in made if part is not None)
+        if parts:
+            self._homeless.append(_Homeless(planned, parts))
+
+    @staticmethod
+    def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
+        for group in groups:
+            model.lose(name, group)
+
+    async def _mark(self, homeless: _Homeless) -> None:
+        """Have the source log a group for what it logs nothing of."""
+        model, shared, lane = self._model, self._shared, self._lane
+        if model is None or shared is None or lane is None:
             return
-        assert self._lane is not None and self._shared is not None, "there is something to mark"
-        number = model.count()
+        parts = homeless.parts
         plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
-        attributions = self._shared.attributions
-        attributions.intend(self._lane.number, number, [plan])
+        number = model.count()
+        shared.attributions.intend(lane.number, number, [plan])
         try:
-            last = await self._shared.marker.mark(self._lane)
+            last = await shared.marker.mark(lane)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error)
-            attributions.done(self._lane.number, number, None, [])
-            for name, groups in planned.homeless.items():
-                for group in groups:
-                    model.lose(name, group)
+            shared.attributions.done(lane.number, number, None, [])
+            for name in parts:
+                self._lose(model, name, homeless.planned.homeless[name])
         else:
-            attributions.done(self._lane.number, number, last)
+            shared.attributions.done(lane.number, number, last)
 
     # Plans ----------------------------------------------------------------------------------------
 
     def _plan(self, draft: GroupDraft) -> GroupPlan:
         """A group as the binlogs are to have it, with all values; those that lack some get rows."""
         sections = {number: place for place, (number, _) in enumerate(draft.sections)}
+        for number, section in draft.sections:
+            if number not in self._generated and (found := self._generated_in(section)):
+                self._generated[number] = found
         binlogs: dict[str, tuple[Part, ...]] = {}
         for name, parts in draft.binlogs.items():
             made = [self._part(part, sections) for part in parts]
@@ -665,6 +868,12 @@ class PortSession:
             binlogs=binlogs,
             bases=self._bases(binlogs),
         )
+
+    def _generated_in(self, section: Section) -> Generated | None:
+        """Where AUTO_INCREMENT values stand that a statement of a program was given."""
+        tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
+        found = [place for name in tables if (place := _place(self._catalog.table(name)))]
+        return found[0] if len(found) == 1 else None
 
     def _bases(self, names: Container[str]) -> dict[str, int]:
         return {one.name: basis_of(one) for one in self._definitions if one.name in names}
@@ -679,19 +888,44 @@ class PortSession:
         if events is None:
             return None
         generated = self._generated.get(draft.number)
-        return Text(events, sections.get(draft.number), generated)
+        return Text(
+            events,
+            sections.get(draft.number),
+            generated,
+            timestamp=context.timestamp if draft.number not in sections else 0,
+        )
+
+
+def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    """Whether others may change meanwhile, unseen by a text, what a statement reads.
+
+    A source that logs rows lets them do so where one that logs statements makes them wait: rows are
+    added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
+    locks. Then the order of the log is not the order in which things were read.
+    """
+    reads = [access.table for access in resolved.accesses if not access.changes]
+    if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
+        return True
+    return facts.effects.kind is StatementKind.SELECT and any(not one.is_temporary for one in reads)
 
 
 def _generated(resolved: ResolvedStatement) -> Generated | None:
     """Where the AUTO_INCREMENT values stand that the server may choose for a statement."""
     for access in resolved.accesses:
-        column = access.table.auto_increment
-        if access.is_prelocked or not access.changes & _INSERTING or column is None:
-            continue
-        for place, one in enumerate(access.table.definition.columns):
-            if one.name.lower() == column.lower():
-                return Generated(access.name, place)
+        if not access.is_prelocked and access.changes & _INSERTING:
+            place = _place(access.table)
+            if place is not None:
+                return place
     return None
+
+
+def _place(table: Table | None) -> Generated | None:
+    """The AUTO_INCREMENT column of a table."""
+    column = None if table is None else table.auto_increment
+    if table is None or column is None:
+        return None
+    names = [one.name.lower() for one in table.definition.columns]
+    return Generated(table.name, names.index(column.lower()))
 
 
 def _literal(value: str) -> str:

@@ -124,7 +124,12 @@ def cell_text(answer: ResultSet, place: int) -> str | None:
         return None
     charset = charset_of(answer.heads[place].character_set)
     decode = None if charset is None else text_decoder(charset)
-    return cell.decode() if decode is None else decode(cell)
+    return number_text(cell) if decode is None else decode(cell)
+
+
+def number_text(cell: bytes) -> str:
+    """A number as text, whatever character set it was sent in: digits are ASCII's, but for NULs."""
+    return cell.replace(b"\0", b"").decode("ascii")
 
 
 @cache

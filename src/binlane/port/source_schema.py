@@ -58,6 +58,12 @@ _EACH_CALLER: Final = """SELECT u.User, u.Host FROM mysql.user u
  ORDER BY 1, 2"""
 
 
+def wanted_privileges(flavor: Flavor) -> tuple[str, ...]:
+    """What binlane's account needs to see all definitions, and which sessions there are."""
+    common = ("PROCESS", "SELECT", "SHOW VIEW", "TRIGGER")
+    return (*common, "SHOW_ROUTINE") if flavor is Flavor.MYSQL else common
+
+
 def callers_statement(facts: SourceFacts) -> str:
     """What asks who may not call `lane` yet: users and hosts.
 
@@ -113,9 +119,7 @@ class SourceSchema:
     def _catalog(self) -> Finding:
         """Whether the account that `serve` uses sees all definitions."""
         facts = self.facts
-        wanted = ["SELECT", "SHOW VIEW", "TRIGGER"]
-        if facts.flavor is Flavor.MYSQL:
-            wanted.append("SHOW_ROUTINE")
+        wanted = wanted_privileges(facts.flavor)
         lacking = [name for name in wanted if not facts.has_privilege(name)]
         key, value = "definitions", ", ".join(sorted(facts.privileges))
         if not lacking:
@@ -126,8 +130,8 @@ class SourceSchema:
             value=value,
             wanted=", ".join(wanted),
             weight=Weight.WARNING,
-            reason=f"the account {facts.account} lacks {names}, so it does not see all definitions:"
-            " what the port cannot judge it refuses, or logs as rows",
+            reason=f"the account {facts.account} lacks {names}, so it does not see all definitions"
+            " and sessions: statements at the port are not judged, and all binlogs get rows",
             mend=(f"GRANT {names} ON *.* TO {quoted_account(facts.account)}",),
         )
 

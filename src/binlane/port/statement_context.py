@@ -22,6 +22,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -38,7 +39,6 @@ from binlane.policy.server import Server
 from binlane.port.client_text import is_as_it_came, read_text, written_text
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
-from binlane.port.user_variables import CELLS as VARIABLE_CELLS
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.user_variables import variable_event
 from binlane.programs.host import LoggedVariable
@@ -53,6 +53,8 @@ _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
 """What the servers put of a file into one event."""
+FILE_BYTES_MAX: Final = 64 << 20
+"""A larger file is not held: what it brings is logged as rows."""
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
 _SUPPRESS_USE: Final = int(HeaderFlag.SUPPRESS_USE)
 _NOT_REPEATED: Final = frozenset(
@@ -86,7 +88,8 @@ class StatementContext:
             where neither they nor the reply tell it.
         error_code: With which it failed after it had changed something.
         execution_time_s: From its start to its end.
-        data: The file of LOAD DATA LOCAL.
+        timestamp: When it began, in seconds since 1970, by the source's clock as far as that is known.
+        data: The file of LOAD DATA LOCAL; None where that did not come, or is too large.
         file_id: Number of that file in the log.
     """
 
@@ -99,8 +102,20 @@ class StatementContext:
     insert_id: int | None = 0
     error_code: int = 0
     execution_time_s: int = 0
-    data: bytes | None = None
+    timestamp: int = 0
+    data: bytearray | None = None
     file_id: int = 1
+    is_file_too_large: bool = False
+
+    def add_data(self, data: bytes) -> None:
+        """Take some of the file of LOAD DATA LOCAL."""
+        if self.is_file_too_large:
+            return
+        if self.data is None:
+            self.data = bytearray()
+        self.data += data
+        if len(self.data) > FILE_BYTES_MAX:
+            self.data, self.is_file_too_large = None, True
 
     def answered(
         self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
@@ -256,10 +271,15 @@ def _rand(_: RandEvent, context: StatementContext, __: Flavor) -> _Events:
 
 def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Events:
     name = body.name.lower()
-    if context.use.is_program and name in context.use.sets_user_variables:
+    if context.use.is_program and _may_be_set(name, context.use.sets_user_variables):
         return None
     value = context.variables.get(name)
     return None if value is None else (EncodedEvent(EventType.USER_VAR, value),)
+
+
+def _may_be_set(name: str, assigned: frozenset[str]) -> bool:
+    """Whether a variable is one of those that are assigned; to the servers `ü` may be `u`."""
+    return name in assigned or not (name.isascii() and all(map(str.isascii, assigned)))
 
 
 def _begin_load(_: BeginLoadQueryEvent, context: StatementContext, __: Flavor) -> _Events:
@@ -349,6 +369,9 @@ _OF_DIAGNOSTICS: Final = frozenset(
 )
 
 
+_AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
+
+
 class Needs(NamedTuple):
     """What has to be known of a statement's context before it is sent.
 
@@ -363,6 +386,13 @@ class Needs(NamedTuple):
     variables: tuple[str, ...] = ()
     last_insert_id: bool = False
     seeds: bool = False
+
+
+class _Asked(NamedTuple):
+    """Expressions whose values are asked for, and what takes them from their place in the answer."""
+
+    expressions: Sequence[str]
+    take: Callable[[ResultSet, int], None]
 
 
 class ContextReader:
@@ -411,16 +441,25 @@ class ContextReader:
         self._may_have_timestamp = False
         self._fixed: int | None = None
         self._held: float | None = None
+        self._is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
+
+    def must_ask_to_read(self, text: str) -> bool:
+        """Whether the source has to be asked in which character set a text of the client is."""
+        # All of those that a client may send in have the characters of ASCII in the same bytes.
+        return not (self._is_charset_known or text.isascii())
 
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
-        Raises:
-            AssertionError: If the context was never read.
+        Args:
+            text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
-        assert self.values is not None, "read first"
+        if text.isascii():
+            return text
+        if self.values is None or not self._is_charset_known:
+            return None
         return read_text(text, self.values.client_charset)
 
     # Before a statement -------------------------------------------------------------------------
@@ -436,11 +475,16 @@ class ContextReader:
             return None
         if use.needs_server_time and self._fixed is None:
             return None
-        variables = tuple(body.name for body in bodies if isinstance(body, LoggedVariable))
-        last_insert_id = any(
-            isinstance(body, IntvarEvent) and body.kind != _INSERT_ID for body in bodies
-        )
-        found = Needs(use, variables, last_insert_id, any(isinstance(e, RandEvent) for e in bodies))
+        variables: list[str] = []
+        last_insert_id = seeds = False
+        for body in bodies:
+            if isinstance(body, IntvarEvent):
+                last_insert_id |= body.kind != _INSERT_ID
+            elif isinstance(body, LoggedVariable):
+                variables.append(body.name)
+            elif isinstance(body, RandEvent):
+                seeds = True
+        found = Needs(use, tuple(variables), last_insert_id, seeds)
         if found.seeds and self._has_own_seeds and not self._server.is_mariadb:
             return None  # they are not told, and the client counts on them
         if use.reads_diagnostics and (self.must_ask(found) or use.needs_microseconds):
@@ -455,11 +499,7 @@ class ContextReader:
             or needs.last_insert_id
             or (needs.seeds and self._server.is_mariadb)
             or bool(needs.use.routines)
-            or (
-                needs.use.needs_microseconds
-                and self._clock() - self._measured > _MEASURE_AGAIN_S
-                and self._held is None
-            )
+            or (needs.use.needs_microseconds and self._has_drifted)
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
@@ -473,39 +513,56 @@ class ContextReader:
             StatementError: If the source refuses to answer.
             PeerError: If the source goes away.
         """
-        has_drifted = self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
-        values = asked_values(self._server) if self.is_dirty or has_drifted else ()
-        expressions = [*values]
+        names = () if needs is None else needs.variables
+        if not (self._is_charset_known or all(map(str.isascii, names))):
+            await self.read(ask)
         self._variables, self._last_insert_id, self._seeds = {}, None, None
         self._routine = None
         if needs is not None:
-            expressions += [_LAST_INSERT_ID] if needs.last_insert_id else []
-            expressions += _SEEDS if needs.seeds and self._server.is_mariadb else ()
-            for name in needs.variables:
-                expressions += asked_variable(self._sent(name))
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)
-        if not expressions:
+        values = asked_values(self._server) if self.is_dirty or self._has_drifted else ()
+        of_statement = self._asked_for(needs)
+        asked = [*values, *(expression for one in of_statement for expression in one.expressions)]
+        if not asked:
             return
         start = self._clock()
-        answer = await ask(f"SELECT {', '.join(expressions)} LIMIT 1")
+        answer = await ask(f"SELECT {', '.join(asked)} LIMIT 1")
         middle = (start + self._clock()) / 2
         if values:
             given = {name: cell_text(answer, place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
-        at = len(values)
+        place = len(values)
+        for one in of_statement:
+            one.take(answer, place)
+            place += len(one.expressions)
+
+    @property
+    def _has_drifted(self) -> bool:
+        """Whether the source's clock was read too long ago."""
+        return self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
+
+    def _asked_for(self, needs: Needs | None) -> list[_Asked]:
+        """What is asked for one statement."""
         if needs is None:
-            return
+            return []
+        found = []
         if needs.last_insert_id:
-            self._last_insert_id = int(cell_text(answer, at) or 0)
-            at += 1
+            found.append(_Asked((_LAST_INSERT_ID,), self._take_last_insert_id))
         if needs.seeds and self._server.is_mariadb:
-            first, second = cell_text(answer, at), cell_text(answer, at + 1)
-            self._seeds = (int(first or 0), int(second or 0))
-            at += 2
+            found.append(_Asked(_SEEDS, self._take_seeds))
         for name in needs.variables:
-            self._take_variable(name, answer, at)
-            at += VARIABLE_CELLS
+            sent = self._sent(name)
+            if sent:
+                found.append(_Asked(asked_variable(sent), partial(self._take_variable, name)))
+        return found
+
+    def _take_last_insert_id(self, answer: ResultSet, place: int) -> None:
+        self._last_insert_id = int(cell_text(answer, place) or 0)
+
+    def _take_seeds(self, answer: ResultSet, place: int) -> None:
+        first, second = cell_text(answer, place), cell_text(answer, place + 1)
+        self._seeds = (int(first or 0), int(second or 0))
 
     async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
         database, collation = given["DATABASE()"] or "", given["@@collation_database"] or ""
@@ -529,6 +586,7 @@ class ContextReader:
             self._may_have_timestamp = False
             self._offset_s, self._measured = float(said) - middle, middle
         self.is_dirty = False
+        self._is_charset_known = self.values is not None
 
     async def _ask_routine(self, ask: Ask, name: TableName) -> None:
         """Ask in which context a procedure runs: that of its creation."""
@@ -539,11 +597,10 @@ class ContextReader:
         self._routine = found
 
     def _sent(self, name: str) -> str:
-        """A name as the client would send it; the gateway sends what it is given as UTF-8."""
-        assert self.values is not None, "the text that it stands in was read"
-        data = written_text(name, self.values.client_charset)
-        assert data is not None, "it stood in such a text"
-        return text_of(data)
+        """A name as the client would send it, which the gateway takes for UTF-8; empty: it cannot."""
+        if name.isascii() or self.values is None:
+            return name
+        return text_of(written_text(name, self.values.client_charset) or b"")
 
     def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
         try:
@@ -573,10 +630,14 @@ class ContextReader:
             last_insert_id=self._last_insert_id,
             seeds=self._seeds,
             variables=self._variables,
+            insert_id=None if needs.use.may_skip_rows else 0,
+            timestamp=int(self._clock() + self._offset_s),
         )
         if self._fixed is not None:
-            elapsed = int(self._clock() + self._offset_s) - int(values.timestamp)
+            # The servers take the time from what was set to the end.
+            elapsed = context.timestamp - int(values.timestamp)
             context.execution_time_s = elapsed & 0xFFFFFFFF
+            context.timestamp = int(values.timestamp)
         if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
             return context, ()
         before = []
@@ -600,7 +661,7 @@ class ContextReader:
     def _set_timestamp(self, context: StatementContext) -> str:
         now = max(int((self._clock() + self._offset_s) * _MICRO), self._last_set + 1)
         self._last_set, self._held = now, self._clock()
-        context.microseconds = now % _MICRO
+        context.timestamp, context.microseconds = divmod(now, _MICRO)
         return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
     def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
@@ -623,6 +684,10 @@ class ContextReader:
             return ()
         self._held = None
         return ("SET timestamp=DEFAULT",)
+
+    def last(self) -> StatementContext | None:
+        """The context of what the server itself has logged at the session's end."""
+        return None if self.values is None else StatementContext(self.values, _AT_THE_END)
 
     # Behind a statement -------------------------------------------------------------------------
 
@@ -660,6 +725,7 @@ class ContextReader:
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
             self._login_collation = None
+            self._is_charset_known = False
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
 
@@ -670,7 +736,7 @@ class ContextReader:
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
         self._login_collation = None
-        self._is_collation_own = False
+        self._is_charset_known = self._is_collation_own = False
 
 
 def _reads_diagnostics(facts: StatementFacts) -> bool:

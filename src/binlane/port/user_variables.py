@@ -11,15 +11,13 @@ from typing import Final
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import ColumnType, Flavor
 from binlane.codec.variables import UserVarEvent, UserVarType
-from binlane.port.session_values import cell_text, collation_id
+from binlane.port.session_values import cell_text, collation_id, number_text
 
-CELLS: Final = 3
-"""Columns that `asked` gives for each variable."""
 _UNSIGNED_FLAG: Final = 32
 _NUMBER_COLLATIONS: Final[Mapping[Flavor, int]] = MappingProxyType(
     {Flavor.MARIADB: 8, Flavor.MYSQL: 255}
 )
-"""What the servers write where a value is a number."""
+"""What the servers write where a value is a number; MySQL, where nothing else was connected with."""
 _DECIMAL_GROUP: Final = 9
 _GROUP_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
@@ -50,14 +48,14 @@ def variable_event(
     head = answer.heads[at]
     number = _NUMBER_COLLATIONS[flavor]
     if head.type_code == ColumnType.LONGLONG:
-        value = int(raw)
+        value = int(number_text(raw))
         is_unsigned = bool(head.flags & _UNSIGNED_FLAG)
         data = value.to_bytes(8, "little", signed=not is_unsigned)
         return _event(name, UserVarType.INT, number, data, flags=int(is_unsigned))
     if head.type_code == ColumnType.DOUBLE:
-        return _event(name, UserVarType.REAL, number, struct.pack("<d", float(raw)))
+        return _event(name, UserVarType.REAL, number, struct.pack("<d", float(number_text(raw))))
     if head.type_code == ColumnType.NEWDECIMAL:
-        return _event(name, UserVarType.DECIMAL, number, packed_decimal(raw.decode()))
+        return _event(name, UserVarType.DECIMAL, number, packed_decimal(number_text(raw)))
     hex_digits, collation = cell_text(answer, at + 1), cell_text(answer, at + 2)
     found = collation_id(collation or "", flavor)
     if found is None or hex_digits is None:

@@ -191,7 +191,7 @@ class Memory:
             links = replace(links, known=later.links.known)
         created = later.created if self.created.issubset(later.created) else self.created
         # One that is finished is not asked for again; one that is forgotten is an INCIDENT later.
-        passed = later.passed if later.passed <= self.passed else self.passed
+        passed = later.passed if self.passed.issuperset(later.passed) else self.passed
         return replace(self, passed=passed, links=links, created=created) == later
 
     def behind_gap(self) -> Self:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
@@ -135,6 +135,19 @@ class Binlogs:
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, oldest first; looks at the disk, from any thread."""
         return self._loop.store.history()
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name."""
+        return self._loop.store.variables
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give the binlogs' variables values, also after a restart; looks at the disk, from any thread.
+
+        Raises:
+            StoreError: If they cannot be saved.
+        """
+        self._loop.store.set_variables(values)
 
     def counts(self, name: str) -> Counts:
         """What went into a binlog since this process began."""

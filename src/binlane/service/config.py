@@ -10,7 +10,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,10 +44,9 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "connect_timeout": "seconds that a client's login may take",
     },
     "gateway": {
-        "enabled": "whether statements are judged before they run, and binlogs hold statements",
+        "enabled": "whether statements are judged before they run, and binlogs may hold statements",
         "workers": "processes that serve the port",
-        "bypass": 'rows that did not come through the port, in binlogs of statements: "rows", '
-        '"mark" or "stop"',
+        "bypass": '"rows", "mark" or "stop": what binlogs of statements do with other changes',
     },
     "http": {
         "address": "where /healthz and /metrics are served",
@@ -75,19 +74,19 @@ class Settings:
         data_dir: The store's directory.
         source: The captured server.
         listen: The MySQL port.
-        port: What sessions there may expect.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
+        port: What sessions through the port do to binlogs.
     """
 
     data_dir: Path
     source: SourceSettings
     listen: GatewaySettings
-    port: PortSettings
     http: HttpSettings | None
     store: StoreSettings
     archive: ArchiveSettings | None = None
+    port: PortSettings = field(default_factory=PortSettings)
 
 
 def load(path: Path) -> Settings:
@@ -165,13 +164,15 @@ def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
 
 def _port(section: Mapping[str, Any]) -> PortSettings:
     values = dict(section)
+    if not isinstance(values.get("enabled", True), bool):
+        raise ConfigError(f"{values['enabled']!r} is neither true nor false", key="gateway.enabled")
     if "bypass" in values:
-        known = [each.value for each in Bypass]
-        if values["bypass"] not in known:
+        words = [each.value for each in Bypass]
+        if values["bypass"] not in words:
             raise ConfigError(
-                f"{values['bypass']!r} is no way to deal with what passes the port by",
+                f"{values['bypass']!r} is no such choice",
                 key="gateway.bypass",
-                hint=f"one of {', '.join(known)}",
+                hint="one of " + ", ".join(f'"{word}"' for word in words),
             )
         values["bypass"] = Bypass(values["bypass"])
     return PortSettings(**values)

@@ -23,6 +23,7 @@ from binlane.port.lanes import LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession
+from binlane.port.source_schema import wanted_privileges
 from binlane.positions import Position, parse_position
 from binlane.service.binlogs import Binlogs
 
@@ -38,7 +39,6 @@ _LANES: Final = (
     "SELECT @@GLOBAL.server_id, (SELECT COUNT(*) FROM information_schema.ROUTINES"
     " WHERE ROUTINE_SCHEMA = 'binlane' AND ROUTINE_NAME IN ('lane', 'mark'))"
 )
-_WANTED: Final = frozenset(("SELECT", "SHOW VIEW", "TRIGGER"))
 _PROCEDURES: Final = 2
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,8 @@ class Port:
                 hint="see whether the source runs, and lets binlane's own account in",
             ) from None
         before, self.problem = self.problem, ""
-        lacking = sorted(_WANTED - privileges)
+        flavor = Flavor.MARIADB if "mariadb" in version.lower() else Flavor.MYSQL
+        lacking = [name for name in wanted_privileges(flavor) if name not in privileges]
         if lacking:
             self.problem = (
                 f"statements are not judged, and all binlogs get rows: the account"
@@ -126,7 +127,6 @@ class Port:
             logger.warning("the port: %s", self.problem or "statements are judged from now on")
         if lacking:
             return None
-        flavor = Flavor.MARIADB if "mariadb" in version.lower() else Flavor.MYSQL
         await self._catalog.start()
         lanes = LanePool.of(flavor, server_id, self._attributions.is_clear)
         return PortParts(
@@ -135,6 +135,8 @@ class Port:
             attributions=self._attributions,
             marker=Marker(self._settings, flavor),
             lanes=lanes if procedures == _PROCEDURES else None,
+            global_values=lambda: self._binlogs.variables,
+            set_global_values=self._binlogs.set_variables,
         )
 
     def _session(self) -> ServerSession:

@@ -256,7 +256,7 @@ class Router:
             for output in outputs
             if large.gtid is None or not output.binlog.reached.covers(large.gtid)
         ]
-        choices = self._choices(large, lacking, on_fault)
+        choices = self._choices(large, lacking)
         parts = [
             (choice, LargePart(choice.output.binlog, large.format, file=large.file))
             for choice in choices
@@ -285,27 +285,18 @@ class Router:
             choice.output.last_timestamp = large.timestamp
         self.last_timestamp = large.timestamp
 
-    def _choices(
-        self, large: LargeGroup, outputs: Sequence[Output], on_fault: OnFault
-    ) -> list[LargeChoice]:
-        """What binlogs have of a large group, without those that must stop before it."""
+    def _choices(self, large: LargeGroup, outputs: Sequence[Output]) -> list[LargeChoice]:
+        """What binlogs have of a large group."""
         substitution = self._substitution
         if substitution is None:
             return [LargeChoice(output) for output in outputs]
-        found: list[LargeChoice] = []
-        for output in outputs:
-            try:
-                found.append(substitution.of_large(output, large.gtid))
-            except Exception as error:  # noqa: BLE001  # whatever it is, it is this binlog's
-                on_fault(output, error)
-        return found
+        return [substitution.of_large(output, large.gtid) for output in outputs]
 
-    @staticmethod
-    def _write_large(choice: LargeChoice, part: LargePart, large: LargeGroup) -> None:
+    def _write_large(self, choice: LargeChoice, part: LargePart, large: LargeGroup) -> None:
         output, binlog = choice.output, choice.output.binlog
+        if choice.reason and part.has_effect and self._substitution is not None:
+            self._substitution.note_rows(output, large.gtid, choice.reason)
         part.remember()
-        if choice.reason and part.has_effect:
-            Substitution.count(output, large.gtid, choice.reason)
         if part.has_effect and choice.has_rows:
             if not binlog.room_bytes:
                 binlog.rotate(large.timestamp)

@@ -149,6 +149,7 @@ class Service:
             event_groups=counts.event_groups,
             events=counts.events,
             omissions=dict(counts.omissions),
+            rows_instead=dict(counts.rows_instead),
             incidents=counts.incidents,
             dumps=self._statements.dumps(name),
             lag_s=self.binlogs.lag_s(name),

@@ -199,8 +199,7 @@ class Substitution:
             return outcome.routing
         routing = route_rows(group, *place)
         if found and routing.group is not None and _has_rows(routing.group.events):
-            self._check_bypass(output, group.gtid, found)
-            self.count(output, group.gtid, found)
+            self.note_rows(output, group.gtid, found)
         return routing
 
     def _find(
@@ -226,9 +225,23 @@ class Substitution:
         answer = plans.find(lane, gtid, wait_s=None if waits else 0.0)
         return answer if isinstance(answer, GroupPlan) else answer.reason.value
 
-    def _check_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> None:
+    def note_rows(self, output: Output, gtid: AnyGtid | None, reason: str) -> None:
+        """Note that a binlog gets the rows of a group in the place of statements.
+
+        Raises:
+            StoreError: If it is to stop then.
+        """
+        is_told = self._tell_bypass(output, gtid, reason)
+        self.count(output, gtid, reason, is_told=is_told)
+
+    def _tell_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> bool:
+        """Say of a group that it did not come through the port, if that is wanted.
+
+        Raises:
+            StoreError: If the binlog is to stop then.
+        """
         if reason != PAST_THE_PORT or self._bypass is Bypass.ROWS:
-            return
+            return False
         if self._bypass is Bypass.STOP:
             raise StoreError(
                 f"binlog {output.name}: group {gtid} changes rows in its scope and did not come "
@@ -237,6 +250,7 @@ class Substitution:
                 hint='ALTER BINLOG … FORMAT=\'ROW\', or set [gateway] bypass to "rows" or "mark"',
             )
         logger.warning("binlog %s: %s as rows: %s", output.name, gtid, reason)
+        return True
 
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
         for reason in outcome.reasons:
@@ -244,10 +258,17 @@ class Substitution:
         output.lost_threads |= outcome.lost_threads
 
     @staticmethod
-    def count(output: Output, gtid: AnyGtid | None, reason: str, number: int = 1) -> None:
-        """Count rows in the place of statements; say so the first time of its kind."""
+    def count(
+        output: Output,
+        gtid: AnyGtid | None,
+        reason: str,
+        number: int = 1,
+        *,
+        is_told: bool = False,
+    ) -> None:
+        """Count rows in the place of statements; say so the first time, if that was not told."""
         counts = output.counts.rows_instead
-        if not counts[reason]:
+        if not counts[reason] and not is_told:
             logger.warning(
                 "binlog %s: %s has rows in the place of a statement: %s "
                 "(further ones are only counted)",
@@ -256,15 +277,9 @@ class Substitution:
         counts[reason] += number
 
     def of_large(self, output: Output, gtid: AnyGtid | None) -> LargeChoice:
-        """What a binlog has of a group that is not held; waits for what is not known yet.
-
-        Raises:
-            StoreError: As `route`.
-        """
+        """What a binlog has of a group that is not held; waits for what is not known yet."""
         found = self._find(output, gtid, waits=True)
         if not isinstance(found, GroupPlan):
-            if found:
-                self._check_bypass(output, gtid, found)
             return LargeChoice(output, reason=found or "")
         parts = found.binlogs.get(output.name)
         if parts is None:

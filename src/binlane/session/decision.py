@@ -117,7 +117,10 @@ def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
     if found is None:
         if len(_plans) >= PLANS_MAX:
             _plans.clear()
-        found = _plans[key] = _plan(shape.facts, opening)
+        found = _plan(shape.facts, opening)
+        # What is not there now may be read later, without a change of what there is.
+        if not found.resolved.errors:
+            _plans[key] = found
     return found
 
 

@@ -159,12 +159,15 @@ def _wrong_kind(state: SessionState, name: TableName, kind: str) -> Refusal:
 
 
 def _has_table(state: SessionState, name: TableName) -> bool:
-    return (
+    has_table = (
         state.assume_engine is not None
         or name.database.lower() in _SYSTEM_DATABASES
         or state.objects.table(name) is not None
         or state.objects.is_unknown(name)
     )
+    if not has_table:
+        state.objects.missed.add(name)
+    return has_table
 
 
 def _has_view(state: SessionState, name: TableName) -> bool:

@@ -32,7 +32,7 @@ from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_statements import first_word, logged_statement
 from binlane.sql.object_changes import LOG_HANDLERS, SERVER_HANDLERS, ObjectChange
 from binlane.sql.reading import read
-from binlane.sql.schema import Objects, Table
+from binlane.sql.schema import ChildTables, Objects, Table
 from binlane.sql.script import statements
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.table_changes import engine_name
@@ -442,6 +442,7 @@ class SchemaCatalog(Objects):
         store = self.store.copy()
         store.own()
         store.tables = {name: store.tables[name] for name in store.tables if name in tables}
+        store.children = ChildTables()
         store.unknown.clear()
         return type(self)(flavor=self.flavor, version=self.version, store=store)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, Self
 
@@ -299,6 +299,28 @@ def system_table(name: TableName, flavor: Flavor) -> Table | None:
     )
 
 
+class ChildTables:
+    """Foreign keys by the tables that they refer to, found when they are asked for.
+
+    Attributes:
+        keys: They; None as long as nobody asked.
+    """
+
+    __slots__ = ("keys",)
+
+    def __init__(self) -> None:
+        self.keys: dict[TableName, list[ForeignKey]] | None = None
+
+    def of(self, tables: Mapping[TableName, Table]) -> Mapping[TableName, Sequence[ForeignKey]]:
+        """Those of tables that are as they were when they were asked for first."""
+        if self.keys is None:
+            self.keys = {}
+            for table in tables.values():
+                for key in table.foreign_keys:
+                    self.keys.setdefault(key.parent, []).append(key)
+        return self.keys
+
+
 @dataclass(slots=True)
 class ObjectStore:
     """All objects.
@@ -317,6 +339,7 @@ class ObjectStore:
         accounts: Users and roles.
         settings: What SET GLOBAL said.
         is_shared: All of these may be another store's, too: `own` them before any is changed.
+        children: Who refers to tables; whoever changes them begins it anew.
     """
 
     databases: dict[str, str | None] = field(default_factory=dict)
@@ -332,11 +355,12 @@ class ObjectStore:
     accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     is_shared: bool = field(default=False, compare=False, repr=False)
+    children: ChildTables = field(default_factory=ChildTables, compare=False, repr=False)
 
     def copy(self) -> Self:
         """Another one that changes by itself; nothing is copied before one of the two does."""
         self.is_shared = True
-        found = copy(self)
+        found = type(self)(*_ALL_OF(self))
         found.temporary = self.temporary.copy()
         return found
 
@@ -354,6 +378,7 @@ class ObjectStore:
             Whether that is more.
         """
         self.own()
+        self.children = ChildTables()
         is_more = False
         for one in OBJECT_KINDS:
             own, more = getattr(self, one), getattr(other, one)
@@ -372,6 +397,7 @@ class ObjectStore:
 
     def put(self, table: Table) -> None:
         """Have a table instead of what had its name."""
+        self.children = ChildTables()
         if table.is_temporary:
             self.temporary[table.name] = table
             return
@@ -381,18 +407,21 @@ class ObjectStore:
 
     def forget(self, *names: TableName) -> None:
         """Know no more of base tables than that they may exist."""
+        self.children = ChildTables()
         for name in names:
             self.tables.pop(name, None)
             self.unknown.add(name)
 
     def drop(self, name: TableName) -> None:
         """Have a base table no more, nor its triggers."""
+        self.children = ChildTables()
         self.tables.pop(name, None)
         self.triggers.pop(name, None)
         self.unknown.discard(name)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a base table or view another name; triggers stay with their table."""
+        self.children = ChildTables()
         table, view = self.tables.pop(old, None), self.views.pop(old, None)
         if table is not None:
             self.tables[new] = replace(
@@ -439,6 +468,7 @@ class ObjectStore:
 
     def drop_database(self, database: str) -> None:
         """Have nothing of a database any more; temporary tables in it stay."""
+        self.children = ChildTables()
         self.databases.pop(database, None)
         for tables in (self.tables, self.views, self.triggers):
             for name in [each for each in tables if each.database == database]:
@@ -449,8 +479,9 @@ class ObjectStore:
             names.difference_update({name for name in names if name.database == database})
 
 
-OBJECT_KINDS: Final = tuple(one.name for one in fields(ObjectStore) if one.name != "is_shared")
+OBJECT_KINDS: Final = tuple(one.name for one in fields(ObjectStore) if one.compare)
 """What a store has."""
+_ALL_OF: Final = attrgetter(*(one.name for one in fields(ObjectStore)))
 
 
 def small(name: TableName) -> TableName:
@@ -467,12 +498,15 @@ class Objects:
         version: Another object after every change; copies share it until one of them changes.
         server_version: Of the server; None for the one that is assumed where none is named.
         store: Where they are; `object_changes` changes it.
+        missed: Tables and routines that were looked for and are not there, for whoever reads them
+            when they are needed, and takes them away.
     """
 
     flavor: Flavor | None = None
     version: object = field(default_factory=object)
     server_version: Version | None = None
     store: ObjectStore = field(default_factory=ObjectStore)
+    missed: set[TableName] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def server_charset(self) -> str | None:
@@ -559,12 +593,7 @@ class Objects:
 
     def children(self, parent: TableName) -> Sequence[ForeignKey]:
         """Foreign keys that refer to a table."""
-        return [
-            key
-            for table in self.store.tables.values()
-            for key in table.foreign_keys
-            if key.parent == parent
-        ]
+        return [*self.store.children.of(self.store.tables).get(parent, ())]
 
     def event(self, name: TableName) -> bool:
         """Whether there is such an event."""

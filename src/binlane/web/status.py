@@ -37,6 +37,7 @@ class BinlogStatus:
         event_groups: Written since this process began; so are the counts below.
         events: Likewise.
         omissions: Parts left out since they name outside objects, by kind.
+        rows_instead: Statements that are there as rows although the format asks for them, by reason.
         incidents: Event groups replaced by an INCIDENT event.
         dumps: Replicas and tools that read it now.
         lag_s: Seconds between a change on the source and now, for the last change that was
@@ -59,6 +60,7 @@ class BinlogStatus:
     event_groups: int
     events: int
     omissions: Mapping[str, int]
+    rows_instead: Mapping[str, int]
     incidents: int
     dumps: int
     lag_s: float | None
@@ -140,7 +142,11 @@ def application(snapshot: Callable[[], Status]) -> web.Application:
 
 
 def _as_json(status: BinlogStatus) -> dict[str, object]:
-    return asdict(status) | {"state": status.state.value, "omissions": dict(status.omissions)}
+    return asdict(status) | {
+        "state": status.state.value,
+        "omissions": dict(status.omissions),
+        "rows_instead": dict(status.rows_instead),
+    }
 
 
 def render_metrics(status: Status) -> str:
@@ -183,6 +189,14 @@ def _metrics(status: Status) -> Iterator[Metric]:
             Sample(count, {"binlog": binlog.name, "kind": kind})
             for binlog in status.binlogs
             for kind, count in sorted(binlog.omissions.items())
+        ],
+    )
+    yield (
+        *("rows_instead_total", "counter", "Statements that are there as rows"),
+        [
+            Sample(count, {"binlog": binlog.name, "reason": reason})
+            for binlog in status.binlogs
+            for reason, count in sorted(binlog.rows_instead.items())
         ],
     )
     yield (

@@ -28,13 +28,23 @@ from binlane.gateway.judge import (
     Done,
     Give,
     Pass,
+    Reading,
     Refuse,
     Reply,
     Run,
     Verdict,
 )
-from binlane.gateway.machine import Following, Judging, Question, Relay, Starting, Statement
-from tests.recording_judge import RecordingJudge
+from binlane.gateway.machine import (
+    Following,
+    Judging,
+    Learning,
+    Question,
+    Relay,
+    Starting,
+    Statement,
+)
+from binlane.sql.servers import Dialect
+from tests.recording_judge import MARIADB, RecordingJudge
 
 OFFERED = (
     Capability.PROTOCOL_41
@@ -384,6 +394,22 @@ def test_nothing_runs_behind_what_failed_before_it(failing: int) -> None:
     assert judged.relay.take_to_source() == _query("DO 9")
 
 
+def test_another_text_runs_in_the_place_of_a_command() -> None:
+    run = Run(before=("DO 1",), text="SET a = 2")
+    judged = Judged(verdict=lambda _: run)
+    assert judged.says(_query("SET a = 1")) == _query("DO 1")
+    judged.answers(judged.ok())
+    assert judged.relay.take_to_source() == _query(run.text or "")
+    assert judged.answers(judged.ok()) == frame(judged.for_client(), 1)
+    judged.judge.verdict = lambda _: Pass()
+    _prepare(judged, "SET a = ?", 5, 1)
+    judged.judge.verdict = lambda _: replace(run, before=())
+    execution = Execution(statement_id=5, types=(ColumnType.VAR_STRING,), values=(b"row",))
+    assert judged.says(frame(execution.encode(), 0)) == _query(run.text or "")
+    assert judged.answers(judged.ok()) == frame(judged.for_client(), 1)
+    assert judged.judge.texts == ["SET a = 1", "SET a = 'row'"]
+
+
 def test_what_follows_comes_before_the_next_command() -> None:
     async def then() -> None:
         """Nothing: nobody runs it here."""
@@ -559,6 +585,50 @@ def test_statement_that_could_not_be_prepared_is_not_the_last_one() -> None:
     judged.answers(ERR)
     judged.says(frame(Execution(statement_id=1).encode(), 0))
     assert judged.judge.texts == ["", "DO 1"]
+
+
+def test_how_the_source_reads_is_learnt_where_that_matters() -> None:
+    judged = Judged(reading=None)
+    judged.says(_query("DO 1"))
+    judged.answers(judged.ok())
+    _prepare(judged, "DO ?", 1, 1)
+    assert judged.says(_query("DO 1; DO 2")) == b""
+    assert isinstance(_question(judged.relay), Learning)
+    judged.judge.reading = MARIADB
+    judged.relay.learned()
+    assert judged.relay.take_to_source() == _query("DO 1; DO 2")
+    assert judged.judge.texts == ["DO 1", "DO 1", "DO 2"]
+    judged.answers(judged.ok())
+    judged.judge.reading = None
+    prepare = frame(bytes((Command.STMT_PREPARE,)) + b'DO "?", ?', 0)
+    values = Execution(statement_id=2, types=(ColumnType.TINY,), values=(4,))
+    assert judged.says(prepare) == b""
+    # In another mode the first one stood in a string too; here it is a name.
+    judged.judge.reading = Reading(Dialect(flavor="mariadb", ansi_quotes=True), "utf8mb4")
+    judged.relay.learned()
+    assert judged.relay.take_to_source() == prepare
+    judged.answers([b"\0\x02\0\0\0\0\0\x01\0\0\0\0", b"", b""])
+    judged.says(frame(values.encode(), 0))
+    assert judged.judge.texts[-1] == 'DO "?", 4'
+
+
+def test_how_the_source_reads_is_not_always_known() -> None:
+    judged = Judged(reading=None)
+    _prepare(judged, "DO 1", 1, 0)
+    judged.says(frame(Execution(statement_id=1).encode(), 0))
+    judged.answers(judged.ok())
+    _prepare(judged, "DO ?", 2, 1)
+    values = Execution(statement_id=2, types=(ColumnType.TINY,), values=(4,))
+    for packet in (frame(values.encode(), 0), _query("DO 3; DO 4;")):
+        judged.says(packet)
+        judged.relay.learned()
+        assert judged.relay.take_to_source() == packet
+        judged.answers(judged.ok())
+    assert judged.judge.statements == [
+        (ClientStatement("DO 1", is_prepared=True),),
+        (ClientStatement("DO ?", is_prepared=True, is_complete=False),),
+        (ClientStatement("DO 3; DO 4", is_complete=False),),
+    ]
 
 
 def test_cursor_has_no_rows_before_they_are_fetched() -> None:

@@ -7,6 +7,7 @@ import pytest
 from binlane.capture.settings import StartAt
 from binlane.cli import main
 from binlane.errors import ConfigError
+from binlane.port.settings import Bypass, PortSettings
 from binlane.positions import GtidPosition
 from binlane.service.config import load, size_bytes
 
@@ -19,6 +20,10 @@ start = "0-1-27"
 [listen]
 address = "0.0.0.0"
 port = 3307
+[gateway]
+enabled = false
+workers = 4
+bypass = "stop"
 [http]
 address = "127.0.0.1"
 port = 8080
@@ -44,6 +49,7 @@ def test_every_key_of_the_contract(tmp_path: Path) -> None:
     assert settings.source.start == GtidPosition.parse("0-1-27")
     assert (settings.listen.address, settings.listen.port) == ("0.0.0.0", 3307)
     assert (settings.listen.source_host, settings.listen.source_port) == ("db.example", 3316)
+    assert settings.port == PortSettings(enabled=False, workers=4, bypass=Bypass.STOP)
     assert settings.http is not None
     assert settings.http.port == 8080
     assert settings.store.max_binlog_size_bytes == 1 << 30
@@ -55,6 +61,7 @@ def test_defaults(tmp_path: Path) -> None:
     settings = load(written(tmp_path, '[source]\nurl = "mariadb://binlane@127.0.0.1"'))
     assert settings.source.start is StartAt.NOW
     assert settings.listen.port == 3307
+    assert settings.port == PortSettings(enabled=True, workers=1, bypass=Bypass.ROWS)
     assert settings.http is None
     assert settings.archive is None
 
@@ -73,6 +80,9 @@ def test_defaults(tmp_path: Path) -> None:
         (FULL.replace("= 3307", "= 70000"), "listen.port", "65535"),
         (FULL.replace("= 8080", "= -1"), "http.port", "65535"),
         (FULL.replace("s3://bucket", "/mnt/bucket"), "archive.uri", "file:///mnt"),
+        (FULL.replace("workers = 4", "workers = 0"), "gateway.workers", "64"),
+        (FULL.replace("enabled = false", 'enabled = "no"'), "gateway.enabled", ""),
+        (FULL.replace('"stop"', '"halt"'), "gateway.bypass", '"rows", "mark", "stop"'),
         (FULL + "interval_s = 0", "archive.interval_s", ""),
         (FULL.replace('"1G"', '"1T"'), "binlog.max_binlog_size", "1G"),
         (FULL.replace('"1G"', '"1K"'), "binlog.max_binlog_size", "4096"),

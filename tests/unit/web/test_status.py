@@ -15,6 +15,7 @@ STATUS = BinlogStatus(
     event_groups=12,
     events=60,
     omissions={"annotate text": 3, "view": 1},
+    rows_instead={"no plan": 2},
     incidents=1,
     dumps=2,
     lag_s=0.5,
@@ -34,6 +35,7 @@ def test_metrics_are_in_prometheus_text_format() -> None:
     assert 'binlane_event_groups_total{binlog="or\\"ders"} 12' in lines
     assert 'binlane_incidents_total{binlog="or\\"ders"} 1' in lines
     assert 'binlane_omissions_total{binlog="or\\"ders",kind="annotate text"} 3' in lines
+    assert 'binlane_rows_instead_total{binlog="or\\"ders",reason="no plan"} 2' in lines
     assert 'binlane_dumps{binlog="or\\"ders"} 2' in lines
     assert 'binlane_lag_seconds{binlog="or\\"ders"} 0.5' in lines
     assert 'binlane_binlog_state{binlog="or\\"ders",state="OPEN"} 1' in lines
