@@ -504,6 +504,14 @@ def ddl(chance: random.Random, *, mysql: bool) -> str:
         f"ALTER DATABASE {database} CHARACTER SET {chance.choice(('latin1', 'utf8mb4'))}",
         f"CREATE USER IF NOT EXISTS {one.replace('.', '_')}@'%'",
         f"GRANT SELECT ON {one} TO {two.replace('.', '_')}@'%'",
+        f"REVOKE SELECT ON {one} FROM {two.replace('.', '_')}@'%'",
+        f"GRANT EXECUTE ON PROCEDURE {one} TO {two.replace('.', '_')}@'%'",
+        f"CREATE DEFINER={two.replace('.', '_')}@'%' PROCEDURE {one}() DELETE FROM {third}",
+        f"CREATE ROLE IF NOT EXISTS {column}_role",
+        f"GRANT {column}_role TO {two.replace('.', '_')}@'%'",
+        f"GRANT SELECT ON {one} TO {column}_role",
+        f"DROP ROLE {column}_role",
+        f"RENAME USER {one.replace('.', '_')}@'%' TO {two.replace('.', '_')}@'%'",
         f"DROP USER {one.replace('.', '_')}@'%'",
         f"CREATE EVENT {one} ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
         f"DROP EVENT {one}",
@@ -566,6 +574,8 @@ def test_it_follows_random_ddl(server: PrivateServer, tmp_path: Path, by: str) -
     finally:
         for user in {f"{database}_{one}" for database in DATABASES for one in NAMES}:
             execute(server, f"DROP USER IF EXISTS {user}@'%'")
+        for role in "abcd":
+            execute(server, f"DROP ROLE IF EXISTS {role}_role")
 
 
 def change(server: PrivateServer, tells: Callable[[str], None] | None, seed: str) -> None:

@@ -224,14 +224,18 @@ class LiveCatalog:
         if self._known is not None:
             self._known.forget_all()
 
+    def source_changed(self) -> None:
+        """Know nothing any more: the source may be another server; from any thread."""
+        self._later([self._source.drop, self._anew])
+
     def noted(self, item: Item) -> None:
         """Know no more of what statements in the source's log may have changed; from any thread.
 
         Args:
             item: What the source gave next.
         """
-        known, loop = self._known, self._loop
-        if known is None or loop is None:
+        known = self._known
+        if known is None:
             return
         work: list[Callable[[], None]] = []
         try:
@@ -246,8 +250,13 @@ class LiveCatalog:
         except CodecError:  # which whoever routes it tells of
             work = [self.forget]
         if work:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(_each, work)
+            self._later(work)
+
+    def _later(self, work: Sequence[Callable[[], None]]) -> None:
+        """Do something in the event loop."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(_each, work)
 
     def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
         if isinstance(gtid, MysqlGtid):
@@ -321,12 +330,13 @@ class LiveCatalog:
         self._loop = asyncio.get_running_loop()
         if self._opening is None:
             self._opening = asyncio.create_task(self._meet())
-        task = self._opening
-        try:
-            await asyncio.shield(task)
-        finally:
-            if self._opening is task and task.done():
-                self._opening = None
+            self._opening.add_done_callback(self._opened)
+        await asyncio.shield(self._opening)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._opening = None
+        if not task.cancelled():
+            task.exception()  # those who waited have it, if there are any left
 
     async def _meet(self) -> None:
         server = await self._in_thread(self._source.meet)
@@ -425,19 +435,23 @@ class _Source:
         """Do something in a session, and in another one if that was lost meanwhile."""
         try:
             while True:
+                incarnation = self.incarnation
                 session, is_new = self._session()
                 try:
                     result = work(session)
+                except StatementError:
+                    self._give_back(session, incarnation)
+                    raise
                 except PeerError:
                     session.close()
-                    self._lost()
+                    self.drop()
                     if is_new:
                         raise
                 except BaseException:
-                    self._give_back(session)
+                    session.close()
                     raise
                 else:
-                    self._give_back(session)
+                    self._give_back(session, incarnation)
                     return result
         except StatementError:
             raise
@@ -471,15 +485,15 @@ class _Source:
             self._backoff.reset()
         return session, True
 
-    def _give_back(self, session: ServerSession) -> None:
+    def _give_back(self, session: ServerSession, incarnation: int) -> None:
         with self._lock:
-            if not self._is_closed:
+            if not self._is_closed and incarnation == self.incarnation:
                 self._idle.append(session)
                 return
         session.close()
 
-    def _lost(self) -> None:
-        """What else is connected is lost, too, or soon will be."""
+    def drop(self) -> None:
+        """Begin with new connections: what is connected is lost, or soon will be."""
         with self._lock:
             self.incarnation += 1
             idle, self._idle = self._idle, []
