@@ -24,8 +24,8 @@ from binlane.client.source_objects import Source
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.types import Flavor
-from binlane.errors import StatementError, UnsafeStatementError
-from binlane.gateway.answers import RowsAnswer
+from binlane.errors import StatementError, StoreError, UnsafeStatementError
+from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -48,6 +48,7 @@ from binlane.port.binlog_variables import (
     Rewritten,
     concerns,
     known_of,
+    mended,
     question,
     rewrite,
     shown,
@@ -277,7 +278,6 @@ class PortSession:
         self._unsettled: list[_Told] = []
         self._doubts: list[_Doubt] = []
         self._homeless: list[_Homeless] = []
-        self._global_values: dict[str, str | None] = {}
         self._warnings = Warnings(self._flavor)
         self._lane_due_s = 0.0
         self._is_out_of_step = False
@@ -381,7 +381,7 @@ class PortSession:
             planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
         self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
-        is_more = self._unsettled or self._doubts or self._homeless or self._global_values
+        is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
     def used(self, database: str) -> None:
@@ -441,6 +441,9 @@ class PortSession:
             self._is_relayed = True
             return None
         circumstances = await Source(self._client).circumstances()
+        mending = mended(circumstances.variables)
+        if mending is not None:
+            await self._client.run_at_source(mending)
         self._definitions = parts.definitions()
         self._catalog = parts.catalog.catalog()
         session = Session(
@@ -453,7 +456,8 @@ class PortSession:
         for name, value in circumstances.variables.items():
             if name not in NAMES:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
-        session.begin_with(parts.global_values())
+        before = None if self._model is None else self._model.session
+        session.begin_with(parts.global_values(), before)
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
@@ -565,6 +569,8 @@ class PortSession:
             return Give(answer)
         if concerns(facts):
             told = await self._rewrite(model, facts)
+            if told.global_values:
+                return await self._set_global(model, reader, told)
             text, facts = told.model, await self._known(model, told.model)
             verdict = await self._judge_text(model, reader, text, facts)
             if not isinstance(verdict, Run) or told.source == text:
@@ -575,6 +581,25 @@ class PortSession:
                 return Refuse(_NOT_PREPARED) if facts.statement_assignments else verdict
             return replace(verdict, text=told.source)
         return await self._judge_text(model, reader, text, facts)
+
+    async def _set_global(
+        self, model: PlannedSession, reader: ContextReader, told: Rewritten
+    ) -> Verdict:
+        """Run a SET that holds for later sessions; they have it once the client is answered."""
+        assert self._shared is not None, "the model goes along with the source"
+        facts = await self._known(model, told.model)
+        refusal = self._refusal(model, told.model, model.preview(told.model).result)
+        if refusal is not None:
+            return Refuse(refusal)
+        reply = await self._client.run_at_source(told.source)
+        try:
+            await asyncio.to_thread(self._shared.set_global_values, told.global_values)
+        except StoreError as error:
+            raise StatementError(f"the values were not kept: {error}", hint=error.hint) from None
+        planned = model.execute(told.model)
+        reader.ran(facts, None)
+        self._warnings.follow(facts, [reply], planned.result.notes)
+        return Give(OkAnswer(warnings=reply.warnings))
 
     async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
@@ -652,17 +677,21 @@ class PortSession:
         """Rewrite one of several statements.
 
         Raises:
-            StatementError: If an expression would have to be evaluated before its turn comes.
+            StatementError: If the source would have to be asked before its turn comes.
         """
-        if question(facts, known_of(model.session)) is not None:
-            raise StatementError(
-                "binlane doesn't yet support 'an expression for a variable of the binlogs in a packet"
-                " of several statements'",
-                errno=1235,
-                sqlstate="42000",
-                hint="send the SET by itself",
-            )
-        return await self._rewrite(model, facts)
+        what = "an expression"
+        if question(facts, known_of(model.session)) is None:
+            told = await self._rewrite(model, facts)
+            if not told.global_values:
+                return told
+            what = "SET GLOBAL"
+        raise StatementError(
+            f"binlane doesn't yet support '{what} for a variable of the binlogs in a packet of several"
+            " statements'",
+            errno=1235,
+            sqlstate="42000",
+            hint="send the SET by itself",
+        )
 
     def _let_run(
         self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
@@ -810,8 +839,8 @@ class PortSession:
                 self._lose_step()
         self._warnings.follow(one.facts, replies, planned.result.notes)
         self._tell(one, planned, replies)
-        if one.rewritten is not None and not has_failed:
-            self._follow_variables(one.rewritten)
+        if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
+            self._leave_lane()
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
@@ -819,12 +848,6 @@ class PortSession:
             self._generated.clear()
             self._spoils = self._is_out_of_step
         return planned
-
-    def _follow_variables(self, rewritten: Rewritten) -> None:
-        """Have what a statement on the binlogs' variables leaves to others than the model."""
-        self._global_values |= rewritten.global_values
-        if rewritten.leaves_lane:
-            self._leave_lane()
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -863,9 +886,6 @@ class PortSession:
         """Ask for what the replies did not tell, and mark what has no group at the source."""
         unsettled, self._unsettled = self._unsettled, []
         homeless, self._homeless = self._homeless, []
-        values, self._global_values = self._global_values, {}
-        if values and self._shared is not None:
-            await asyncio.to_thread(self._shared.set_global_values, values)
         if not await self._are_settled():
             unsettled = [replace(one, plans=()) for one in unsettled]
             self._spoils = True
