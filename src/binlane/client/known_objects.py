@@ -32,7 +32,7 @@ from binlane.sql.facts import (
     StatementKind,
     VariableScope,
 )
-from binlane.sql.schema import OBJECT_KINDS, ObjectStore, small
+from binlane.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.tokens import LONG
 from binlane.sql.tree.definitions import AccountStatement, CreateRoutine
@@ -267,6 +267,15 @@ class KnownObjects:
             mine.update(told)
         if answer.objects.tables:
             self.store.children.keys = None
+
+    def give(self, store: ObjectStore, questions: Iterable[Question]) -> None:
+        """Add what was told of some things to objects that are somebody else's."""
+        for question in questions:
+            answer = self._answers.get(question)
+            if answer is not None:
+                for kind in OBJECT_KINDS:
+                    getattr(store, kind).update(getattr(answer.objects, kind))
+        store.children = ChildTables()
 
     def fail(self, question: Question, failure: NotUnderstoodError) -> None:
         """Know that the answer to a question is not understood."""

@@ -132,25 +132,28 @@ class LiveCatalog:
         except NotUnderstoodError:
             return False
 
-    async def fetch(self, facts: StatementFacts, database: str) -> None:
+    async def fetch(self, facts: StatementFacts, database: str) -> tuple[Question, ...]:
         """Ask for what is not known of what a statement uses; then the catalog covers it.
+
+        Returns:
+            What was asked, for `extend`.
 
         Raises:
             StatementError: If the source cannot be asked, does not tell, or is not understood.
         """
         await self._open()
-        await self._know(lambda known: known.lacking(facts, database))
+        return await self._know(lambda known: known.lacking(facts, database))
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
         """All that belongs to some things, as far as it is known, with what was told of it."""
         known = self._known
         return [] if known is None else known.reached(needs)
 
-    async def fetch_objects(self, questions: Iterable[Question]) -> bool:
+    async def fetch_objects(self, questions: Iterable[Question]) -> tuple[Question, ...]:
         """Ask for objects that no text names, such as those of a dynamic statement.
 
         Returns:
-            Whether that told more than was known.
+            What was asked: nothing where all was known.
 
         Raises:
             StatementError: As `fetch`.
@@ -204,6 +207,20 @@ class LiveCatalog:
         own.temporary, own.is_shared = temporary, True
         catalog.store = own
         catalog.version = object() if temporary else known.version
+
+    def extend(self, catalog: SchemaCatalog, asked: Iterable[Question]) -> None:
+        """Give a session what was asked last, and leave what its own DDL made of the rest.
+
+        Args:
+            catalog: Of a session that did, in the model, what the source is still to do.
+            asked: What `fetch` and `fetch_objects` say that they asked.
+        """
+        known = self._known
+        if known is None or catalog.store.tables is known.store.tables:
+            return
+        catalog.store.own()
+        known.give(catalog.store, asked)
+        catalog.version = object()
 
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Know no more of what a statement may have changed.
@@ -265,9 +282,11 @@ class LiveCatalog:
 
     # Asking ---------------------------------------------------------------------------------------
 
-    async def _know(self, lacking: Callable[[KnownObjects], Iterable[Question]]) -> bool:
-        """Ask until nothing is lacking; whether anything was."""
-        is_more = False
+    async def _know(
+        self, lacking: Callable[[KnownObjects], Iterable[Question]]
+    ) -> tuple[Question, ...]:
+        """Ask until nothing is lacking; what was asked."""
+        asked: dict[Question, None] = {}
         for _ in range(_ROUNDS_MAX):
             known = self._known
             if known is None:
@@ -275,8 +294,8 @@ class LiveCatalog:
                 continue
             questions = list(dict.fromkeys(lacking(known)))
             if not questions:
-                return is_more
-            is_more = True
+                return tuple(asked)
+            asked.update(dict.fromkeys(questions))
             results = await asyncio.gather(
                 *(self._answered(question) for question in questions), return_exceptions=True
             )
