@@ -455,6 +455,7 @@ class ContextReader:
         self._may_have_timestamp = False
         self._fixed: int | None = None
         self._held: float | None = None
+        self._was_given_back = False
         self._is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
@@ -630,7 +631,7 @@ class ContextReader:
 
         None where it is not known: the statement is logged as rows.
         """
-        values = self.values
+        values, self._was_given_back = self.values, False
         if values is None or self.is_dirty:
             return None
         if needs.use.routines:
@@ -685,6 +686,7 @@ class ContextReader:
             facts: Of the statement; None where they are not known.
             use: Likewise.
         """
+        self._was_given_back = False
         if self._held is None:
             return ()
         if facts is not None and _reads_diagnostics(facts):
@@ -693,7 +695,13 @@ class ContextReader:
             return ()
         return self._give_back()
 
+    def unsent(self) -> None:
+        """Be told that a statement was not sent, and perhaps not what was to go before it."""
+        if self._was_given_back:
+            self._held = self._clock()
+
     def _give_back(self) -> tuple[str, ...]:
+        self._was_given_back = self._held is not None
         if self._held is None:
             return ()
         self._held = None
