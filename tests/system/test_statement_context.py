@@ -330,7 +330,7 @@ class Recording:
         reader.ran(facts, use)
         theirs = self._logged()
         if bodies and context is not None and isinstance(reply, OkPacket):
-            context.data = file
+            context.add_data(file)
             context.answered(
                 insert_id=reply.insert_id,
                 affected_rows=reply.affected_rows,
