@@ -67,6 +67,7 @@ _NOT_REPEATED: Final = frozenset(
 _NUMBER: Final = re.compile(r"[0-9]+")
 _INFO_LENGTHS: Final = (3, 4)
 _INSERT_ID: Final = int(IntvarKind.INSERT_ID)
+_KNOWN_MAX: Final = 256
 _MANY_DATABASES: Final = b"\x0c\xfe"
 _DATABASE_VERBS: Final = frozenset(("CREATE DATABASE", "ALTER DATABASE", "DROP DATABASE"))
 
@@ -220,22 +221,35 @@ def _query_parts(
 
 def _status(context: StatementContext, flavor: Flavor) -> bytes | None:
     """The status variables, in the order in which the flavor writes them."""
+    use, known = context.use, context.values.known
+    if not use.has_microseconds:
+        found = known.get(id(use))
+        if found is not None:
+            return found[1]
+        if len(known) >= _KNOWN_MAX:
+            known.clear()
+        status = _written_status(context, flavor, b"")
+        # It holds the use as well: no other one has its id meanwhile.
+        known[id(use)] = (use, status)
+        return status
+    if context.microseconds is None:
+        if use.needs_microseconds:
+            return None
+        context.microseconds = 0
+    code = b"\x80" if flavor is Flavor.MARIADB else b"\x0d"
+    return _written_status(context, flavor, code + context.microseconds.to_bytes(3, "little"))
+
+
+def _written_status(context: StatementContext, flavor: Flavor, microseconds: bytes) -> bytes:
     values, use = context.values, context.use
-    zone = values.zone if use.time_zone else b""
-    updated = b""
-    if use.updated_tables:
-        updated = b"\x09" + use.updated_tables.to_bytes(8, "little")
-    microseconds = b""
-    if use.has_microseconds:
-        if context.microseconds is None:
-            if use.needs_microseconds:
-                return None
-            context.microseconds = 0
-        code = b"\x80" if flavor is Flavor.MARIADB else b"\x0d"
-        microseconds = code + context.microseconds.to_bytes(3, "little")
+    parts = [
+        values.heads[use.names_charset],
+        values.zone if use.time_zone else b"",
+        values.tail,
+        b"\x09" + use.updated_tables.to_bytes(8, "little") if use.updated_tables else b"",
+    ]
     if flavor is Flavor.MARIADB:
-        return b"".join((values.head, zone, values.tail, updated, microseconds))
-    parts = [values.head, zone, values.tail, updated]
+        return b"".join((*parts, microseconds))
     parts.append(_MANY_DATABASES if use.databases is None else _databases(use.databases))
     parts.append(microseconds)
     if use.creates_timestamps:
@@ -441,6 +455,7 @@ class ContextReader:
         self._may_have_timestamp = False
         self._fixed: int | None = None
         self._held: float | None = None
+        self._was_given_back = False
         self._is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
@@ -616,7 +631,7 @@ class ContextReader:
 
         None where it is not known: the statement is logged as rows.
         """
-        values = self.values
+        values, self._was_given_back = self.values, False
         if values is None or self.is_dirty:
             return None
         if needs.use.routines:
@@ -671,6 +686,7 @@ class ContextReader:
             facts: Of the statement; None where they are not known.
             use: Likewise.
         """
+        self._was_given_back = False
         if self._held is None:
             return ()
         if facts is not None and _reads_diagnostics(facts):
@@ -679,7 +695,13 @@ class ContextReader:
             return ()
         return self._give_back()
 
+    def unsent(self) -> None:
+        """Be told that a statement was not sent, and perhaps not what was to go before it."""
+        if self._was_given_back:
+            self._held = self._clock()
+
     def _give_back(self) -> tuple[str, ...]:
+        self._was_given_back = self._held is not None
         if self._held is None:
             return ()
         self._held = None

@@ -447,6 +447,20 @@ def test_a_set_timestamp_ends_before_the_next_statement_but_one_that_asks_for_th
         assert not reader.owed(None)
 
 
+def test_a_set_timestamp_ends_later_where_its_end_was_not_sent() -> None:
+    reader = Source().reader()
+    needs = reader.needs([INSERT], TIMED)
+    assert needs is not None
+    assert reader.begin(needs) is not None
+    end = ("SET timestamp=DEFAULT",)
+    assert reader.owed(None) == end
+    reader.unsent()
+    assert reader.owed(None) == end
+    assert reader.owed(None) == ()
+    reader.unsent()
+    assert reader.owed(None) == ()
+
+
 def test_a_timestamp_of_the_client_is_left_alone() -> None:
     source = Source()
     reader = source.reader()
