@@ -21,7 +21,7 @@ from threading import Condition
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
-from binlane.errors import CodecError
+from binlane.errors import CodecError, StoreError
 from binlane.port import journal_records as records
 from binlane.port.group_journal import GroupJournal
 from binlane.port.journal import Place, Record
@@ -122,6 +122,7 @@ class Attributions:
         self._known: dict[Point, tuple[int, GroupPlan | Unattributed]] = {}
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
+        self._is_begun = False
         self._epoch = secrets.randbits(64)
         # What the routing thread's next record is to say.
         self._moved: dict[Stream, int] = {}
@@ -134,7 +135,13 @@ class Attributions:
             file_bytes = settings.file_bytes
             self._groups = GroupJournal(folder, disk, file_bytes // 8)
             self._statements = StatementJournal(folder, disk, file_bytes, self._present)
-            self._recover(self._statements, self._groups)
+            try:
+                self._recover(self._statements, self._groups)
+            except StoreError as error:
+                logger.error("the port's journal cannot be read, groups go as rows: %s", error)  # noqa: TRY400
+                self._lanes.clear()
+                self._read.clear()
+                self._is_begun = False
 
     @property
     def failure(self) -> str:
@@ -282,11 +289,13 @@ class Attributions:
         """Say that groups come from a position on: a feed was connected, or the first one is."""
         with self._changed:
             ends = ends_of(position)
-            is_gap = self._position is None and not self._read
-            is_gap |= any(self._read.get(stream, 0) < end for stream, end in ends.items())
+            is_gap = not self._is_begun or any(
+                self._read.get(stream, 0) < end for stream, end in ends.items()
+            )
             if is_gap:
                 self._skip(ends)
                 self._has_gap = True
+            self._is_begun = True
             if self._position is None or is_gap:
                 self._position = position
         if is_gap:
@@ -320,7 +329,7 @@ class Attributions:
         """
         point = point_of(gtid)
         with self._changed:
-            if self._arrive(lane, gtid, is_commit):
+            if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
             deadline_s = None
             while self._is_open(lane, point):
@@ -395,8 +404,9 @@ class Attributions:
             }
         self._groups.passed(ends)
         self._statements.passed(ends, held)
-        size_bytes = self._groups.size_bytes + self._statements.size_bytes
-        self._statements.shrink(size_bytes - self._settings.journal_max_bytes)
+        groups_bytes = self._settings.journal_max_bytes // 4
+        self._groups.shrink(groups_bytes)
+        self._statements.shrink(self._settings.journal_max_bytes - groups_bytes)
 
     def close(self) -> None:
         """Let nobody wait any longer, and let go of the files."""
@@ -418,7 +428,7 @@ class Attributions:
             for known in (self._read, self._known, self._moved, self._patience_s):
                 known.clear()
             self._found.clear()
-            self._position = None
+            self._position, self._is_begun = None, False
             # What was written before is of the other source, and stays so if it cannot be deleted.
             self._epoch = secrets.randbits(64)
             self._has_gap = True
@@ -587,6 +597,7 @@ class Attributions:
                     if statement.doubt is not None:
                         doubts.append((lane, statement.number))
             has_news = bool(found or arrivals or self._has_gap) or doubts != self._doubts
+            has_news |= journal is not None and bool(journal.failure)
             if journal is None or not (has_news or (self._moved and is_any_open)):
                 return
             ends = dict(self._read) if journal.is_file_due else self._moved
@@ -614,6 +625,7 @@ class Attributions:
                 self._epoch = reading.epoch
             self._read.update(reading.ends)
             last = reading
+            self._is_begun = True
         for lane, arrival in last.arrivals if last is not None else ():
             self._lane(lane).arrivals.append(arrival)
         for file in statements.files():

@@ -180,6 +180,7 @@ def context_use(
         if is_update and (facts.is_multi_table or not server.is_mariadb)
         else 0,
         is_thread_specific=_is_thread_specific(facts, resolved)
+        or any(text.effects.is_temporary for text in found.programs)
         or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
         has_cascade_switch=has_switch
         and (is_program or (kind in _CHANGING and not facts.has_query)),

@@ -49,11 +49,6 @@ class GroupJournal:
         self._loaded: dict[int, dict[Point, records.FoundGroup]] = {}
 
     @property
-    def size_bytes(self) -> int:
-        """Of all files."""
-        return self._log.size_bytes
-
-    @property
     def is_file_due(self) -> bool:
         """Whether the next record begins a file: it is to tell how far all streams were read."""
         return self._is_file_due or self._log.current_bytes >= self._file_bytes
@@ -96,6 +91,12 @@ class GroupJournal:
             if any(ends.get(stream, 0) < last for stream, (_, last) in streams.items()):
                 return
             self._remove(number)
+
+    def shrink(self, max_bytes: int) -> None:
+        """Let the oldest files go until there are no more bytes, whoever may ask for their groups."""
+        for number in self._older():
+            if self._log.size_bytes > max_bytes:
+                self._remove(number)
 
     def forget(self) -> None:
         """Let what is there go; the next record begins a file."""

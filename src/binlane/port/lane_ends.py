@@ -51,7 +51,7 @@ class LaneEnds:
         self._session: ServerSession | None = None
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Begin to look."""
         self._task = asyncio.create_task(self._run())
 

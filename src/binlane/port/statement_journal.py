@@ -81,14 +81,9 @@ class StatementJournal:
         self._file_bytes = file_bytes
         self._present = present
         self._is_file_due = True
-        self._is_stale = False
+        self._is_stale = self._is_shrunk = False
         self._retry_s = 0.0
         self._needs: dict[int, dict[Stream, int]] = {}
-
-    @property
-    def size_bytes(self) -> int:
-        """Of all files."""
-        return self._log.size_bytes
 
     def close(self) -> None:
         """Let go of the files."""
@@ -195,17 +190,18 @@ class StatementJournal:
                 return
             self._remove(number)
 
-    def shrink(self, excess_bytes: int) -> None:
-        """Let the oldest files go, whoever may ask for their groups."""
+    def shrink(self, max_bytes: int) -> None:
+        """Let the oldest files go until there are no more bytes, whoever may ask for their groups."""
         for number in self._older():
-            if excess_bytes <= 0:
+            if self._log.size_bytes <= max_bytes:
                 return
-            logger.warning(
-                "the port's journal is too large: what %s tells of goes as rows to binlogs that "
-                "lack it still",
-                self._log.path(number).name,
-            )
-            excess_bytes -= self._log.sizes[number]
+            if not self._is_shrunk:
+                logger.warning(
+                    "the port's journal has more than %d bytes: what its oldest files tell of goes "
+                    "as rows to binlogs that lack it still",
+                    max_bytes,
+                )
+            self._is_shrunk = True
             self._remove(number)
 
     def _older(self) -> list[int]:

@@ -99,6 +99,11 @@ class Piece:
     changed: frozenset[TableName]
 
     @property
+    def makes_table(self) -> bool:
+        """Whether a statement stands before the rows, or in their place."""
+        return isinstance(self.events[0].body, QueryEvent)
+
+    @property
     def is_mark(self) -> bool:
         """Whether it only marks a place in the log."""
         return self.mapped == {MARKS}
@@ -205,6 +210,8 @@ class PlannedGroup:
         parts: The statements.
         end: Of the source's group.
         own_end: Another end, if it ends otherwise here; empty for a statement that stands alone.
+        mapped: All tables that the group has maps of.
+        makes_tables: Whether it holds a statement that makes a table, or is another one alone.
     """
 
     source: EventGroup
@@ -212,6 +219,8 @@ class PlannedGroup:
     parts: tuple[PlannedPart, ...]
     end: tuple[Event, ...]
     own_end: tuple[Event, ...] | None = None
+    mapped: frozenset[TableName] = frozenset()
+    makes_tables: bool = False
 
     @property
     def has_text(self) -> bool:
@@ -262,8 +271,16 @@ def planned(
     sections = _sections(cut, plan.sections)
     if sections is None:
         return Mismatch("the group holds other rows than those of the statements that were run")
+    frame = PlannedGroup(
+        source=group,
+        head=cut.head,
+        parts=(),
+        end=cut.end,
+        mapped=_union(piece.mapped for piece in cut.pieces),
+        makes_tables=any(piece.makes_table for piece in cut.pieces),
+    )
     if not parts:
-        return PlannedGroup(source=group, head=cut.head, parts=(), end=cut.end)
+        return frame
     if not _are_in_order(parts, len(sections)):
         return Mismatch("the plan is not one of the group's statements in their order")
     try:
@@ -278,9 +295,7 @@ def planned(
         return Mismatch("a statement that stands alone is planned as several, or as rows")
     if own_end == () and not (len(made) == 1 and made[0].text):
         return Mismatch("several statements are planned to stand alone")
-    return PlannedGroup(
-        source=group, head=cut.head, parts=tuple(made), end=cut.end, own_end=own_end
-    )
+    return replace(frame, parts=tuple(made), own_end=own_end)
 
 
 # The source's group --------------------------------------------------------------------------------

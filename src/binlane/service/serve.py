@@ -19,7 +19,7 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.gateway.transport import Gateway
-from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions
+from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
 from binlane.port.live_catalog import LiveCatalog
 from binlane.scope.scope import ScopeList
 from binlane.service.archive import Archive
@@ -81,7 +81,11 @@ class Service:
         attributions = substitution = catalog = None
         if settings.port.enabled:
             flavor = Flavor.MYSQL if settings.source.url.scheme == "mysql" else Flavor.MARIADB
-            attributions = Attributions(settings.data_dir / JOURNAL_DIRECTORY, flavor)
+            attributions = Attributions(
+                settings.data_dir / JOURNAL_DIRECTORY,
+                flavor,
+                AttributionSettings(journal_max_bytes=settings.port.journal_max_bytes),
+            )
             catalog = LiveCatalog(settings.source)
             substitution = Substitution(attributions, settings.port.bypass, catalog)
         self.binlogs = Binlogs(store, settings.source, substitution)

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -41,7 +42,8 @@ from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTabl
 from binlane.session.recurring import Foreseen, KnownEffect
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
-from binlane.session.state import SessionState, TemporaryChange, TemporaryUse
+from binlane.session.state import SessionState
+from binlane.session.temporary_copies import TemporaryCopies
 from binlane.sql.servers import LoggingFormat
 
 __all__ = [
@@ -160,6 +162,11 @@ class PlannedSession:
             or not self.session.logs_rows_alone
         )
 
+    @property
+    def waits(self) -> bool:
+        """Whether something waits for the end of a transaction."""
+        return _waits(self.session.state)
+
     def preview(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
         """What a statement would do; nothing of the session changes.
 
@@ -231,19 +238,18 @@ class PlannedSession:
         self._foreseen = None
         state = self.session.state
         number, needed = state.number + 1, foreseen is not None or self.needs_plans
-        held = _held(state) if state.temporary.names else {}
         result = self.session.execute(text, outcome)
         if foreseen is not None and foreseen.planned.result is result:
             self._ledger = foreseen.ledger
             return foreseen.planned
-        return self._planned(result, number, held, needed=needed)
+        return self._planned(result, number, needed=needed)
 
     def disconnect(self) -> Planned:
         """End the session: what is open is rolled back, temporary tables are dropped."""
         state = self.session.state
-        number, needed, held = state.number + 1, self.needs_plans, _held(state)
+        number, needed = state.number + 1, self.needs_plans
         result = self.session.disconnect()
-        return self._planned(result, number, held, needed=needed)
+        return self._planned(result, number, needed=needed)
 
     def snapshot(self) -> tuple[SessionState, _Ledger]:
         """As it is now: for `restore`."""
@@ -265,7 +271,7 @@ class PlannedSession:
         """
         for part in parts:
             if isinstance(part, TextOf):
-                self._ledger.drop(binlog, part.number)
+                self._ledger.temporary.lose(binlog, part.number)
         self._foreseen = None
         self._forget_unmade()
 
@@ -273,7 +279,6 @@ class PlannedSession:
         self,
         result: StatementResult,
         number: int,
-        held: Mapping[str, frozenset[TableName]],
         *,
         needed: bool,
     ) -> Planned:
@@ -282,7 +287,6 @@ class PlannedSession:
         Args:
             result: Of the statement.
             number: Its number.
-            held: The temporary tables that each binlog had before it.
             needed: Plans were needed before it.
         """
         state, ledger = self.session.state, self._ledger
@@ -294,7 +298,7 @@ class PlannedSession:
         waiting = {name: _numbers(state, name) for name in state.binlogs}
         drafting = _Drafting(result, range(number, last + 1), ledger, waiting)
         if is_followed:
-            drafting.note(state, held)
+            drafting.note(state)
         planned = drafting.run(is_unlogged=is_unlogged)
         if planned.has_texts:
             planned = _with_values(planned, _waiting_events(state, planned.numbers))
@@ -316,10 +320,11 @@ class PlannedSession:
 
     def _forget_unmade(self) -> None:
         """Temporary tables whose creation a binlog did not get are not there in it."""
-        for name, table in self._ledger.unmade:
+        unmade = self._ledger.temporary.unmade
+        for name, table in unmade:
             if name in self.session.state.binlogs:
                 self.session.state.binlogs[name].held_temporary.discard(table)
-        self._ledger.unmade.clear()
+        unmade.clear()
 
 
 def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
@@ -376,10 +381,6 @@ class _Foreseen(NamedTuple):
     outcome: Outcome
     planned: Planned
     ledger: _Ledger
-
-
-def _held(state: SessionState) -> dict[str, frozenset[TableName]]:
-    return {name: frozenset(binlog.held_temporary) for name, binlog in state.binlogs.items()}
 
 
 def _numbers(state: SessionState, name: str) -> frozenset[int]:
@@ -519,32 +520,26 @@ class _Ledger:
     Attributes:
         removed: By binlog, the numbers of statements that are not to be there as text.
         unlogged: Numbers of statements that the binlogs are to have nothing of.
-        lost: By binlog, temporary tables that are there, but not as they are at the source.
-        uses: What statements do with temporary tables, by number.
-        unmade: Binlogs, and temporary tables that were to be made there and were not.
+        temporary: The temporary tables that they have.
         has_texts: Texts may wait for the end of the transaction.
     """
 
     removed: dict[str, set[int]] = field(default_factory=dict)
     unlogged: set[int] = field(default_factory=set)
-    lost: dict[str, set[TableName]] = field(default_factory=dict)
-    uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
-    unmade: list[tuple[str, TableName]] = field(default_factory=list)
+    temporary: TemporaryCopies = field(default_factory=TemporaryCopies)
     has_texts: bool = False
 
     @property
     def is_clean(self) -> bool:
         """Whether there is nothing that a statement alone hangs on."""
-        return not (self.removed or self.unlogged or self.lost)
+        return not (self.removed or self.unlogged)
 
     def copy(self) -> _Ledger:
         """As it is now."""
         return _Ledger(
             removed={name: one.copy() for name, one in self.removed.items()},
             unlogged=self.unlogged.copy(),
-            lost={name: one.copy() for name, one in self.lost.items()},
-            uses=self.uses.copy(),
-            unmade=self.unmade.copy(),
+            temporary=self.temporary.copy(),
             has_texts=self.has_texts,
         )
 
@@ -553,8 +548,7 @@ class _Ledger:
         if self.removed or self.unlogged:
             self.removed.clear()
             self.unlogged.clear()
-        while len(self.uses) > _USES_MAX:
-            del self.uses[next(iter(self.uses))]
+        self.temporary.forget()
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -565,51 +559,6 @@ class _Ledger:
         """Have no statement of those in a binlog as text."""
         if numbers:
             self.removed.setdefault(name, set()).update(numbers)
-
-    def can_use(self, name: str, number: int) -> bool:
-        """Whether the temporary tables of a statement are in a binlog as its text needs them."""
-        lost = self.lost.get(name)
-        if not lost or number not in self.uses:
-            return True
-        return all(
-            table not in lost or use.change is TemporaryChange.DROPPED
-            for table, use in self.uses[number].items()
-        )
-
-    def changes_temporary(self, number: int) -> bool:
-        """Whether a statement changes temporary tables."""
-        return any(use.change for use in self._uses(number))
-
-    def survives_rollback(self, number: int) -> bool:
-        """Whether a rollback undoes nothing of what a statement did to temporary tables."""
-        return self.changes_temporary(number) and not any(
-            use.has_rollback and use.change in (TemporaryChange.ROWS, TemporaryChange.FILLED)
-            for use in self._uses(number)
-        )
-
-    def _uses(self, number: int) -> Iterable[TemporaryUse]:
-        return self.uses.get(number, {}).values()
-
-    def give(self, name: str, number: int) -> None:
-        """Note that a binlog gets the text of a statement."""
-        if name in self.lost:
-            uses = self.uses.get(number, {}).items()
-            self.lost[name] -= {table for table, use in uses if use.change >= _ANEW}
-
-    def drop(self, name: str, number: int) -> None:
-        """Note that a binlog does not get the text of a statement."""
-        for table, use in self.uses.get(number, {}).items():
-            if use.change >= TemporaryChange.MADE:
-                self.unmade.append((name, table))
-            elif use.change:
-                self.lost.setdefault(name, set()).add(table)
-
-
-_USES_MAX: Final = 64
-"""Of so many statements it is remembered what they did with temporary tables, once they are over: a
-binlog may turn out not to have got their texts."""
-_ANEW: Final = TemporaryChange.DROPPED
-"""From this on, what is left of a temporary table is as the text leaves it."""
 
 
 # The groups of one log -----------------------------------------------------------------------------
@@ -732,7 +681,7 @@ _XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
 _ROLLBACK_TO: Final = b"ROLLBACK TO "
 _SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
 _CREATE: Final = b"CREATE "
-_DROP_TEMPORARY: Final = b"DROP TEMPORARY "
+_DROP_TEMPORARY: Final = (b"DROP TEMPORARY ", b"DROP /*!40005 TEMPORARY */ ")
 """Written anew for the tables that a binlog holds, whatever else becomes of the statement."""
 
 
@@ -861,15 +810,15 @@ class _Drafting:
         self._ends: dict[tuple[str, int], list[Body | None]] = {}
         self._homeless: dict[str, list[tuple[tuple[DraftPart, ...], Body | None]]] = {}
 
-    def note(self, state: SessionState, held: Mapping[str, frozenset[TableName]]) -> None:
+    def note(self, state: SessionState) -> None:
         """Note what is known of a statement that was followed.
 
         Args:
             state: The session behind it.
-            held: The temporary tables that each binlog had before it.
         """
         execution, result, ledger = state.execution, self._result, self._ledger
-        ledger.uses.update(execution.temporary)
+        if execution.temporary or state.temporary.names:
+            ledger.temporary.note(execution.temporary, state.temporary.names)
         doubtful = set(execution.failed)
         error = result.error
         # With a stated error its text says that a replica is to fail as it did.
@@ -880,17 +829,9 @@ class _Drafting:
         has_locks = state.locked_tables is not None and not state.server.is_mariadb
         if not is_certain or result.depends_on or (has_locks and state.is_in_transaction):
             doubtful.update(self._numbers)
-        made = {
-            table
-            for uses in execution.temporary.values()
-            for table, use in uses.items()
-            if use.change >= TemporaryChange.MADE
-        }
-        for name in self._names:
-            known = held.get(name, frozenset()) | made
-            lacking = [one for one, uses in execution.temporary.items() if uses.keys() - known]
-            if doubtful or lacking:
-                ledger.remove(name, (*doubtful, *lacking))
+        if doubtful:
+            for name in self._names:
+                ledger.remove(name, doubtful)
 
     def run(self, *, is_unlogged: bool = False) -> Planned:
         """Put the groups together.
@@ -956,12 +897,14 @@ class _Drafting:
             written = {*self._numbers, *(number for _, _, number in runs)}
             self._ledger.remove(name, self._waiting[name] | written)
             for number in written:
-                self._ledger.drop(name, number)
+                self._ledger.temporary.drop(name, number)
 
     # A binlog's groups -----------------------------------------------------------------------------
 
     def _fit(self, name: str, groups: Sequence[_Group]) -> None:
         """Find out what of the source's groups a binlog has as text.
+
+        Those that the source has, too, come first and in its order, as the binlog gets them.
 
         Args:
             name: The binlog.
@@ -973,10 +916,47 @@ class _Drafting:
             own = {number for number, _ in group.runs}
             several |= written & own
             written |= own
+        homeless: list[_Group] = []
+        fitting: list[tuple[int, _Group]] = []
         for group in groups:
-            if group.end is not _End.NONE:
-                self._fit_transaction(name, group, several)
-        self._fit_alone(name, [group for group in groups if group.end is _End.NONE])
+            place = self._place(name, group, groups)
+            if place is None:
+                homeless.append(group)
+            else:
+                fitting.append((place, group))
+        for place, group in sorted(fitting, key=itemgetter(0)):
+            if group.end is _End.NONE:
+                self._fit_alone(name, place, group)
+            else:
+                self._fit_transaction(name, place, group, several)
+        for group in homeless:
+            self._keep_temporary(name, group, several if group.end is not _End.NONE else ())
+
+    def _place(self, name: str, group: _Group, groups: Sequence[_Group]) -> int | None:
+        """The group of the source that a binlog's group is; None if there is not one alone."""
+        if group.end is not _End.NONE:
+            places = {
+                place
+                for number, _ in group.runs
+                for place in self._places.get(number, ())
+                if number in self._groups[place].sections
+            }
+            return places.pop() if len(places) == 1 else None
+        number = group.number
+        places_alone = [
+            place for place in self._places.get(number, ()) if (name, place) not in self._matched
+        ]
+        for place in places_alone:
+            if self._groups[place].group == group:
+                self._matched.add((name, place))
+                return place
+        taken = [one.group for one in self._groups]
+        left = [
+            one
+            for one in groups
+            if one.end is _End.NONE and one.number == number and one not in taken
+        ]
+        return places_alone[0] if len(places_alone) == len(left) == 1 else None
 
     def _can_be_text(self, name: str, part: TextOf, several: Iterable[int] = ()) -> bool:
         """Whether a statement whose text a binlog is given now can be there as that.
@@ -987,82 +967,59 @@ class _Drafting:
             several: Numbers of those that the binlog is not given whole now.
         """
         number = part.number
-        return _begins(part.bodies, _DROP_TEMPORARY) or (
+        is_whole = _begins(part.bodies, _DROP_TEMPORARY) or (
             number not in several
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
             and not self._ledger.is_removed(name, number)
-            and self._ledger.can_use(name, number)
         )
+        return is_whole and self._ledger.temporary.can_be_used(name, number)
 
-    def _fit_transaction(self, name: str, group: _Group, several: set[int]) -> None:
-        """Fit a transaction of a binlog."""
-        places = {
-            place
-            for number, _ in group.runs
-            for place in self._places.get(number, ())
-            if number in self._groups[place].sections
-        }
-        if len(places) != 1:
-            self._keep_temporary(name, group, several)
-            return
-        (place,) = places
+    def _fit_transaction(self, name: str, place: int, group: _Group, several: set[int]) -> None:
+        """Fit a transaction of a binlog into a group of the source."""
         source = self._groups[place]
         ends_alike = source.is_split and source.group.end is group.end
         self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
+        temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
             if _has_rows(bodies):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (
-                ends_alike or (not has_rows and self._ledger.survives_rollback(number))
+                ends_alike or (not has_rows and temporary.survive_rollback(number))
             ):
                 self._give(name, place, part)
             else:
-                self._ledger.drop(name, number)
+                temporary.drop(name, number)
                 if has_rows:
                     parts.append(RowsOf(number))
 
-    def _fit_alone(self, name: str, groups: Sequence[_Group]) -> None:
-        """Fit statements that stand alone in a binlog."""
-        left: list[_Group] = []
-        for group in groups:
-            places = self._free_places(name, group.number)
-            place = next((one for one in places if self._groups[one].group == group), None)
-            if place is None:
-                left.append(group)
-            else:
-                self._matched.add((name, place))
-                self._ledger.give(name, group.number)
-        for group in left:
-            number = group.number
-            part = TextOf(number, group.runs[0][1])
-            places = self._free_places(name, number)
-            is_only = [one.number for one in left].count(number) == 1
-            if not places:
-                self._keep_temporary(name, group, ())
-            elif is_only and len(places) == 1 and self._can_be_text(name, part):
-                self._give(name, places[0], part)
-                self._ends.setdefault((name, places[0]), []).append(None)
-            else:
-                self._ledger.drop(name, number)
-
-    def _free_places(self, name: str, number: int) -> list[int]:
-        """The groups of the source with a statement that are not a binlog's own group already."""
-        return [
-            place for place in self._places.get(number, ()) if (name, place) not in self._matched
-        ]
+    def _fit_alone(self, name: str, place: int, group: _Group) -> None:
+        """Fit a statement that stands alone in a binlog."""
+        number = group.number
+        part = TextOf(number, group.runs[0][1])
+        if (name, place) in self._matched and self._groups[place].group == group:
+            self._note_given(name, part)
+        elif self._can_be_text(name, part):
+            self._give(name, place, part)
+            self._ends.setdefault((name, place), []).append(None)
+        else:
+            self._ledger.temporary.drop(name, number)
 
     def _give(self, name: str, place: int, part: TextOf) -> None:
         """Have a statement in a binlog as text."""
         self._parts.setdefault((name, place), []).append(part)
-        self._ledger.give(name, part.number)
+        self._note_given(name, part)
+
+    def _note_given(self, name: str, part: TextOf) -> None:
+        is_drop = _begins(part.bodies, _DROP_TEMPORARY)
+        self._ledger.temporary.give(name, part.number, is_drop=is_drop)
 
     def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
         """Keep of a group that the source has not what changes temporary tables."""
-        ledger = self._ledger
+        temporary = self._ledger.temporary
         kept: list[DraftPart] = []
         has_change = False
         for number, bodies in group.runs:
@@ -1071,16 +1028,16 @@ class _Drafting:
             part = TextOf(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
-            elif _begins(bodies, _DROP_TEMPORARY) or (
-                ledger.changes_temporary(number)
-                and number not in self._places
+            elif (
+                temporary.are_changed(number)
+                and (number not in self._places or _begins(bodies, _DROP_TEMPORARY))
                 and self._can_be_text(name, part, several)
             ):
                 kept.append(part)
-                ledger.give(name, number)
+                self._note_given(name, part)
                 has_change = True
             else:
-                ledger.drop(name, number)
+                temporary.drop(name, number)
         if has_change:
             self._homeless.setdefault(name, []).append((tuple(kept), group.closing))
 
