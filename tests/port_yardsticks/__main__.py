@@ -113,7 +113,9 @@ def _write(path: Path, done: Sequence[Compared]) -> None:
 
 
 def _differing(done: Sequence[Compared]) -> list[Compared]:
-    return [each for each in done if each.differences and not each.is_impossible]
+    return [
+        each for each in done if each.differences and not (each.is_impossible or each.exception)
+    ]
 
 
 def _say(text: str) -> None:

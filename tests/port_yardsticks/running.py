@@ -22,6 +22,7 @@ from binlane.service.private_server import (
 from binlane.service.server_programs import MARIADB
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.logged_events import Event, are_equal, comparable
+from tests.port_yardsticks.exceptions import explained
 from tests.servers import QUICK, mysql_program
 from tests.yardsticks.records import Record, Warned, objects_script, records
 
@@ -67,6 +68,11 @@ class Compared:
     record: Record
     differences: tuple[Difference, ...]
     is_impossible: bool = False
+
+    @property
+    def exception(self) -> str:
+        """Why it differs, where that is meant."""
+        return explained(self.record, self.differences) if self.differences else ""
 
 
 class Yardsticks:
@@ -301,7 +307,10 @@ def counted(compared: Iterable[Compared]) -> dict[str, Counter[str]]:
             continue
         count["compared"] += 1
         count["agree"] += not each.differences
-        count.update({difference.aspect for difference in each.differences})
+        if each.exception:
+            count[f"explained: {each.exception}"] += 1
+        else:
+            count.update({difference.aspect for difference in each.differences})
     return counts
 
 

@@ -153,12 +153,27 @@ class KnownObjects:
         except NotUnderstoodError:
             return True
 
-    def reached(self, facts: StatementFacts, database: str) -> list[Question]:
-        """What a statement leads to, of all that is known of that."""
+    def missed(self, names: Iterable[TableName]) -> tuple[Question, ...]:
+        """What nobody asked of objects that were looked for, and are not among those known."""
+        questions = (
+            Question(topic, name if topic is Topic.TABLE else small(name))
+            for name in names
+            for topic in (Topic.TABLE, Topic.FUNCTION, Topic.PROCEDURE)
+            if name.database and not is_of_server(name)
+        )
+        return tuple(one for one in questions if not self.is_asked(one))
+
+    def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
+        """What belongs to some things, and what is known of it; without what only keys refer to.
+
+        Raises:
+            NotUnderstoodError: If the answer to something was not understood.
+        """
         found: dict[Need, None] = {}
-        for _ in self._lacking(questions_of(facts, self._cased(database)), found):
+        for _ in self._lacking(needs, found):
             pass
-        return list(dict.fromkeys(need.question for need in found))
+        deep = (need.question for need in found if need.is_deep)
+        return [(one, told) for one in deep if (told := self._answer(one)) is not None]
 
     def _lacking(
         self, needs: Iterable[Need], seen: dict[Need, None] | None = None

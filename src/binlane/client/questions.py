@@ -194,6 +194,8 @@ def _table(name: TableName, asked: Asked) -> Asking:
     if _is_sequence(text):
         text = (yield from _created("SEQUENCE", 1, name)) or text
     catalog = _applied(asked, name.database, text)
+    if catalog.store.temporary:  # of the session that asks
+        return Answer(objects=ObjectStore(temporary=catalog.store.temporary))
     view = catalog.store.views.get(name)
     if view is not None:
         needs = _needs_of(view.facts, view.database or name.database)
@@ -278,12 +280,17 @@ def _shown(
             return None
         raise
     if not rows or rows[0][column] is None:
-        raise StatementError(
-            f"the account may not see the definition of {kind} {name}",
-            errno=_ACCESS_DENIED,
-            sqlstate="42000",
-        )
+        raise hidden(kind, name)
     return rows[0]
+
+
+def hidden(kind: str, name: TableName) -> StatementError:
+    """That an object is there, and its definition is not told."""
+    return StatementError(
+        f"the account may not see the definition of {kind} {name}",
+        errno=_ACCESS_DENIED,
+        sqlstate="42000",
+    )
 
 
 def _is_sequence(text: str) -> bool:
@@ -376,7 +383,7 @@ def _settings(_: TableName, __: Asked) -> Asking:
 
 
 def _loadable(_: TableName, __: Asked) -> Asking:
-    rows = yield "SELECT name FROM mysql.func"
+    rows = yield from _allowed("SELECT name FROM mysql.func")
     return Answer(objects=ObjectStore(loadable={(row[0] or "").lower() for row in rows}))
 
 

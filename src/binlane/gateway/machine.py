@@ -646,7 +646,7 @@ class Relay:
         """Whether a command is a question for those who know the binlogs."""
         if number == Command.QUERY:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(
-                decode_query(payload, self.capabilities)
+                self._statements.query(payload)
             )
         return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
 

@@ -115,6 +115,7 @@ class Session:
         self._logged_in = logged_in
         self._progress = asyncio.Event()
         self._is_draining = False
+        self._reader_waits = False
 
     @property
     def user(self) -> str:
@@ -243,7 +244,8 @@ class Session:
     async def _flush(self) -> None:
         await self._source.send(self._relay.take_to_source())
         await self._client.send(self._relay.take_to_client())
-        self._progress.set()
+        if self._is_draining or self._reader_waits or self._relay.question is not None:
+            self._progress.set()
 
     async def _read_client(self) -> None:
         relay = self._relay
@@ -251,8 +253,10 @@ class Session:
             relay.from_client(data)
             await self._flush()
             while relay.is_waiting and relay.waiting_bytes > _WAITING_MAX:
+                self._reader_waits = True
                 self._progress.clear()
                 await self._progress.wait()
+            self._reader_waits = False
 
     async def _read_source(self) -> None:
         relay = self._relay

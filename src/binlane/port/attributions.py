@@ -15,16 +15,16 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Condition
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
-from binlane.errors import BinlaneError, StoreError
+from binlane.errors import CodecError, StoreError
 from binlane.port import journal_records as records
-from binlane.port.journal import Place, Record, RecordLog
+from binlane.port.group_journal import GroupJournal
+from binlane.port.journal import Place, Record
 from binlane.port.lane_groups import (
     Arrival,
     LaneGroups,
@@ -40,6 +40,7 @@ from binlane.port.lane_groups import (
     spans_told,
 )
 from binlane.port.plan_bytes import encode_plans
+from binlane.port.statement_journal import Present, RecordedFile, StatementJournal
 from binlane.positions import AnyGtid, Position, parse_position
 from binlane.routing.plan import GroupPlan, Text
 from binlane.store.disk import Disk, LocalDisk
@@ -80,18 +81,6 @@ class AttributionSettings:
 _DEFAULT_SETTINGS: Final = AttributionSettings()
 
 
-def _machine() -> bytes:
-    """What tells this run of the machine from others; of a length that is always the same."""
-    try:
-        told = Path("/proc/sys/kernel/random/boot_id").read_bytes()
-    except OSError:
-        told = secrets.token_bytes(32)
-    return told.strip().ljust(_MACHINE_BYTES, b"\0")[:_MACHINE_BYTES]
-
-
-_MACHINE: Final = _machine()
-
-
 class Attributions:
     """Knows which group is of which statement.
 
@@ -99,7 +88,6 @@ class Attributions:
     sessions; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
 
     Attributes:
-        failure: Why the journal cannot be written; empty while it can.
         unwritten: How many statements go as rows for that.
         given_up: For how many groups a reply was waited for in vain.
     """
@@ -123,7 +111,6 @@ class Attributions:
         Raises:
             StoreError: If the folder cannot be used.
         """
-        self.failure = ""
         self.unwritten = 0
         self.given_up = 0
         self._flavor = flavor
@@ -135,27 +122,32 @@ class Attributions:
         self._known: dict[Point, tuple[int, GroupPlan | Unattributed]] = {}
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
-        # Of the routing thread: what its next record is to say.
+        self._is_begun = False
+        self._epoch = secrets.randbits(64)
+        # What the routing thread's next record is to say.
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
-        self._has_gap = False
         self._doubts: list[tuple[int, int]] = []
-        self._is_groups_file_due = True
-        self._epoch = secrets.randbits(64)
-        # Of the sessions' thread.
-        self._retry_s = 0.0
-        self._needs_file = True
-        self._is_stale = False
-        # Which numbers of which streams files tell of.
-        self._needs: dict[int, dict[Stream, int]] = {}
-        self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
-        self._loaded: dict[int, dict[Point, records.FoundGroup]] = {}
-        self._statements: RecordLog | None = None
-        self._groups: RecordLog | None = None
+        self._has_gap = False
+        self._statements: StatementJournal | None = None
+        self._groups: GroupJournal | None = None
         if folder is not None:
-            self._statements = RecordLog(folder, "statements", disk)
-            self._groups = RecordLog(folder, "groups", disk)
-            self._recover()
+            file_bytes = settings.file_bytes
+            self._groups = GroupJournal(folder, disk, file_bytes // 8)
+            self._statements = StatementJournal(folder, disk, file_bytes, self._present)
+            try:
+                self._recover(self._statements, self._groups)
+            except StoreError as error:
+                logger.error("the port's journal cannot be read, groups go as rows: %s", error)  # noqa: TRY400
+                self._lanes.clear()
+                self._read.clear()
+                self._is_begun = False
+
+    @property
+    def failure(self) -> str:
+        """Why the journal cannot be written; empty while it can."""
+        journals = [each for each in (self._statements, self._groups) if each is not None]
+        return next((each.failure for each in journals if each.failure), "")
 
     # What sessions say.
 
@@ -170,7 +162,7 @@ class Attributions:
         place, doubt = None, None
         if self._statements is not None:
             body = records.intent_body(lane, number, encode_plans(plans))
-            place = self._write(records.INTENT, body)
+            place = self._statements.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
@@ -231,7 +223,7 @@ class Attributions:
 
     def lost(self, lane: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
-        self._write_if_any(records.LOST, records.lane_body(lane))
+        self._write(records.LOST, records.lane_body(lane))
         with self._changed:
             self._lane(lane).lose()
             self._changed.notify_all()
@@ -243,13 +235,13 @@ class Attributions:
             lane: Which; it is clear.
             thread_id: Of the session at the source.
         """
-        self._write_if_any(records.TAKEN, records.lane_body(lane, thread_id))
+        self._write(records.TAKEN, records.lane_body(lane, thread_id))
         with self._changed:
             self._take(lane, thread_id)
 
     def given(self, lane: int) -> None:
         """Say that a lane's session ended, or left it."""
-        self._write_if_any(records.GIVEN, records.lane_body(lane))
+        self._write(records.GIVEN, records.lane_body(lane))
         with self._changed:
             self._give(lane)
             self._changed.notify_all()
@@ -261,7 +253,7 @@ class Attributions:
             lane: Whose statement under way was lost.
             position: What the source had logged at some time after that.
         """
-        self._write_if_any(records.ENDED, records.ended_body(lane, str(position)))
+        self._write(records.ENDED, records.ended_body(lane, str(position)))
         with self._changed:
             self._lane(lane).end = position
             self._settle([lane])
@@ -297,11 +289,13 @@ class Attributions:
         """Say that groups come from a position on: a feed was connected, or the first one is."""
         with self._changed:
             ends = ends_of(position)
-            is_gap = self._position is None and not self._read
-            is_gap |= any(self._read.get(stream, 0) < end for stream, end in ends.items())
+            is_gap = not self._is_begun or any(
+                self._read.get(stream, 0) < end for stream, end in ends.items()
+            )
             if is_gap:
                 self._skip(ends)
                 self._has_gap = True
+            self._is_begun = True
             if self._position is None or is_gap:
                 self._position = position
         if is_gap:
@@ -335,7 +329,7 @@ class Attributions:
         """
         point = point_of(gtid)
         with self._changed:
-            if self._arrive(lane, gtid, is_commit):
+            if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
             deadline_s = None
             while self._is_open(lane, point):
@@ -401,11 +395,6 @@ class Attributions:
         if self._statements is None or self._groups is None:
             return
         ends = ends_of(position)
-        for number in list(self._groups.sizes)[:-1]:
-            streams = self._ranges.get(number, {})
-            if any(ends.get(stream, 0) < last for stream, (_, last) in streams.items()):
-                break
-            self._remove(self._groups, number)
         with self._changed:
             held = {
                 statement.place.file
@@ -413,11 +402,11 @@ class Attributions:
                 for statement in groups.statements
                 if statement.place is not None
             }
-        for number in list(self._statements.sizes)[:-1]:
-            needs = self._needs.get(number, {})
-            if number in held or any(ends.get(key, 0) < last for key, last in needs.items()):
-                break
-            self._remove(self._statements, number)
+        self._groups.passed(ends)
+        self._statements.passed(ends, held)
+        groups_bytes = self._settings.journal_max_bytes // 4
+        self._groups.shrink(groups_bytes)
+        self._statements.shrink(self._settings.journal_max_bytes - groups_bytes)
 
     def close(self) -> None:
         """Let nobody wait any longer, and let go of the files."""
@@ -436,17 +425,17 @@ class Attributions:
                 groups.statements.clear()
                 groups.told.clear()
                 groups.end = None
-            for known in (self._read, self._known, self._moved, self._needs, self._patience_s):
+            for known in (self._read, self._known, self._moved, self._patience_s):
                 known.clear()
             self._found.clear()
-            self._position = None
+            self._position, self._is_begun = None, False
             # What was written before is of the other source, and stays so if it cannot be deleted.
             self._epoch = secrets.randbits(64)
-            self._needs_file = self._has_gap = self._is_groups_file_due = True
-            self._is_stale = True
-        self._ranges.clear()
-        self._loaded.clear()
-        self._save()
+            self._has_gap = True
+        if self._statements is not None and self._groups is not None:
+            self._statements.renew(is_stale=True)
+            self._groups.forget()
+            self._save()
 
     # What is known of lanes; all of it with the lock.
 
@@ -526,7 +515,8 @@ class Attributions:
         for stream, number in ends.items():
             if self._read.get(stream, 0) < number:
                 self._read[stream] = self._moved[stream] = number
-        self._needs_file = True
+        if self._statements is not None:
+            self._statements.renew()
 
     def _settle(self, lanes: Iterable[int]) -> None:
         for lane in lanes:
@@ -570,266 +560,115 @@ class Attributions:
         patience_s = self._patience_s.get(lane, self._settings.wait_s)
         self._patience_s[lane] = max(patience_s / 4, min(_PATIENCE_LEAST_S, self._settings.wait_s))
 
-    def _need(self, statement: Statement) -> None:
-        """Note which groups the file with a statement's plans tells of."""
-        if statement.place is not None:
-            needs = self._needs.setdefault(statement.place.file, {})
-            for stream, _, last in statement.last:
-                needs[stream] = max(last, needs.get(stream, 0))
+    def _plan_of(self, statement: Statement, number: int) -> GroupPlan | None:
+        plans = statement.plans
+        if plans is None and self._statements is not None:
+            plans = self._statements.plans_of(statement)
+        return plans[number] if plans is not None and number < len(plans) else None
 
-    # The journal: what sessions say.
-
-    def _write_if_any(self, kind: int, body: bytes) -> None:
-        if self._statements is not None:
-            self._write(kind, body)
+    # The journal.
 
     def _write(self, kind: int, body: bytes) -> Place | None:
-        """Write a record; None if that fails."""
-        log = self._statements
-        assert log is not None, "there is a journal"
-        try:
-            if self._needs_file or log.current_bytes >= self._settings.file_bytes:
-                if self.failure and time.monotonic() < self._retry_s:
-                    return None
-                self._begin_statements(log)
-            return log.append(kind, body)
-        except StoreError as error:
-            self._fail(error)
-            self._needs_file, self._retry_s = True, time.monotonic() + _RETRY_S
-            # What is written there takes no room; what is not written makes all of it doubtful.
-            with suppress(StoreError):
-                log.rewrite_first(records.MACHINE, bytes(len(_MACHINE)))
-            return None
+        """Write what a session says; None without a journal, and if that fails."""
+        return None if self._statements is None else self._statements.write(kind, body)
 
-    def _begin_statements(self, log: RecordLog) -> None:
-        """Go on in a new file, which begins with all that the older ones tell of the present."""
-        log.begin_file()
-        log.append(records.MACHINE, _MACHINE)
+    def _present(self) -> Present:
         with self._changed:
-            self._needs_file, is_stale, self._is_stale = False, self._is_stale, False
-            epoch = self._epoch
-            heads = [_head(number, groups) for number, groups in self._lanes.items()]
-            under_way = [
-                (number, statement)
-                for number, groups in self._lanes.items()
-                for statement in groups.statements
-            ]
-        places = []
-        for lane, statement in under_way:
-            plans = self._plans_of(statement)
-            if plans is None:
-                statement.doubt, plans = statement.doubt or Reason.FORGOTTEN, ()
-            body = records.open_body(lane, statement, encode_plans(plans))
-            places.append((statement, log.append(records.OPEN, body)))
-        log.append(records.LANES, records.lanes_body(epoch, heads))
-        if is_stale:
-            for number in list(log.sizes)[:-1]:
-                self._remove(log, number)
-        with self._changed:
-            for statement, place in places:
-                statement.place = place
-                self._need(statement)
-        if self.failure:
-            logger.info("the port's journal is written again")
-            self.failure = ""
-        self._keep_within()
-
-    def _keep_within(self) -> None:
-        """Let the oldest files go where there are too many."""
-        assert self._statements is not None
-        assert self._groups is not None
-        excess = self._statements.size_bytes + self._groups.size_bytes
-        excess -= self._settings.journal_max_bytes
-        for number in list(self._statements.sizes)[:-1]:
-            if excess <= 0:
-                return
-            logger.warning(
-                "the port's journal is larger than %d bytes: what %s tells of goes as rows to "
-                "binlogs that lack it still",
-                self._settings.journal_max_bytes,
-                self._statements.path(number).name,
+            return Present(
+                self._epoch,
+                [_head(number, groups) for number, groups in self._lanes.items()],
+                [
+                    (number, statement)
+                    for number, groups in self._lanes.items()
+                    for statement in groups.statements
+                ],
             )
-            excess -= self._statements.sizes[number]
-            self._remove(self._statements, number)
-
-    def _fail(self, error: StoreError) -> None:
-        if self.failure != str(error):
-            logger.error(
-                "the port's journal cannot be written, statements go as rows: %s (%s)",
-                error,
-                error.hint,
-            )
-        self.failure = str(error)
-
-    def _remove(self, log: RecordLog, number: int) -> None:
-        try:
-            log.remove(number)
-        except StoreError as error:
-            logger.warning("%s is left: %s", log.path(number), error)
-            return
-        if log is self._groups:
-            self._ranges.pop(number, None)
-            self._loaded.pop(number, None)
-        else:
-            self._needs.pop(number, None)
-
-    # The journal: what was read and found out.
 
     def _save(self) -> None:
-        """Write what was found out; by the routing thread only."""
-        log = self._groups
+        """Write what was read and found out; by the routing thread only."""
+        journal = self._groups
         with self._changed:
             found, self._found = self._found, []
-            arrivals = [
-                (lane, arrival)
-                for lane, groups in self._lanes.items()
-                for arrival in groups.arrivals
-            ]
-            doubts = [
-                (lane, statement.number)
-                for lane, groups in self._lanes.items()
-                for statement in groups.statements
-                if statement.doubt is not None
-            ]
-            is_due = bool(found or arrivals or self._has_gap or doubts != self._doubts) or (
-                bool(self._moved) and any(groups.statements for groups in self._lanes.values())
-            )
-            if log is None or not is_due:
+            arrivals, doubts, is_any_open = [], [], False
+            for lane, groups in self._lanes.items():
+                arrivals += [(lane, arrival) for arrival in groups.arrivals]
+                for statement in groups.statements:
+                    is_any_open = True
+                    if statement.doubt is not None:
+                        doubts.append((lane, statement.number))
+            has_news = bool(found or arrivals or self._has_gap) or doubts != self._doubts
+            has_news |= journal is not None and bool(journal.failure)
+            if journal is None or not (has_news or (self._moved and is_any_open)):
                 return
-            is_new = self._is_groups_file_due or log.current_bytes >= self._settings.file_bytes // 8
-            ends = dict(self._read) if is_new else self._moved
+            ends = dict(self._read) if journal.is_file_due else self._moved
             reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, doubts, found)
             self._moved, self._has_gap, self._doubts = {}, False, doubts
-        try:
-            if is_new and not self._ranges:
-                log.begin_anew()  # nothing was found that is in older ones
-            elif is_new:
-                log.begin_file()
-            if is_new:
-                self._is_groups_file_due = False
-            log.append(records.READ, records.reading_body(reading))
-        except StoreError as error:
-            self._fail(error)
-            self._is_groups_file_due = True
-            return
-        self._note_found(log.number, found)
-
-    def _note_found(self, file: int, found: Iterable[records.FoundGroup]) -> None:
-        streams = self._ranges.setdefault(file, {})
-        loaded = self._loaded.get(file)
-        for each in found:
-            stream, number = each.point
-            first, last = streams.get(stream, (number, number))
-            streams[stream] = min(first, number), max(last, number)
-            if loaded is not None:
-                loaded[each.point] = each
+        journal.write(reading)
 
     def _recall(self, lane: int, point: Point) -> GroupPlan | Unattributed:
         """What was found out of a group that is not in memory any more."""
-        log = self._groups
-        for file, streams in list(self._ranges.items()) if log is not None else ():
-            first, last = streams.get(point.stream, (1, 0))
-            if not first <= point.number <= last:
-                continue
-            found = self._load(file).get(point)
-            if found is not None and found.lane == lane:
-                plans = self._plans_at(found.place)
-                if plans is not None and found.plan < len(plans):
-                    return plans[found.plan]
+        if self._groups is not None and self._statements is not None:
+            found = self._groups.find(lane, point)
+            plans = None if found is None else self._statements.plans_at(found.place)
+            if found is not None and plans is not None and found.plan < len(plans):
+                return plans[found.plan]
         return Unattributed(Reason.FORGOTTEN)
-
-    def _load(self, file: int) -> dict[Point, records.FoundGroup]:
-        """What a file says was found out."""
-        loaded = self._loaded.get(file)
-        if loaded is None:
-            assert self._groups is not None, "there is a journal"
-            loaded = {}
-            try:
-                for record in self._groups.records(file):
-                    for found in records.read_reading(record.body).found:
-                        loaded[found.point] = found
-            except BinlaneError as error:
-                logger.warning("the port's journal: %s", error)
-            while len(self._loaded) >= _LOADED_MOST:
-                del self._loaded[next(iter(self._loaded))]
-            self._loaded[file] = loaded
-        return loaded
-
-    def _plan_of(self, statement: Statement, number: int) -> GroupPlan | None:
-        plans = self._plans_of(statement)
-        return plans[number] if plans is not None and number < len(plans) else None
-
-    def _plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
-        if statement.plans is None and statement.place is not None:
-            statement.plans = self._plans_at(statement.place)
-        return statement.plans
-
-    def _plans_at(self, place: Place) -> tuple[GroupPlan, ...] | None:
-        """The plans of a record; None if they cannot be read any more."""
-        if self._statements is None or place.file not in self._statements.sizes:
-            return None
-        try:
-            return records.read_plans(*self._statements.read(place))
-        except BinlaneError as error:
-            logger.warning("the port's journal: %s", error)
-            return None
 
     # After a restart.
 
-    def _recover(self) -> None:
+    def _recover(self, statements: StatementJournal, groups: GroupJournal) -> None:
         """Take up what the files tell."""
-        assert self._statements is not None
-        assert self._groups is not None
         last: records.Reading | None = None
-        for file in self._groups.sizes:
-            for record in self._groups.records(file):
-                reading = records.read_reading(record.body)
-                if last is not None and reading.epoch != last.epoch:
-                    self._read.clear()
-                    self._ranges.clear()
-                last, self._epoch = reading, reading.epoch
-                self._read.update(reading.ends)
-                self._note_found(file, reading.found)
+        for reading in groups.files():
+            if last is None or reading.epoch != last.epoch:
+                self._read.clear()
+                self._epoch = reading.epoch
+            self._read.update(reading.ends)
+            last = reading
+            self._is_begun = True
         for lane, arrival in last.arrivals if last is not None else ():
             self._lane(lane).arrivals.append(arrival)
-        for file in self._statements.sizes:
+        for file in statements.files():
             self._recover_file(file)
         for lane, number in last.doubts if last is not None else ():
             for statement in self._lane(lane).statements:
                 if statement.number == number:
                     statement.doubt = statement.doubt or Reason.FORGOTTEN
-        for groups in self._lanes.values():
-            if groups.is_taken or any(not each.is_answered for each in groups.statements):
-                groups.is_taken = False
-                groups.lose()
-        for text in (*self._groups.damage.values(), *self._statements.damage.values()):
-            logger.warning("the port's journal: %s", text)
+        for each in self._lanes.values():
+            if each.is_taken or any(not one.is_answered for one in each.statements):
+                each.is_taken = False
+                each.lose()
 
-    def _recover_file(self, file: int) -> None:
-        assert self._statements is not None
+    def _recover_file(self, file: RecordedFile) -> None:
+        is_whole = True
+        try:
+            self._replay_file(file.records)
+        except CodecError as error:
+            logger.warning("the port's journal: %s", error)
+            is_whole = False
+        if is_whole and file.is_whole():
+            return
+        # What lacks there may be what came of them, and later ones.
+        for groups in self._lanes.values():
+            for statement in groups.statements:
+                if not statement.is_answered:
+                    statement.doubt = statement.doubt or Reason.FORGOTTEN
+
+    def _replay_file(self, found: Iterable[Record]) -> None:
         under_way: list[tuple[int, Statement]] = []
-        is_current = is_whole = False
-        for record in self._statements.records(file):
-            kind, body = record.kind, record.body
-            if kind == records.MACHINE:
-                is_whole = body == _MACHINE
-            elif kind == records.OPEN:
-                lane, statement = records.read_open(body)
+        is_current = False
+        for record in found:
+            if record.kind == records.OPEN:
+                lane, statement = records.read_open(record.body)
                 statement.place = record.place
                 under_way.append((lane, statement))
-            elif kind == records.LANES:
-                epoch, heads = records.read_lanes(body)
+            elif record.kind == records.LANES:
+                epoch, heads = records.read_lanes(record.body)
                 is_current = epoch == self._epoch
                 if is_current:
                     self._begin_again(heads, under_way)
             elif is_current:
                 self._replay(record)
-        if is_whole and file not in self._statements.damage:
-            return
-        for groups in self._lanes.values():
-            for statement in groups.statements:
-                if not statement.is_answered:
-                    statement.doubt = statement.doubt or Reason.FORGOTTEN
 
     def _begin_again(
         self, heads: Iterable[records.LaneHead], under_way: Iterable[tuple[int, Statement]]
@@ -890,6 +729,10 @@ class Attributions:
         return statement.is_answered and all(
             read.get(span.stream, 0) >= span.last for span in statement.last
         )
+
+    def _need(self, statement: Statement) -> None:
+        if self._statements is not None:
+            self._statements.need(statement)
 
 
 def _head(number: int, groups: LaneGroups) -> records.LaneHead:

@@ -162,15 +162,17 @@ def context_use(
     databases |= {name.database for name in facts.effects.writes}
     keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
     is_update = kind is StatementKind.UPDATE
+    needs = any(one.needs_microseconds for one in flags) or (
+        # The servers log none with @@timestamp, so that their replicas store another value.
+        found.reads_variable("timestamp") or (has_no_rows and any(one.is_time for one in flags))
+    )
     is_program = kind in _PROGRAM_KINDS
     has_switch = not server.is_mariadb and server.version >= (9, 7, 0)
     return ContextUse(
         is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
         time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
-        has_microseconds=any(one.has_microseconds for one in flags),
-        needs_microseconds=any(one.needs_microseconds for one in flags)
-        or found.reads_variable("timestamp")
-        or (has_no_rows and any(one.is_time for one in flags)),
+        has_microseconds=needs or any(one.has_microseconds for one in flags),
+        needs_microseconds=needs,
         databases=None
         if keys or is_program or len(databases) > DATABASES_MAX
         else tuple(sorted(databases)),
@@ -178,6 +180,7 @@ def context_use(
         if is_update and (facts.is_multi_table or not server.is_mariadb)
         else 0,
         is_thread_specific=_is_thread_specific(facts, resolved)
+        or any(text.effects.is_temporary for text in found.programs)
         or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
         has_cascade_switch=has_switch
         and (is_program or (kind in _CHANGING and not facts.has_query)),

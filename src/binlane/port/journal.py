@@ -31,10 +31,12 @@ class Place(NamedTuple):
     Attributes:
         file: Number of its file.
         offset: Of its first byte.
+        checksum: Its own; a file of the same number may be another one once a machine failed.
     """
 
     file: int
     offset: int
+    checksum: int
 
 
 class Record(NamedTuple):
@@ -133,13 +135,15 @@ class RecordLog:
         """
         assert self._file is not None, "a file was begun"
         offset, number = self._offset, self._number
-        data = _framed(kind, body)
+        framed = _HEAD.pack(len(body), kind) + body
+        checksum = crc32(framed)
+        data = _CHECKSUM.pack(checksum) + framed
         try:
             self._file.write_at(data, offset)
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self._offset = self.sizes[number] = offset + len(data)
-        return Place(number, offset)
+        return Place(number, offset, checksum)
 
     def rewrite_first(self, kind: int, body: bytes) -> None:
         """Put another record of the same length in the place of the first one of the file.
@@ -149,8 +153,9 @@ class RecordLog:
         """
         if self._file is None or not self._offset:
             return
+        framed = _HEAD.pack(len(body), kind) + body
         try:
-            self._file.write_at(_framed(kind, body), 0)
+            self._file.write_at(_CHECKSUM.pack(crc32(framed)) + framed, 0)
         except OSError as error:
             raise unusable(error, self.path(self._number)) from error
 
@@ -170,8 +175,8 @@ class RecordLog:
             if found is None:
                 self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
                 return
-            kind, body = found
-            yield Record(Place(number, offset), kind, body)
+            kind, body, checksum = found
+            yield Record(Place(number, offset, checksum), kind, body)
             offset += _FRAME.size + len(body)
 
     def read(self, place: Place) -> tuple[int, bytes]:
@@ -191,11 +196,11 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, path) from error
         found = _record(data, 0)
-        if found is None:
+        if found is None or found[2] != place.checksum:
             raise CorruptStoreError(
                 f"no record at {place.offset}", path=str(path), hint="what it says is not used"
             )
-        return found
+        return found[:2]
 
     def remove(self, number: int) -> None:
         """Delete a file that is not the one being written.
@@ -229,13 +234,8 @@ class RecordLog:
             self._file = None
 
 
-def _framed(kind: int, body: bytes) -> bytes:
-    framed = _HEAD.pack(len(body), kind) + body
-    return _CHECKSUM.pack(crc32(framed)) + framed
-
-
-def _record(data: bytes, offset: int) -> tuple[int, bytes] | None:
-    """The record at an offset; None if it is not whole."""
+def _record(data: bytes, offset: int) -> tuple[int, bytes, int] | None:
+    """Kind, body and checksum of the record at an offset; None if it is not whole."""
     start = offset + _FRAME.size
     if start > len(data):
         return None
@@ -243,4 +243,4 @@ def _record(data: bytes, offset: int) -> tuple[int, bytes] | None:
     body = data[start : start + length]
     if len(body) < length or crc32(data[offset + _CHECKSUM.size : start + length]) != checksum:
         return None
-    return kind, body
+    return kind, body, checksum

@@ -10,10 +10,14 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from binlane.codec.buffer import Reader
+from binlane.errors import UnsupportedError
 from binlane.port.journal import Place
 from binlane.port.lane_groups import Arrival, Point, Reason, Span, Statement, Stream
 from binlane.port.plan_bytes import decode_plans
 from binlane.routing.plan import GroupPlan
+
+VERSION: Final = 1
+"""Of all records, plans included: another one is for another binlane."""
 
 LANES: Final = 1
 INTENT: Final = 2
@@ -25,18 +29,18 @@ ENDED: Final = 7
 READ: Final = 8
 OPEN: Final = 9
 MACHINE: Final = 10
-"""First in a file of statements: what tells this run of the machine from others. What was written
-may lack its end if it is not the present one."""
+"""First in a file of statements: `VERSION`, and what tells this run of the machine from others. What
+was written may lack its end if it is not the present one."""
 
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBQ")
 _LANES: Final = Struct("<QI")
-_READ: Final = Struct("<QBIIII")
+_READ: Final = Struct("<BQBIIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
-_FOUND: Final = Struct("<IIQI")
+_FOUND: Final = Struct("<IIQII")
 _OPEN: Final = Struct("<IQBI")
 _PAIR: Final = Struct("<QQ")
 
@@ -190,13 +194,13 @@ def lanes_body(epoch: int, lanes: Iterable[LaneHead]) -> bytes:
 def reading_body(reading: Reading) -> bytes:
     """Of READ."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
-    pieces = [_READ.pack(reading.epoch, reading.is_gap, *counts)]
+    pieces = [_READ.pack(VERSION, reading.epoch, reading.is_gap, *counts)]
     pieces += [_text(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
     for lane, (point, is_commit) in reading.arrivals:
         pieces += (_ARRIVAL.pack(lane, is_commit), _point(point))
     pieces += [_STATEMENT.pack(lane, number) for lane, number in reading.doubts]
     for lane, point, place, plan in reading.found:
-        pieces += (_FOUND.pack(lane, place.file, place.offset, plan), _point(point))
+        pieces += (_FOUND.pack(lane, *place, plan), _point(point))
     return b"".join(pieces)
 
 
@@ -287,7 +291,10 @@ def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
 def read_reading(body: bytes) -> Reading:
     """The inverse of `reading_body`."""
     reader = Reader(body)
-    epoch, is_gap, end_count, arrival_count, doubt_count, found_count = reader.unpack(_READ)
+    version, epoch, is_gap, *counts = reader.unpack(_READ)
+    if version != VERSION:
+        raise UnsupportedError(f"it is of version {version}")
+    end_count, arrival_count, doubt_count, found_count = counts
     ends = _read_ends(reader, end_count)
     arrivals = []
     for _ in range(arrival_count):
@@ -296,8 +303,9 @@ def read_reading(body: bytes) -> Reading:
     doubts = [_lane_number(reader) for _ in range(doubt_count)]
     found = []
     for _ in range(found_count):
-        lane, file, offset, plan = reader.unpack(_FOUND)
-        found.append(FoundGroup(lane, _read_point(reader), Place(file, offset), plan))
+        lane, file, offset, checksum, plan = reader.unpack(_FOUND)
+        place = Place(file, offset, checksum)
+        found.append(FoundGroup(lane, _read_point(reader), place, plan))
     return Reading(epoch, bool(is_gap), ends, arrivals, doubts, found)
 
 

@@ -242,29 +242,27 @@ class LaneGroups:
         """
         while self.statements:
             first = self.statements[0]
-            if first.is_lost:
-                if is_end_read:
-                    yield from self._settle_lost()
-                elif first.doubt is not None:
-                    yield from self._none(len(self.arrivals), first.doubt)
-                return
             if not first.is_answered:
-                if first.doubt is not None and self.arrivals:
-                    if len(self.statements) > 1:
-                        self.doubt_all(first.doubt)  # they may be theirs
-                    yield from self._none(len(self.arrivals), first.doubt, first)
+                yield from self._settle_open(first, is_end_read=is_end_read)
                 return
-            if not first.last:
-                self.statements.popleft()
-                continue
-            is_read = all(read.get(span.stream, 0) >= span.last for span in first.last)
-            yield from self._settle_told(first, is_read=is_read)
-            if not is_read:
-                return
+            if first.last:
+                is_read = all(read.get(span.stream, 0) >= span.last for span in first.last)
+                yield from self._settle_told(first, is_read=is_read)
+                if not is_read:
+                    return
             self.statements.popleft()
         if self.arrivals:
             self.has_strangers = True
             yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
+
+    def _settle_open(self, first: Statement, *, is_end_read: bool) -> Iterator[Verdict]:
+        """Attribute what there is while the first statement has no reply."""
+        if first.is_lost and is_end_read:
+            yield from self._settle_lost()
+        elif first.doubt is not None and self.arrivals:
+            if len(self.statements) > 1:
+                self.doubt_all(first.doubt)  # they may be theirs
+            yield from self._none(len(self.arrivals), first.doubt, first)
 
     def _settle_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
         """Attribute groups to a statement of which the last is known."""

@@ -31,11 +31,10 @@ from binlane.client.questions import (
     Answer,
     Asked,
     Asking,
+    Need,
     NotUnderstoodError,
     Question,
-    Topic,
     asking,
-    is_of_server,
 )
 from binlane.client.session import ServerSession
 from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
@@ -51,7 +50,6 @@ from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts
 from binlane.sql.logged_statements import logged_statement
 from binlane.sql.reading import read
-from binlane.sql.schema import small
 from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
@@ -91,7 +89,6 @@ class LiveCatalog:
 
     async def start(self) -> None:
         """Begin; a source that is down is asked again when something is needed of it."""
-        self._loop = asyncio.get_running_loop()
         try:
             await self._open()
             await self._know(lambda known: known.lacking_of(()))
@@ -144,6 +141,11 @@ class LiveCatalog:
         await self._open()
         await self._know(lambda known: known.lacking(facts, database))
 
+    def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
+        """All that belongs to some things, as far as it is known, with what was told of it."""
+        known = self._known
+        return [] if known is None else known.reached(needs)
+
     async def fetch_objects(self, questions: Iterable[Question]) -> bool:
         """Ask for objects that no text names, such as those of a dynamic statement.
 
@@ -169,14 +171,8 @@ class LiveCatalog:
         known = self._known
         if not catalog.missed or known is None:
             return ()
-        names = [name for name in catalog.missed if name.database and not is_of_server(name)]
-        catalog.missed.clear()
-        questions = (
-            Question(topic, name if topic is Topic.TABLE else small(name))
-            for name in names
-            for topic in (Topic.TABLE, Topic.FUNCTION, Topic.PROCEDURE)
-        )
-        return tuple(one for one in questions if not known.is_asked(one))
+        names, catalog.missed = catalog.missed, set()
+        return known.missed(names)
 
     def catalog(self) -> SchemaCatalog:
         """A catalog for a new session; `fit` keeps it current.
@@ -322,6 +318,7 @@ class LiveCatalog:
         """Find out what the source is, once."""
         if self._known is not None:
             return
+        self._loop = asyncio.get_running_loop()
         if self._opening is None:
             self._opening = asyncio.create_task(self._meet())
         task = self._opening
@@ -495,7 +492,7 @@ def _each(work: Iterable[Callable[[], None]]) -> None:
         one()
 
 
-def _lacking_privileges(grants: Sequence[str]) -> list[str]:
+def lacking_privileges(grants: Sequence[str]) -> list[str]:
     """What an account lacks to see all objects.
 
     Args:
@@ -523,7 +520,7 @@ def _prepare(session: ServerSession) -> None:
         "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
         f" lock_wait_timeout = {LOCK_TIMEOUT_S}, wait_timeout = 86400{timeout}"
     )
-    lacking = _lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
+    lacking = lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
     if lacking:
         ((account,),) = session.ask("SELECT CURRENT_USER()")
         raise StatementError(

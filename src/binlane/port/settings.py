@@ -9,6 +9,7 @@ from typing import Final
 from binlane.errors import ConfigError
 
 _WORKERS_MAX: Final = 64
+_JOURNAL_LEAST_BYTES: Final = 1 << 20
 
 
 class Bypass(Enum):
@@ -29,11 +30,14 @@ class PortSettings:
         workers: Processes that serve the port, each on a core of its own.
         bypass: What binlogs of FORMAT STATEMENT and MIXED do with rows whose statement did not come
             through the port: hold them; hold them and say so for each group; or stop.
+        journal_max_bytes: Of the journal of what statements make; what is more goes, the oldest
+            first, and binlogs that lack those groups still get their rows.
     """
 
     enabled: bool = True
     workers: int = 1
     bypass: Bypass = Bypass.ROWS
+    journal_max_bytes: int = 1 << 30
 
     def __post_init__(self) -> None:
         """Refuse what cannot be.
@@ -46,4 +50,10 @@ class PortSettings:
                 f"{self.workers!r} is no number of processes",
                 key="gateway.workers",
                 hint=f"1 to {_WORKERS_MAX}; one for each core that clients shall have",
+            )
+        if self.journal_max_bytes < _JOURNAL_LEAST_BYTES:
+            raise ConfigError(
+                f"{self.journal_max_bytes} bytes is no size for the journal",
+                key="gateway.journal_max_size",
+                hint=f"{_JOURNAL_LEAST_BYTES} bytes or more, such as 1G",
             )

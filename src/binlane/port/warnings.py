@@ -12,16 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from binlane.codec.packets.results import Cell, ResultSet
+from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
 from binlane.codec.types import Flavor
 from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.judge import Reply
+from binlane.policy.refusals import Refusal
 from binlane.session.report import Note
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.tokens import TokenKind, tokenise
 
 LIST: Final = "SHOW WARNINGS"
+ERRORS: Final = "SHOW ERRORS"
 COUNT: Final = "SHOW COUNT(*) WARNINGS"
+_HEADS: Final = ("Level", ColumnDefinition.integer("Code"), "Message")
+_HINT: Final = "1105"
+_Row = tuple[str, str, str]
 _ABOUT_WARNINGS: Final = frozenset(
     ("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT", "GET DIAGNOSTICS")
 )
@@ -47,11 +52,23 @@ class Warnings:
     def __init__(self, flavor: Flavor) -> None:
         self._is_mariadb = flavor is Flavor.MARIADB
         self._notes: tuple[Note, ...] = ()
+        self._refused: tuple[_Row, ...] = ()
 
     @property
     def count(self) -> int:
         """How many notes there are."""
-        return len(self._notes)
+        return len(self._refused) or len(self._notes)
+
+    def refuse(self, refusal: Refusal, hints: Iterable[str]) -> None:
+        """Be told that binlane refused a statement, which the source has not seen.
+
+        Args:
+            refusal: Why.
+            hints: What would help, a sentence each.
+        """
+        errors = [("Error", str(one.errno), one.message) for one in (refusal, *refusal.others)]
+        notes = [("Note", _HINT, hint) for hint in hints]
+        self._notes, self._refused = (), (*errors, *notes)
 
     def follow(
         self, facts: StatementFacts, replies: Sequence[Reply], notes: Iterable[Note]
@@ -65,11 +82,26 @@ class Warnings:
         """
         told = tuple(note for note in notes if note.is_told)
         if told or not self._keeps(facts, replies):
-            self._notes = told
+            self._notes, self._refused = told, ()
 
     def forget(self) -> None:
         """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
-        self._notes = ()
+        self._notes = self._refused = ()
+
+    def of_refused(self, facts: StatementFacts) -> RowsAnswer | None:
+        """Answer a statement that asks for what the last one was refused for; None for others."""
+        if not self._refused:
+            return None
+        rows = self._refused
+        if facts.verb == ERRORS or (facts.verb == "SHOW COUNT" and not _counts_warnings(facts)):
+            rows = tuple(row for row in rows if row[0] == "Error")
+        if facts.verb in (LIST, ERRORS):
+            first, rows_max = _limit(facts)
+            return RowsAnswer(_HEADS, rows[first:][:rows_max])
+        if facts.verb != "SHOW COUNT":
+            return None
+        name = "@@session.warning_count" if _counts_warnings(facts) else "@@session.error_count"
+        return RowsAnswer([ColumnDefinition.integer(name)], [[str(len(rows))]])
 
     def _keeps(self, facts: StatementFacts, replies: Sequence[Reply]) -> bool:
         """Whether the warnings of the statement before are still there."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 from typing import Final
 
 import numpy as np
@@ -13,7 +12,7 @@ from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
-from binlane.grouping.event_group import EventGroup
+from binlane.grouping.event_group import EventGroup, GroupTracker
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
 from binlane.positions import AnyGtid
@@ -40,7 +39,7 @@ def logged_ddl(item: Item) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
             yield from _of_group(item.group(number))
     elif isinstance(item, LargeGroup):
         # Only a table's own CREATE stands before rows: CREATE TABLE … SELECT.
-        yield from _of(takewhile(_is_no_row, item.events()), item.gtid)
+        yield from _of(_before_rows(item.events()), item.gtid)
     else:
         yield from _of_group(item)
 
@@ -65,8 +64,16 @@ def _of(
             yield event.body, gtid
 
 
-def _is_no_row(event: Event) -> bool:
-    return not isinstance(event.body, RowsEvent)
+def _before_rows(events: Iterable[Event]) -> Iterator[Event]:
+    """The events of the first group up to its first rows."""
+    tracker = GroupTracker()
+    for event in events:
+        if isinstance(event.body, RowsEvent):
+            return
+        place = tracker.feed(event)
+        yield event
+        if place.ends:
+            return
 
 
 def _may_change(text: bytes) -> bool:

@@ -37,7 +37,7 @@ from binlane.names import TableName
 from binlane.routing.generated import Chosen, chosen_ids
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
 from binlane.routing.rows import PIECES, ends_statement, table_name, whole_rows
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 MARKS: Final = TableName("binlane", "marks")
@@ -97,6 +97,11 @@ class Piece:
     events: tuple[Event, ...]
     mapped: frozenset[TableName]
     changed: frozenset[TableName]
+
+    @property
+    def makes_table(self) -> bool:
+        """Whether a statement stands before the rows, or in their place."""
+        return isinstance(self.events[0].body, QueryEvent)
 
     @property
     def is_mark(self) -> bool:
@@ -177,6 +182,14 @@ class PlannedPart:
         """Whether the text can be run by the same connection of a replica alone."""
         return bool(self.text) and bool(self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC)
 
+    @property
+    def makes_temporary_table(self) -> bool:
+        """Whether the text is a CREATE TEMPORARY TABLE, or SEQUENCE."""
+        if self.statement is None or not self.uses_temporary_tables:
+            return False
+        effects = logged_statement(self.statement).effects()
+        return effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
+
     def as_rows(self, reason: str) -> PlannedPart:
         """The same without its text."""
         return replace(self, text=(), reason=reason)
@@ -197,6 +210,8 @@ class PlannedGroup:
         parts: The statements.
         end: Of the source's group.
         own_end: Another end, if it ends otherwise here; empty for a statement that stands alone.
+        mapped: All tables that the group has maps of.
+        makes_tables: Whether it holds a statement that makes a table, or is another one alone.
     """
 
     source: EventGroup
@@ -204,6 +219,8 @@ class PlannedGroup:
     parts: tuple[PlannedPart, ...]
     end: tuple[Event, ...]
     own_end: tuple[Event, ...] | None = None
+    mapped: frozenset[TableName] = frozenset()
+    makes_tables: bool = False
 
     @property
     def has_text(self) -> bool:
@@ -254,8 +271,16 @@ def planned(
     sections = _sections(cut, plan.sections)
     if sections is None:
         return Mismatch("the group holds other rows than those of the statements that were run")
+    frame = PlannedGroup(
+        source=group,
+        head=cut.head,
+        parts=(),
+        end=cut.end,
+        mapped=_union(piece.mapped for piece in cut.pieces),
+        makes_tables=any(piece.makes_table for piece in cut.pieces),
+    )
     if not parts:
-        return PlannedGroup(source=group, head=cut.head, parts=(), end=cut.end)
+        return frame
     if not _are_in_order(parts, len(sections)):
         return Mismatch("the plan is not one of the group's statements in their order")
     try:
@@ -270,9 +295,7 @@ def planned(
         return Mismatch("a statement that stands alone is planned as several, or as rows")
     if own_end == () and not (len(made) == 1 and made[0].text):
         return Mismatch("several statements are planned to stand alone")
-    return PlannedGroup(
-        source=group, head=cut.head, parts=tuple(made), end=cut.end, own_end=own_end
-    )
+    return replace(frame, parts=tuple(made), own_end=own_end)
 
 
 # The source's group --------------------------------------------------------------------------------

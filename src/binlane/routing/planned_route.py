@@ -7,19 +7,23 @@ allows it: all that a text names must be in it, and all that the statement chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.payload import TransactionPayloadEvent
+from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor, HeaderFlag
 from binlane.errors import UnsupportedError
 from binlane.grouping.event_group import EventGroup
+from binlane.names import TableName
 from binlane.positions import MysqlGtid
 from binlane.routing import xa
+from binlane.routing.cascades import dangers
 from binlane.routing.judging import judge_statement
 from binlane.routing.memory import NOTHING, Memory, ObjectKind
 from binlane.routing.plan import GroupPlan, Rows, Text, basis_of
@@ -31,12 +35,14 @@ from binlane.routing.planned import (
     cut_group,
     planned,
 )
+from binlane.routing.queries import confined
 from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import table_name
 from binlane.routing.statements import Drop, Keep, KeepWithRows
+from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.logged_statements import is_about_rows_only, logged_statement
 
 CHANGED_DEFINITION: Final = "the binlog's definition changed after the statement was judged"
 _OUTSIDE: Final = "its text names what is outside of the scope, or cannot be proven to name nothing"
@@ -54,13 +60,32 @@ class PlannedRouting:
         routing: What the binlog gets, and what is to be remembered.
         reasons: Why statements that were planned as texts are there as rows, or not at all; one
             for each statement, or one for the whole group.
-        lost_threads: Connections of the source of which a text on temporary tables is not there:
-            later texts of theirs may need what it would have made.
+        made: Connections of the source whose temporary tables are made by texts that are there.
+        lost: Those of which a text on temporary tables is not there: later texts of theirs may need
+            what it would have made.
     """
 
     routing: Routing
     reasons: tuple[str, ...] = ()
-    lost_threads: frozenset[int] = frozenset()
+    made: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Connections of the source that have temporary tables, as a binlog has them.
+
+    Attributes:
+        made: Their tables were made by texts that are in it.
+        lost: It lacks a text of theirs, so that it can have none any more.
+    """
+
+    made: Collection[int] = frozenset()
+    lost: Collection[int] = frozenset()
+
+
+NO_THREADS: Final = Threads()
+"""Of a binlog that is fed anew."""
 
 
 def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
@@ -71,7 +96,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
     prepared: frozenset[str] = frozenset(),
     memory: Memory = NOTHING,
     *,
-    lost_threads: frozenset[int] = frozenset(),
+    threads: Threads = NO_THREADS,
 ) -> PlannedRouting:
     """Select what one binlog gets of an event group that a plan is for.
 
@@ -82,24 +107,53 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
         format_: Of the FORMAT_DESCRIPTION before the group.
         prepared: The XA transactions that the binlog has prepared and not finished.
         memory: What the groups before it left to remember.
-        lost_threads: What groups before it told of these.
+        threads: What groups before it told of these.
 
     Raises:
         CodecError: As `route`.
     """
-    as_rows = route_rows(group, definition, format_, prepared, memory)
+    place = _Place(definition, format_, prepared, memory)
     name = definition.name
     if name not in plan.binlogs or _is_all_rows(plan, name):
-        return PlannedRouting(routing=as_rows)
+        return PlannedRouting(routing=place.rows(group))
     found: PlannedGroup | Mismatch = Mismatch(CHANGED_DEFINITION)
     if plan.bases.get(name) == basis_of(definition):
         found = planned(group, plan, name, format_)
     if isinstance(found, Mismatch):
         lost = _threads_of_plan(plan, name)
-        return PlannedRouting(routing=as_rows, reasons=(found.reason,), lost_threads=lost)
-    if as_rows.incident is not None:
-        return PlannedRouting(routing=as_rows, lost_threads=_threads(found.parts))
-    return _Choice(found, as_rows, definition, format_, prepared, memory, lost_threads).routed()
+        return PlannedRouting(routing=place.rows(group), reasons=(found.reason,), lost=lost)
+    as_rows = place.rows(group) if place.learns_of_rows(found) else None
+    if as_rows is not None and as_rows.incident is not None:
+        return PlannedRouting(routing=as_rows, lost=_threads(found.parts))
+    return _Choice(found, place, as_rows, threads).routed()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a group goes: the arguments of `route` beside it."""
+
+    definition: Definition
+    format: Format
+    prepared: frozenset[str]
+    memory: Memory
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing is looked at."""
+        return self.definition.scope.is_unscoped and not self.memory.left_out
+
+    def rows(self, group: EventGroup) -> Routing:
+        """The group as rows."""
+        return route_rows(group, self.definition, self.format, self.prepared, self.memory)
+
+    def learns_of_rows(self, found: PlannedGroup) -> bool:
+        """Whether only the rows tell what is to be remembered, or that there is an INCIDENT."""
+        scope = self.definition.scope
+        return not scope.is_unscoped and (
+            found.makes_tables
+            or bool(self.memory.empty_tables)
+            or not all(map(scope.includes, found.mapped))
+        )
 
 
 def route_rows(
@@ -145,50 +199,85 @@ def _may_have_marks(group: EventGroup) -> bool:
 class _Choice:
     """One planned group, while it is found out which texts of it a binlog may have."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  # as `route_planned`
-        self,
-        found: PlannedGroup,
-        as_rows: Routing,
-        definition: Definition,
-        format_: Format,
-        prepared: frozenset[str],
-        memory: Memory,
-        lost_threads: frozenset[int],
+    def __init__(
+        self, found: PlannedGroup, place: _Place, as_rows: Routing | None, threads: Threads
     ) -> None:
         self._found = found
         self._as_rows = as_rows
-        self._definition = definition
-        self._scope = definition.scope
-        self._format = format_
-        self._prepared = prepared
-        self._memory = memory
-        self._lost_before = lost_threads
+        self._place = place
+        self._scope = place.definition.scope
+        self._memory = place.memory
+        self._threads = threads
+        self._made: set[int] = set()
+        self._is_plain = True
 
     def routed(self) -> PlannedRouting:
         parts = tuple(map(self._chosen, self._found.parts))
         found = replace(self._found, parts=parts)
         routing = self._route(found.group)
         if routing is None:
-            return PlannedRouting(
-                routing=self._as_rows, reasons=(_INCIDENT,), lost_threads=_threads(parts)
-            )
+            as_rows = self._as_rows or self._place.rows(self._found.source)
+            lost = _threads(self._found.parts)
+            return PlannedRouting(routing=as_rows, reasons=(_INCIDENT,), lost=lost)
         pairs = zip(self._found.parts, parts, strict=True)
         lost = _threads(before for before, after in pairs if after.reason)
         return PlannedRouting(
             routing=self._finished(routing, found),
             reasons=found.reasons,
-            lost_threads=lost,
+            made=frozenset(self._made),
+            lost=lost,
         )
 
     def _chosen(self, part: PlannedPart) -> PlannedPart:
         """A statement as it may stand in the binlog."""
         if not part.text:
+            self._is_plain = False
             return part
-        if _threads((part,)) & self._lost_before:
-            return part.as_rows(_LOST)
-        if self._scope.is_unscoped and not self._memory.left_out:
-            return part
-        return self._judged(part)
+        chosen = part
+        if not self._place.takes_all:
+            is_plain = self._is_plainly_inside(part)
+            self._is_plain &= is_plain
+            chosen = part if is_plain else self._judged(part)
+        if chosen.uses_temporary_tables and not self._has_its_tables(chosen):
+            return chosen.as_rows(_LOST)
+        return chosen
+
+    def _has_its_tables(self, part: PlannedPart) -> bool:
+        """Whether the temporary tables are there that a text uses."""
+        assert part.statement is not None, "it is a text"
+        thread = part.statement.thread_id
+        if thread in self._threads.lost:
+            return False
+        if part.makes_temporary_table:
+            self._made.add(thread)
+        return thread in self._made or thread in self._threads.made
+
+    def _is_plainly_inside(self, part: PlannedPart) -> bool:
+        """Whether all that a change of rows names and does is in scope, as its shape tells.
+
+        Most statements of a binlog differ in their literals alone.
+        """
+        scope, statement = self._scope, part.statement
+        assert statement is not None, "it is a text"
+        if (
+            not part.rows
+            or part.uses_temporary_tables
+            or scope.ignores_case
+            or isinstance(part.text[-1].body, ExecuteLoadQueryEvent)
+            or self._memory.left_out
+            or not is_about_rows_only(statement.query)
+            or dangers(self._memory.links, scope)
+        ):
+            return False
+        database = statement.database.decode("utf-8", "surrogateescape")
+        names = names_in(statement.query)
+        return (
+            names.is_known
+            and scope.touches_database(database)
+            and all(map(scope.includes, part.changed))
+            and all(map(scope.includes, names.tables))
+            and all(scope.includes(TableName(database, name)) for name in names.unqualified)
+        )
 
     def _judged(self, part: PlannedPart) -> PlannedPart:
         scope, statement = self._scope, part.statement
@@ -223,17 +312,27 @@ class _Choice:
         """The binlog's part of the group that was put together; None if it cannot be expressed."""
         if not group.events:
             return Routing(group=None)
-        if self._scope.is_unscoped and not self._memory.left_out:
+        if self._place.takes_all:
             return Routing(group=RoutedGroup(gtid=group.gtid, events=group.events))
-        routing = route(group, self._definition, self._format, self._prepared, self._memory)
+        if self._is_plain:
+            events = tuple(map(self._confined, group.events))
+            return Routing(group=RoutedGroup(gtid=group.gtid, events=events))
+        place = self._place
+        routing = route(group, place.definition, place.format, place.prepared, place.memory)
         return None if routing.incident is not None else routing
+
+    def _confined(self, event: Event) -> Event:
+        if not isinstance(event.body, QueryEvent):
+            return event
+        body = confined(event.body, self._scope, None)
+        return event if body is event.body else replace(event, body=body)
 
     def _finished(self, routing: Routing, found: PlannedGroup) -> Routing:
         """With what the rows teach, and what is known of statements."""
         source, is_held = found.source, routing.group is not None
-        learned = self._as_rows.memory or self._memory
+        learned = (self._as_rows and self._as_rows.memory) or self._memory
         if not self._scope.is_unscoped:
-            learned = xa.remembered(learned, source, self._format, is_held=is_held)
+            learned = xa.remembered(learned, source, self._place.format, is_held=is_held)
         group = routing.group
         if group is not None:
             has_texts = any(part.text for part in found.parts)
@@ -241,7 +340,7 @@ class _Choice:
                 group,
                 prepares=xa.prepared_in(group.events),
                 finishes=xa.finished_in(group.events),
-                is_alone=has_texts and self._format.flavor is Flavor.MYSQL,
+                is_alone=has_texts and self._place.format.flavor is Flavor.MYSQL,
             )
         return Routing(
             group=group,

@@ -47,6 +47,7 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "enabled": "whether statements are judged before they run, and binlogs may hold statements",
         "workers": "processes that serve the port",
         "bypass": '"rows", "mark" or "stop": what binlogs of statements do with other changes',
+        "journal_max_size": "the journal of what statements make has no more bytes than this",
     },
     "http": {
         "address": "where /healthz and /metrics are served",
@@ -175,6 +176,9 @@ def _port(section: Mapping[str, Any]) -> PortSettings:
                 hint="one of " + ", ".join(f'"{word}"' for word in words),
             )
         values["bypass"] = Bypass(values["bypass"])
+    if "journal_max_size" in values:
+        size = size_bytes(values.pop("journal_max_size"), "gateway.journal_max_size")
+        values["journal_max_bytes"] = size
     return PortSettings(**values)
 
 
@@ -226,6 +230,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "enabled": settings.port.enabled,
             "workers": settings.port.workers,
             "bypass": settings.port.bypass.value,
+            "journal_max_size": settings.port.journal_max_bytes,
         },
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,

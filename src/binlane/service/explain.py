@@ -1,13 +1,15 @@
 """EXPLAIN BINLOG: what a statement would do to each binlog, told of the source's own objects.
 
-The source is asked, in the client's session, for the definitions of what the statement needs, one
-after the other until nothing is missing; then the statement is run without it, as `check` does.
+What the statement leads to is taken from the port's live catalog; if the client may not see all of
+it, nothing is told. Where there is no such catalog the source is asked in the client's session. Then
+the statement is run without the source, as `check` does, beside the event loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from binlane.check.findings import (
@@ -19,17 +21,22 @@ from binlane.check.findings import (
     hints,
 )
 from binlane.check.script import ScriptStatement
-from binlane.client.source_objects import TABLE, Objects, Source, SourceSession
+from binlane.client.known_objects import KnownObjects
+from binlane.client.questions import Need, Question, questions_of
+from binlane.client.source_objects import Source, SourceSession
 from binlane.codec.packets.results import Cell, ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.handler import SessionContext
-from binlane.names import TableName, quote
+from binlane.policy.server import Server
+from binlane.port.live_catalog import LiveCatalog, lacking_privileges
 from binlane.scope.definition import Definition
+from binlane.session.log_events import SOURCE_LOG
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import read
 from binlane.sql.tokens import SqlSyntaxError
 
@@ -46,12 +53,6 @@ _BARE: Final = re.compile(r"\w+", re.ASCII)
 _SYNTAX: Final = "EXPLAIN BINLOG statement"
 # With definitions each binlog has a mode of its own.
 _MODE: Final = "binlog_format"
-_MISSING_TABLE: Final = re.compile(r"Table '(.+?)\.(.+)' doesn't exist\Z", re.DOTALL)
-_MISSING_PARENT: Final = frozenset((1005, 1239, 1824))
-"""Of foreign keys, whose parent the error names beside its text."""
-_MISSING_ROUTINE: Final = re.compile(
-    r"(FUNCTION|PROCEDURE) (.+?)\.(.+) does not exist\Z", re.DOTALL
-)
 
 
 def explained(statement: str) -> str | None:
@@ -70,7 +71,12 @@ def explained(statement: str) -> str | None:
 
 
 async def explain_binlog(
-    session: SessionContext, statement: str, definitions: Sequence[Definition]
+    session: SessionContext,
+    statement: str,
+    definitions: Sequence[Definition],
+    *,
+    live: LiveCatalog | None = None,
+    model: Session | None = None,
 ) -> RowsAnswer:
     """Tell what a statement would do.
 
@@ -78,6 +84,9 @@ async def explain_binlog(
         session: The client's.
         statement: What is to be explained.
         definitions: All binlogs; without any, the source's own log is meant.
+        live: The source's objects, also those that the client may not see.
+        model: What the client's session is like. Without one of these, and where the objects cannot
+            be read, the source is asked in the client's session.
 
     Raises:
         StatementError: If it was not understood, or the source refuses to tell what it needs.
@@ -85,20 +94,19 @@ async def explain_binlog(
     """
     source = Source(session)
     circumstances = await source.circumstances()
-    objects = Objects(source, SchemaCatalog(Flavor(circumstances.server.flavor)))
-    for name, value in circumstances.configured.items():
-        objects.catalog.apply(f"SET GLOBAL {name} = {_literal(value)}", database="")
-    if circumstances.database:
-        objects.apply("", f"CREATE DATABASE {quote(circumstances.database)}")
-    dialect = _session(objects.catalog.copy(), circumstances, definitions).dialect
-    facts = read(statement, database=circumstances.database, dialect=dialect)
-    await objects.fetch_used(facts, circumstances.database)
+    objects: _Live | _Seen = _Seen(source, circumstances.server)
+    if live is not None and model is not None and await _is_read(live):
+        grants = (await session.query_source("SHOW GRANTS")).texts()
+        sees_all = not lacking_privileges([row[0] or "" for row in grants])
+        objects = _Live(live, source, sees_all=sees_all)
+    own = _session(await objects.catalog(), circumstances, definitions, model)
+    facts = read(statement, database=own.database, dialect=own.dialect)
+    await objects.have(facts, own.database)
     while True:
-        own = _session(objects.catalog.copy(), circumstances, definitions)
-        result = own.execute(statement)
-        missing = _missing(result)
+        own = _session(await objects.catalog(), circumstances, definitions, model)
+        result = await asyncio.to_thread(own.execute, statement)
         # What the source does not have either is the statement's own error.
-        if missing is None or not await objects.fetch(*missing):
+        if not await objects.have_missed(own.objects):
             break
     error = result.error
     if error is not None and error.errno == SYNTAX_ERROR:
@@ -108,10 +116,113 @@ async def explain_binlog(
     return RowsAnswer(COLUMNS, list(_rows(statement, result)))
 
 
+# The objects --------------------------------------------------------------------------------------
+
+
+async def _is_read(live: LiveCatalog) -> bool:
+    """Whether the source tells binlane of its objects; of the reasons the port's status tells."""
+    try:
+        await live.fetch_objects(())
+    except StatementError:
+        return False
+    return True
+
+
+class _Live:
+    """What the port knows, as far as the client may see what a statement leads to."""
+
+    def __init__(self, live: LiveCatalog, source: Source, *, sees_all: bool) -> None:
+        self._live = live
+        self._source = source
+        self._sees_all = sees_all
+
+    async def catalog(self) -> SchemaCatalog:
+        """All that is known; it does not grow."""
+        found = self._live.catalog()
+        found.store.own()
+        return found
+
+    async def have(self, facts: StatementFacts, database: str) -> None:
+        """Know what a statement uses."""
+        await self._live.fetch(facts, database)
+        await self._see(questions_of(facts, database))
+
+    async def have_missed(self, catalog: SchemaCatalog) -> bool:
+        """Know what was looked for in vain; whether there was anything that nobody asked for."""
+        missed = self._live.missed(catalog)
+        if missed:
+            await self._live.fetch_objects(missed)
+            await self._see([Need(one) for one in missed])
+        return bool(missed)
+
+    async def _see(self, needs: Sequence[Need]) -> None:
+        """See that the client may see what the answer would tell of.
+
+        Raises:
+            StatementError: If it may not; of what it did not name itself nothing is told.
+        """
+        if self._sees_all:
+            return
+        named = {need.question.name for need in needs}
+        for question, told in self._live.reached(needs):
+            try:
+                await self._source.see(question, told)
+            except StatementError as error:
+                if question.name in named:
+                    raise
+                raise StatementError(
+                    "the statement leads to objects that the account may not see",
+                    errno=error.errno,
+                    sqlstate=error.sqlstate,
+                ) from None
+
+
+class _Seen:
+    """What the client may see."""
+
+    def __init__(self, source: Source, server: Server) -> None:
+        self._source = source
+        self._known = KnownObjects(Flavor(server.flavor), server.version)
+
+    async def catalog(self) -> SchemaCatalog:
+        """All that is known so far."""
+        known = self._known
+        await self._know(lambda: known.lacking_of(()))
+        return SchemaCatalog(
+            flavor=known.flavor, server_version=known.server_version, store=known.store.copy()
+        )
+
+    async def have(self, facts: StatementFacts, database: str) -> None:
+        """Know what a statement uses."""
+        await self._know(lambda: self._known.lacking(facts, database))
+
+    async def have_missed(self, catalog: SchemaCatalog) -> bool:
+        """Know what was looked for in vain; whether there was anything that nobody asked for."""
+        missed = self._known.missed(catalog.missed)
+        await self._know(lambda: self._known.lacking_of(missed))
+        return bool(missed)
+
+    async def _know(self, lacking: Callable[[], Iterable[Question]]) -> None:
+        while questions := list(dict.fromkeys(lacking())):
+            for question in questions:
+                answer = await self._source.answer(question, self._known.asked)
+                if answer.objects.tables:
+                    await self._source.see_triggers(question.name)
+                self._known.take(question, answer)
+
+
+# The session --------------------------------------------------------------------------------------
+
+
 def _session(
-    catalog: SchemaCatalog, circumstances: SourceSession, definitions: Sequence[Definition]
+    catalog: SchemaCatalog,
+    circumstances: SourceSession,
+    definitions: Sequence[Definition],
+    model: Session | None,
 ) -> Session:
-    """A session with the client's variables."""
+    """A session like the client's, which goes its own way."""
+    if model is not None:
+        return _copied(model, catalog)
     session = Session(
         server=circumstances.server,
         objects=catalog,
@@ -126,19 +237,15 @@ def _session(
     return session
 
 
-def _missing(result: StatementResult) -> tuple[str, TableName] | None:
-    """The object that a statement failed for."""
-    error = result.error
-    if error is None:
-        return None
-    if error.errno in _MISSING_PARENT and error.why:
-        database, _, table = error.why[0].what.partition(".")
-        return TABLE, TableName(database, table)
-    if found := _MISSING_TABLE.match(error.message):
-        return TABLE, TableName(found[1], found[2])
-    if found := _MISSING_ROUTINE.match(error.message):
-        return found[1], TableName(found[2], found[3])
-    return None
+def _copied(model: Session, catalog: SchemaCatalog) -> Session:
+    """A session as another one is, over other objects and its own temporary tables."""
+    found = Session(server=model.server, objects=catalog, definitions=model.definitions)
+    catalog.store.temporary = model.objects.store.temporary.copy()
+    store = catalog.store
+    found.restore(model.snapshot())
+    found.state.host = found
+    catalog.version, catalog.store = object(), store
+    return found
 
 
 def _rows(statement: str, result: StatementResult) -> Iterator[Sequence[Cell]]:
@@ -148,6 +255,8 @@ def _rows(statement: str, result: StatementResult) -> Iterator[Sequence[Cell]]:
     )
     found = [finding for finding in findings(whole) if finding.kind is not Kind.ALLOWED_UNSAFE]
     for name, binlog in result.binlogs.items():
+        if name == SOURCE_LOG:
+            continue
         own = [finding for finding in found if not finding.binlogs or name in finding.binlogs]
         events = "\n".join(f"{event.type}: {event.info}" for event in binlog.events)
         if not own:

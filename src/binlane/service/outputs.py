@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from binlane.capture.backoff import Backoff
+from binlane.routing.planned_route import NO_THREADS, Threads
 from binlane.routing.routed_group import OmissionKind
 from binlane.routing.spans import SpanCounts
 from binlane.store.binlog import Binlog, Published
@@ -82,7 +83,7 @@ class Output:
         feed_failure: Gives the reason why its feed gets nothing from the source; empty while it does.
         is_on_main: Whether the main feed feeds it.
         told: What its readers were last told of.
-        lost_threads: Connections of the source of which a text on temporary tables is not there.
+        threads: Connections of the source whose temporary tables it has, or lacks.
     """
 
     live: LiveBinlog
@@ -99,7 +100,7 @@ class Output:
     feed_failure: Callable[[], str] = str
     is_on_main: bool = False
     told: Published | None = None
-    lost_threads: frozenset[int] = frozenset()
+    threads: Threads = NO_THREADS
 
     @property
     def name(self) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import suppress
 from typing import Final
 
 from binlane.capture.settings import SourceSettings
@@ -19,16 +18,15 @@ from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
+from binlane.port.lane_ends import LaneEnds
 from binlane.port.lanes import LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession
 from binlane.port.source_schema import wanted_privileges
-from binlane.positions import Position, parse_position
 from binlane.service.binlogs import Binlogs
 
 _LOOK_AGAIN_S: Final = 10.0
-_END_EVERY_S: Final = 0.5
 _TIMEOUT_S: Final = 10.0
 _PRIVILEGES: Final = (
     "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE ="
@@ -54,20 +52,25 @@ class Port:
         settings: The source, and binlane's own account there.
         binlogs: What the statements are for.
         attributions: Gets to know what sessions make the source log.
+        catalog: The source's objects.
     """
 
     def __init__(
-        self, settings: SourceSettings, binlogs: Binlogs, attributions: Attributions
+        self,
+        settings: SourceSettings,
+        binlogs: Binlogs,
+        attributions: Attributions,
+        catalog: LiveCatalog,
     ) -> None:
         self.problem = ""
         self._settings = settings
         self._binlogs = binlogs
         self._attributions = attributions
-        self._catalog = LiveCatalog(settings)
+        self._catalog = catalog
         self._parts: PortParts | None = None
         self._looked_s = float("-inf")
         self._looking = asyncio.Lock()
-        self._ending: asyncio.Task[None] | None = None
+        self._ends = LaneEnds(attributions, settings)
 
     def judge(self, session: SessionContext) -> PortSession:
         """The judge of a session."""
@@ -75,13 +78,11 @@ class Port:
 
     def start(self) -> None:
         """Begin to look after sessions that ended in the middle of a statement."""
-        self._ending = asyncio.create_task(self._tell_ends())
+        self._ends.start()
 
     async def stop(self) -> None:
         """Ask the source nothing more."""
-        if self._ending is not None:
-            self._ending.cancel()
-            await asyncio.gather(self._ending, return_exceptions=True)
+        await self._ends.stop()
         await self._catalog.stop()
         if self._parts is not None:
             self._parts.marker.close()
@@ -148,25 +149,3 @@ class Port:
             privileges = frozenset(row[0] or "" for row in session.ask(_PRIVILEGES))
             ((server_id, procedures),) = session.ask(_LANES)
             return privileges, int(server_id or 0), int(procedures or 0), session.version
-
-    async def _tell_ends(self) -> None:
-        """Tell what sessions left behind that got no reply, once their threads are gone."""
-        while True:
-            await asyncio.sleep(_END_EVERY_S)
-            unended = self._attributions.unended
-            if unended:
-                with suppress(BinlaneError):
-                    gone, position = await asyncio.to_thread(self._gone, unended)
-                    for lane in gone:
-                        self._attributions.ended(lane, position)
-
-    def _gone(self, threads: dict[int, int]) -> tuple[list[int], Position]:
-        """The lanes whose threads are gone, and what the source had logged after that."""
-        with self._session() as session:
-            rows = session.ask("SELECT ID FROM information_schema.PROCESSLIST")
-            living = {int(row[0] or 0) for row in rows}
-            is_mariadb = "mariadb" in session.version.lower()
-            name = "gtid_binlog_pos" if is_mariadb else "gtid_executed"
-            told = session.ask(f"SELECT @@GLOBAL.{name}")[0][0] or ""  # our names
-        position = parse_position(told, (Flavor.MARIADB if is_mariadb else Flavor.MYSQL).value)
-        return [lane for lane, thread in threads.items() if thread not in living], position

@@ -25,7 +25,7 @@ from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart, whole_group
-from binlane.routing.planned_route import route_rows
+from binlane.routing.planned_route import Threads, route_rows
 from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
@@ -94,6 +94,7 @@ class Router:
         """
         lanes, substitution = RunLanes(), self._substitution
         if substitution is not None:
+            substitution.noted(item)
             if isinstance(item, RawRun):
                 lanes = substitution.read_run(item, after)
             else:
@@ -344,6 +345,9 @@ class Router:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
+            if first.body.created:
+                # The source may have been started, and count its connections anew.
+                output.threads = Threads(lost=output.threads.lost)
         else:
             self._route(output, group, waits=waits)
 

@@ -19,7 +19,8 @@ from typing import Final
 
 from binlane.codec.types import Flavor
 from binlane.gateway.transport import Gateway
-from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions
+from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
+from binlane.port.live_catalog import LiveCatalog
 from binlane.scope.scope import ScopeList
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
@@ -77,14 +78,21 @@ class Service:
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self._settings = settings
-        attributions = substitution = None
+        attributions = substitution = catalog = None
         if settings.port.enabled:
             flavor = Flavor.MYSQL if settings.source.url.scheme == "mysql" else Flavor.MARIADB
-            attributions = Attributions(settings.data_dir / JOURNAL_DIRECTORY, flavor)
-            substitution = Substitution(attributions, settings.port.bypass)
+            attributions = Attributions(
+                settings.data_dir / JOURNAL_DIRECTORY,
+                flavor,
+                AttributionSettings(journal_max_bytes=settings.port.journal_max_bytes),
+            )
+            catalog = LiveCatalog(settings.source)
+            substitution = Substitution(attributions, settings.port.bypass, catalog)
         self.binlogs = Binlogs(store, settings.source, substitution)
         self._port = (
-            None if attributions is None else Port(settings.source, self.binlogs, attributions)
+            None
+            if attributions is None or catalog is None
+            else Port(settings.source, self.binlogs, attributions, catalog)
         )
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)

@@ -25,10 +25,11 @@ from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup
-from binlane.grouping.raw import LargeGroup, RawRun
+from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
 from binlane.port.attributions import Attributions, LaneGroup
 from binlane.port.lanes import Lanes
+from binlane.port.live_catalog import LiveCatalog
 from binlane.port.settings import Bypass
 from binlane.positions import AnyGtid, Position
 from binlane.routing.plan import GroupPlan, Text, basis_of
@@ -36,6 +37,7 @@ from binlane.routing.planned import MARKS
 from binlane.routing.planned_route import (
     CHANGED_DEFINITION,
     PlannedRouting,
+    Threads,
     route_planned,
     route_rows,
 )
@@ -92,11 +94,18 @@ class Substitution:
     Args:
         attributions: What they said.
         bypass: What binlogs of statements do with changes that came another way.
+        catalog: Gets to know the DDL that comes.
     """
 
-    def __init__(self, attributions: Attributions, bypass: Bypass = Bypass.ROWS) -> None:
+    def __init__(
+        self,
+        attributions: Attributions,
+        bypass: Bypass = Bypass.ROWS,
+        catalog: LiveCatalog | None = None,
+    ) -> None:
         self._attributions = attributions
         self._bypass = bypass
+        self._catalog = catalog
         self._lanes: Lanes | None = None
         self._asked: dict[AnyGtid, float] = {}
 
@@ -118,6 +127,11 @@ class Substitution:
         self._attributions.passed(position)
 
     # What comes.
+
+    def noted(self, item: Item) -> None:
+        """Tell whoever judges statements of DDL in what comes."""
+        if self._catalog is not None:
+            self._catalog.noted(item)
 
     def read_run(self, run: RawRun, after: Position | None) -> RunLanes:
         """Take in that a run comes."""
@@ -194,7 +208,7 @@ class Substitution:
         binlog = output.binlog
         place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
         if isinstance(found, GroupPlan):
-            outcome = route_planned(group, found, *place, lost_threads=output.lost_threads)
+            outcome = route_planned(group, found, *place, threads=output.threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
         routing = route_rows(group, *place)
@@ -255,7 +269,10 @@ class Substitution:
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
         for reason in outcome.reasons:
             self.count(output, gtid, reason)
-        output.lost_threads |= outcome.lost_threads
+        if outcome.made or outcome.lost:
+            threads = output.threads
+            made, lost = outcome.made.union(threads.made), outcome.lost.union(threads.lost)
+            output.threads = Threads(made, lost)
 
     @staticmethod
     def count(

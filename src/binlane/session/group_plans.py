@@ -162,6 +162,11 @@ class PlannedSession:
             or not self.session.logs_rows_alone
         )
 
+    @property
+    def waits(self) -> bool:
+        """Whether something waits for the end of a transaction."""
+        return _waits(self.session.state)
+
     def preview(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
         """What a statement would do; nothing of the session changes.
 

@@ -115,6 +115,7 @@ class Binlog:
         self._save_mark = save_mark
         self._head = found.head
         self._source_created = found.head.format_description.created
+        self._format = found.head.format_description, found.head.format_description.format
         self._file: DiskFile = disk.open(directory / found.files[-1])
         self._pending = bytearray()
         self._written = found.end
@@ -180,7 +181,12 @@ class Binlog:
     @property
     def format(self) -> Format:
         """What the FORMAT_DESCRIPTION of its last file decides."""
-        return self._head.format_description.format
+        description, found = self._format
+        if description is not self._head.format_description:
+            description = self._head.format_description
+            found = description.format
+            self._format = description, found
+        return found
 
     @property
     def server_id(self) -> int:

@@ -24,6 +24,7 @@ port = 3307
 enabled = false
 workers = 4
 bypass = "stop"
+journal_max_size = "64M"
 [http]
 address = "127.0.0.1"
 port = 8080
@@ -49,7 +50,9 @@ def test_every_key_of_the_contract(tmp_path: Path) -> None:
     assert settings.source.start == GtidPosition.parse("0-1-27")
     assert (settings.listen.address, settings.listen.port) == ("0.0.0.0", 3307)
     assert (settings.listen.source_host, settings.listen.source_port) == ("db.example", 3316)
-    assert settings.port == PortSettings(enabled=False, workers=4, bypass=Bypass.STOP)
+    assert settings.port == PortSettings(
+        enabled=False, workers=4, bypass=Bypass.STOP, journal_max_bytes=64 << 20
+    )
     assert settings.http is not None
     assert settings.http.port == 8080
     assert settings.store.max_binlog_size_bytes == 1 << 30
@@ -83,6 +86,8 @@ def test_defaults(tmp_path: Path) -> None:
         (FULL.replace("workers = 4", "workers = 0"), "gateway.workers", "64"),
         (FULL.replace("enabled = false", 'enabled = "no"'), "gateway.enabled", ""),
         (FULL.replace('"stop"', '"halt"'), "gateway.bypass", '"rows", "mark", "stop"'),
+        (FULL.replace('"64M"', '"1K"'), "gateway.journal_max_size", "1048576"),
+        (FULL.replace('"64M"', '"much"'), "gateway.journal_max_size", ""),
         (FULL + "interval_s = 0", "archive.interval_s", ""),
         (FULL.replace('"1G"', '"1T"'), "binlog.max_binlog_size", "1G"),
         (FULL.replace('"1G"', '"1K"'), "binlog.max_binlog_size", "4096"),

@@ -1,0 +1,169 @@
+"""The part of the journal that the routing thread writes: how far it read, and whose groups are whose.
+
+Where the plan of a group stands is found again by its GTID: files know which they tell of.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from binlane.errors import BinlaneError, CodecError, StoreError
+from binlane.port import journal_records as records
+from binlane.port.journal import RecordLog
+from binlane.port.lane_groups import Point, Stream
+from binlane.store.disk import Disk
+
+_SUFFIX: Final = "groups"
+_LOADED_MOST: Final = 4
+
+logger = logging.getLogger(__name__)
+
+
+class GroupJournal:
+    """Files `*.groups`; the routing thread writes and reads them.
+
+    Attributes:
+        failure: Why they cannot be written; empty while they can.
+    """
+
+    def __init__(self, folder: Path, disk: Disk, file_bytes: int) -> None:
+        """Find what is there.
+
+        Args:
+            folder: Of the files.
+            disk: Where that is.
+            file_bytes: A file that has so many is followed by another.
+
+        Raises:
+            StoreError: If the folder cannot be used.
+        """
+        self.failure = ""
+        self._log = RecordLog(folder, _SUFFIX, disk)
+        self._file_bytes = file_bytes
+        self._is_file_due = True
+        self._is_stale = False
+        self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
+        self._loaded: dict[int, dict[Point, records.FoundGroup]] = {}
+
+    @property
+    def is_file_due(self) -> bool:
+        """Whether the next record begins a file: it is to tell how far all streams were read."""
+        return self._is_file_due or self._log.current_bytes >= self._file_bytes
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._log.close()
+
+    def write(self, reading: records.Reading) -> None:
+        """Write a record; what fails is told by `failure`, and known again by nobody."""
+        try:
+            if self.is_file_due:
+                self._log.begin_file()
+                self._is_file_due = False
+                if self._is_stale:
+                    self._drop_older()
+            self._log.append(records.READ, records.reading_body(reading))
+        except StoreError as error:
+            if self.failure != str(error):
+                logger.error("the port's journal cannot be written: %s", error)  # noqa: TRY400
+            self.failure, self._is_file_due = str(error), True
+            return
+        self.failure = ""
+        self._note(self._log.number, reading.found)
+
+    def find(self, lane: int, point: Point) -> records.FoundGroup | None:
+        """What was found out of a group; None if nothing was, or that is gone."""
+        for file, streams in self._ranges.items():
+            first, last = streams.get(point.stream, (1, 0))
+            if first <= point.number <= last:
+                found = self._load(file).get(point)
+                if found is not None and found.lane == lane:
+                    return found
+        return None
+
+    def passed(self, ends: Mapping[Stream, int]) -> None:
+        """Let files go of which no group is asked for any more."""
+        for number in self._older():
+            streams = self._ranges.get(number, {})
+            if any(ends.get(stream, 0) < last for stream, (_, last) in streams.items()):
+                return
+            self._remove(number)
+
+    def shrink(self, max_bytes: int) -> None:
+        """Let the oldest files go until there are no more bytes, whoever may ask for their groups."""
+        for number in self._older():
+            if self._log.size_bytes > max_bytes:
+                self._remove(number)
+
+    def forget(self) -> None:
+        """Let what is there go; the next record begins a file."""
+        self._ranges.clear()
+        self._loaded.clear()
+        self._is_file_due = self._is_stale = True
+
+    def files(self) -> Iterator[records.Reading]:
+        """What the files hold of the present source, oldest first.
+
+        Raises:
+            StoreError: If one cannot be read.
+        """
+        epoch: int | None = None
+        for number in tuple(self._log.sizes):
+            try:
+                for record in self._log.records(number):
+                    reading = records.read_reading(record.body)
+                    if reading.epoch != epoch:
+                        self._ranges.clear()
+                        epoch = reading.epoch
+                    self._note(number, reading.found)
+                    yield reading
+            except CodecError as error:
+                logger.warning("the port's journal: %s: %s", self._log.path(number), error)
+        for text in self._log.damage.values():
+            logger.warning("the port's journal: %s", text)
+
+    def _drop_older(self) -> None:
+        self._is_stale = False
+        for number in self._older():
+            self._remove(number)
+
+    def _older(self) -> list[int]:
+        return [number for number in tuple(self._log.sizes) if number != self._log.number]
+
+    def _remove(self, number: int) -> None:
+        try:
+            self._log.remove(number)
+        except StoreError as error:
+            logger.warning("the port's journal: %s", error)
+        else:
+            self._ranges.pop(number, None)
+            self._loaded.pop(number, None)
+
+    def _note(self, file: int, found: Iterable[records.FoundGroup]) -> None:
+        streams = self._ranges.setdefault(file, {})
+        loaded = self._loaded.get(file)
+        for each in found:
+            stream, number = each.point
+            first, last = streams.get(stream, (number, number))
+            streams[stream] = min(first, number), max(last, number)
+            if loaded is not None:
+                loaded[each.point] = each
+
+    def _load(self, file: int) -> dict[Point, records.FoundGroup]:
+        """What a file says was found out."""
+        loaded = self._loaded.get(file)
+        if loaded is None:
+            loaded = {}
+            try:
+                for record in self._log.records(file):
+                    for found in records.read_reading(record.body).found:
+                        loaded[found.point] = found
+            except BinlaneError as error:
+                logger.warning("the port's journal: %s", error)
+            while len(self._loaded) >= _LOADED_MOST:
+                del self._loaded[next(iter(self._loaded))]
+            self._loaded[file] = loaded
+        return loaded

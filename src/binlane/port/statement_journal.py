@@ -1,0 +1,251 @@
+"""The part of the journal that sessions write: what their statements are to make, and what replies told.
+
+Each file begins with all that older ones tell of the present, so that these can go once no binlog
+asks for their groups any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from binlane.errors import BinlaneError, StoreError
+from binlane.port import journal_records as records
+from binlane.port.journal import Place, Record, RecordLog
+from binlane.port.lane_groups import Statement, Stream
+from binlane.port.plan_bytes import encode_plans
+from binlane.routing.plan import GroupPlan
+from binlane.store.disk import Disk
+
+_SUFFIX: Final = "statements"
+_RETRY_S: Final = 1.0
+_MACHINE_BYTES: Final = 40
+
+logger = logging.getLogger(__name__)
+
+
+class Present(NamedTuple):
+    """What a file begins with.
+
+    Attributes:
+        epoch: Of which source it is; another number for another one.
+        heads: The lanes.
+        under_way: Their statements that may still have groups to come, each behind its lane.
+    """
+
+    epoch: int
+    heads: Sequence[records.LaneHead]
+    under_way: Sequence[tuple[int, Statement]]
+
+
+class RecordedFile(NamedTuple):
+    """A file as it is found after a restart.
+
+    Attributes:
+        records: What it holds.
+        is_whole: Gives whether it has all that was written, once all records were looked at.
+    """
+
+    records: Iterator[Record]
+    is_whole: Callable[[], bool]
+
+
+class StatementJournal:
+    """Files `*.statements`; one thread writes.
+
+    Attributes:
+        failure: Why they cannot be written; empty while they can.
+    """
+
+    def __init__(
+        self, folder: Path, disk: Disk, file_bytes: int, present: Callable[[], Present]
+    ) -> None:
+        """Find what is there.
+
+        Args:
+            folder: Of the files.
+            disk: Where that is.
+            file_bytes: A file that has so many is followed by another.
+            present: Gives what a file begins with.
+
+        Raises:
+            StoreError: If the folder cannot be used.
+        """
+        self.failure = ""
+        self._log = RecordLog(folder, _SUFFIX, disk)
+        self._file_bytes = file_bytes
+        self._present = present
+        self._is_file_due = True
+        self._is_stale = self._is_shrunk = False
+        self._retry_s = 0.0
+        self._needs: dict[int, dict[Stream, int]] = {}
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._log.close()
+
+    # What the sessions' thread calls.
+
+    def write(self, kind: int, body: bytes) -> Place | None:
+        """Write a record; None if that fails, which `failure` then tells."""
+        log = self._log
+        try:
+            if self._is_file_due or log.current_bytes >= self._file_bytes:
+                if self.failure and time.monotonic() < self._retry_s:
+                    return None
+                self._begin_file()
+            return log.append(kind, body)
+        except StoreError as error:
+            self._fail(error)
+            return None
+
+    def _begin_file(self) -> None:
+        log = self._log
+        log.begin_file()
+        log.append(records.MACHINE, _MACHINE)
+        is_stale, self._is_stale = self._is_stale, False
+        present = self._present()
+        places = []
+        for lane, statement in present.under_way:
+            body = records.open_body(lane, statement, encode_plans(self.plans_of(statement) or ()))
+            places.append((statement, log.append(records.OPEN, body)))
+        log.append(records.LANES, records.lanes_body(present.epoch, present.heads))
+        for statement, place in places:
+            statement.place = place
+            self.need(statement)
+        self._is_file_due = False
+        if is_stale:
+            for number in self._older():
+                self._remove(number)
+        if self.failure:
+            logger.info("the port's journal is written again")
+            self.failure = ""
+
+    def _fail(self, error: StoreError) -> None:
+        if self.failure != str(error):
+            logger.error(
+                "the port's journal cannot be written, statements go as rows: %s%s",
+                error,
+                f" ({error.hint})" if error.hint else "",
+            )
+        self.failure = str(error)
+        self._is_file_due, self._retry_s = True, time.monotonic() + _RETRY_S
+        # This takes no room: the file is to say that it lacks something.
+        with suppress(StoreError):
+            self._log.rewrite_first(records.MACHINE, _MACHINE[:1] + bytes(_MACHINE_BYTES))
+
+    # What either thread calls.
+
+    def renew(self, *, is_stale: bool = False) -> None:
+        """Have the next record begin a file.
+
+        Args:
+            is_stale: What older ones tell is of another source.
+        """
+        self._is_file_due = True
+        self._is_stale |= is_stale
+
+    def need(self, statement: Statement) -> None:
+        """Note which groups the file with a statement's plans tells of."""
+        if statement.place is not None and statement.last:
+            needs = self._needs.setdefault(statement.place.file, {})
+            for stream, _, last in statement.last:
+                needs[stream] = max(last, needs.get(stream, 0))
+
+    def plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
+        """The plans of a statement; None if they cannot be read any more."""
+        if statement.plans is None and statement.place is not None:
+            statement.plans = self.plans_at(statement.place)
+        return statement.plans
+
+    def plans_at(self, place: Place) -> tuple[GroupPlan, ...] | None:
+        """The plans of a record; None if they cannot be read any more."""
+        if place.file not in self._log.sizes:
+            return None
+        try:
+            return records.read_plans(*self._log.read(place))
+        except BinlaneError as error:
+            logger.warning("the port's journal: %s", error)
+            return None
+
+    # What the routing thread calls.
+
+    def passed(self, ends: Mapping[Stream, int], held: Collection[int]) -> None:
+        """Let files go of which no group is asked for any more.
+
+        Args:
+            ends: Up to where nobody asks for groups of streams.
+            held: Numbers of files that tell of statements under way.
+        """
+        for number in self._older():
+            needs = self._needs.get(number, {})
+            if number in held or any(
+                ends.get(stream, 0) < last for stream, last in tuple(needs.items())
+            ):
+                return
+            self._remove(number)
+
+    def shrink(self, max_bytes: int) -> None:
+        """Let the oldest files go until there are no more bytes, whoever may ask for their groups."""
+        for number in self._older():
+            if self._log.size_bytes <= max_bytes:
+                return
+            if not self._is_shrunk:
+                logger.warning(
+                    "the port's journal has more than %d bytes: what its oldest files tell of goes "
+                    "as rows to binlogs that lack it still",
+                    max_bytes,
+                )
+            self._is_shrunk = True
+            self._remove(number)
+
+    def _older(self) -> list[int]:
+        """The files that are not written any more."""
+        return [number for number in tuple(self._log.sizes) if number != self._log.number]
+
+    def _remove(self, number: int) -> None:
+        try:
+            self._log.remove(number)
+        except StoreError as error:
+            logger.warning("the port's journal: %s", error)
+        else:
+            self._needs.pop(number, None)
+
+    # After a restart.
+
+    def files(self) -> Iterator[RecordedFile]:
+        """What the files hold, oldest first, but for those of another version.
+
+        Raises:
+            StoreError: If one cannot be read.
+        """
+        for number in tuple(self._log.sizes):
+            found = self._log.records(number)
+            first = next(found, None)
+            if first is None or first.kind != records.MACHINE or first.body[:1] != _MACHINE[:1]:
+                continue
+            is_of_this_run = first.body == _MACHINE
+            yield RecordedFile(
+                found,
+                lambda: is_of_this_run and number not in self._log.damage,  # noqa: B023
+            )
+        for text in self._log.damage.values():
+            logger.warning("the port's journal: %s", text)
+
+
+def _machine() -> bytes:
+    """The version, and what tells this run of the machine; of a length that is always the same."""
+    try:
+        told = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        told = secrets.token_bytes(_MACHINE_BYTES)
+    run = told.strip().ljust(_MACHINE_BYTES, b"\0")[:_MACHINE_BYTES]
+    return bytes((records.VERSION,)) + run
+
+
+_MACHINE: Final = _machine()

@@ -1,0 +1,161 @@
+"""EXPLAIN BINLOG of what the port knows: of all objects, for whom may see them, as the session is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from binlane.client.session import ServerSession, Texts
+from binlane.client.settings import ServerUrl
+from binlane.errors import StatementError
+from binlane.gateway.handler import SessionContext
+from binlane.port.live_catalog import LiveCatalog
+from binlane.scope.definition import Definition
+from binlane.scope.parser import parse_binlog_statement
+from binlane.scope.statements import CreateBinlog, create
+from binlane.service.explain import explain_binlog
+from binlane.service.private_server import PrivateServer
+from binlane.session.session import Session
+from tests.live_catalog import live, settings_of
+from tests.servers import execute
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A result set, as far as it is looked at."""
+
+    rows: Texts
+
+    def texts(self) -> Texts:
+        return self.rows
+
+
+class Client:
+    """A client's session on the source, for `closing`."""
+
+    def __init__(self, server: PrivateServer, user: str, password: str = "") -> None:
+        url = ServerUrl.parse(server.url.replace("root@", f"{user}@"))
+        self._session = ServerSession(url, password)
+        self.close = self._session.close
+        self.server_version = self._session.version
+
+    async def query_source(self, statement: str) -> Any:
+        try:
+            return Answered(self._session.ask(statement))
+        except Exception as error:
+            errno = getattr(error, "errno", None)
+            if errno is None:
+                raise
+            raise StatementError(str(error), errno=errno) from None
+
+
+@pytest.fixture(scope="module")
+def server(mariadb_server: PrivateServer) -> Iterator[PrivateServer]:
+    execute(
+        mariadb_server,
+        "CREATE DATABASE told",
+        "CREATE DATABASE hidden_place",
+        "CREATE TABLE told.t (a INT PRIMARY KEY, b VARCHAR(99)) ENGINE=InnoDB",
+        "CREATE TABLE told.alone (a INT PRIMARY KEY) ENGINE=InnoDB",
+        "CREATE TABLE hidden_place.child (a INT, FOREIGN KEY (a) REFERENCES told.t (a)"
+        " ON DELETE CASCADE) ENGINE=InnoDB",
+        "CREATE USER seeing@'%' IDENTIFIED BY 'secret'",
+        "GRANT ALL ON told.* TO seeing@'%'",
+    )
+    yield mariadb_server
+    execute(
+        mariadb_server,
+        "DROP DATABASE hidden_place",
+        "DROP DATABASE told",
+        "DROP USER seeing@'%'",
+    )
+
+
+def definition(text: str) -> Definition:
+    parsed = parse_binlog_statement(f"CREATE BINLOG 'narrow' {text}")
+    assert isinstance(parsed, CreateBinlog)
+    return create(parsed, 1)
+
+
+async def explained(
+    client: Client, catalog: LiveCatalog, model: Session, statement: str
+) -> list[dict[str, Any]]:
+    answer = await explain_binlog(
+        cast("SessionContext", client),
+        statement,
+        model.definitions or (),
+        live=catalog,
+        model=model,
+    )
+    heads = [column.name for column in answer.heads]
+    return [dict(zip(heads, row, strict=True)) for row in answer.rows]
+
+
+def model_of(catalog: LiveCatalog, *definitions: Definition) -> Session:
+    assert catalog.server is not None
+    return Session(
+        server=catalog.server,
+        objects=catalog.catalog(),
+        definitions=definitions,
+        database="told",
+        logs_source=True,
+    )
+
+
+def test_what_the_client_may_not_see_counts_and_is_not_told(server: PrivateServer) -> None:
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            model = model_of(catalog, definition("LOG(told)"))
+            statement = "DELETE FROM t WHERE a = 1"
+            with closing(Client(server, "root")) as root:
+                (told,) = await explained(root, catalog, model, statement)
+            assert (told["Binlog"], told["Verdict"]) == ("narrow", "REFUSED")
+            assert "hidden_place" in told["Message"] + told["Through"]
+            with closing(Client(server, "seeing", "secret")) as seeing:
+                with pytest.raises(StatementError, match="may not see") as raised:
+                    await explained(seeing, catalog, model, statement)
+                (told,) = await explained(seeing, catalog, model, "DELETE FROM alone WHERE a = 1")
+            assert "hidden_place" not in str(raised.value)
+            assert told["Verdict"] == "SAFE"
+
+    asyncio.run(run())
+
+
+def test_it_answers_for_the_session_as_it_is_and_leaves_it_so(server: PrivateServer) -> None:
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            model = model_of(catalog, definition("FORMAT='STATEMENT'"))
+            model.execute("CREATE TEMPORARY TABLE alone (a INT, b INT)")
+            model.execute("BEGIN")
+            version = model.objects.version
+            with closing(Client(server, "root")) as root:
+                unsafe = "INSERT INTO alone VALUES (1, UUID())"
+                (told,) = await explained(root, catalog, model, unsafe)
+                assert (told["Verdict"], told["Reason"]) == (
+                    "UNSAFE",
+                    "ER_BINLOG_UNSAFE_SYSTEM_FUNCTION",
+                )
+                (told,) = await explained(root, catalog, model, "DROP TEMPORARY TABLE alone")
+                assert told["Verdict"] == "SAFE"
+            assert model.objects.version is version
+            assert model.is_in_transaction
+            assert [one.name.table for one in model.objects.temporary_tables()] == ["alone"]
+
+    asyncio.run(run())
+
+
+def test_dynamic_statements_are_followed(server: PrivateServer) -> None:
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            model = model_of(catalog, definition("FORMAT='STATEMENT'"))
+            model.execute("PREPARE s FROM 'INSERT INTO told.t VALUES (1, UUID())'")
+            with closing(Client(server, "root")) as root:
+                (told,) = await explained(root, catalog, model, "EXECUTE s")
+            assert (told["Verdict"], told["Logged_as"]) == ("UNSAFE", "STATEMENT")
+
+    asyncio.run(run())

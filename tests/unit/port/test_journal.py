@@ -1,0 +1,332 @@
+"""The journal's files: cut off, damaged, on a full disk, written by a process that is killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from binlane.codec.types import Flavor
+from binlane.errors import CorruptStoreError
+from binlane.port import statement_journal
+from binlane.port.attributions import Attributions, AttributionSettings
+from binlane.port.journal import Place, RecordLog
+from binlane.port.lane_groups import Reason, Unattributed
+from binlane.positions import Gtid, GtidPosition
+from binlane.routing.plan import EncodedEvent, GroupPlan, Text
+from binlane.store.disk import DiskFile, LocalDisk
+
+SETTINGS = AttributionSettings(wait_s=0.0)
+LANE = 4
+
+
+def plan(text: str) -> GroupPlan:
+    return GroupPlan(binlogs={"a": (Text((EncodedEvent(2, text.encode()),)),)})
+
+
+def gtid(sequence: int) -> Gtid:
+    return Gtid(0, 1000 + LANE, sequence)
+
+
+def at(sequence: int) -> GtidPosition:
+    return GtidPosition((Gtid(0, 1, sequence),))
+
+
+class FullDisk(LocalDisk):
+    """Has no room while it is full."""
+
+    is_full = False
+
+    def create(self, path: Path) -> DiskFile:  # type: ignore[override]  # a file that may fail
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return _File(self, super().create(path))
+
+
+class _File:
+    def __init__(self, disk: FullDisk, file: DiskFile) -> None:
+        self._disk = disk
+        self._file = file
+        self.sync, self.close, self.truncate = file.sync, file.close, file.truncate
+
+    def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
+        if self._disk.is_full and position:
+            self._file.write_at(data[: len(data) // 2], position)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._file.write_at(data, position)
+
+
+def written(folder: Path) -> RecordLog:
+    log = RecordLog(folder, "x")
+    log.begin_file()
+    return log
+
+
+def bodies(folder: Path) -> list[bytes]:
+    log = RecordLog(folder, "x")
+    return [record.body for number in log.sizes for record in log.records(number)]
+
+
+def test_a_file_cut_off_anywhere_has_the_records_before(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    records = [b"", b"one", bytes(40), b"\xff" * 7]
+    ends = []
+    for record in records:
+        log.append(1, record)
+        ends.append(log.current_bytes)
+    log.close()
+    path = log.path(1)
+    data = path.read_bytes()
+    for length in range(len(data) + 1):
+        path.write_bytes(data[:length])
+        count = sum(end <= length for end in ends)
+        assert bodies(tmp_path) == records[:count]
+
+
+def test_a_damaged_byte_ends_what_is_read(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    records = [b"one", b"two", b"three"]
+    places = [log.append(1, record) for record in records]
+    log.close()
+    path = log.path(1)
+    data = path.read_bytes()
+    for offset in range(len(data)):
+        damaged = bytearray(data)
+        damaged[offset] ^= 0x41
+        path.write_bytes(damaged)
+        whole = sum(place.offset <= offset for place in places) - 1
+        assert bodies(tmp_path) == records[:whole]
+        with pytest.raises(CorruptStoreError):
+            RecordLog(tmp_path, "x").read(places[whole])
+
+
+def test_zeros_are_no_records(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    log.append(1, b"one")
+    log.close()
+    with log.path(1).open("ab") as file:
+        file.write(bytes(64))
+    assert bodies(tmp_path) == [b"one"]
+
+
+def test_a_record_is_read_only_where_it_was_written(tmp_path: Path) -> None:
+    log = written(tmp_path)
+    place = log.append(1, b"one")
+    assert log.read(place) == (1, b"one")
+    with pytest.raises(CorruptStoreError):
+        log.read(Place(place.file, place.offset, place.checksum ^ 1))
+
+
+def test_a_journal_cut_off_anywhere_tells_nothing_wrong(tmp_path: Path) -> None:
+    folder = tmp_path / "port"
+    attributions = Attributions(folder, Flavor.MARIADB, SETTINGS)
+    attributions.begin(at(0))
+    attributions.taken(LANE, 7)
+    for number in (1, 2, 3):
+        attributions.intend(LANE, number, [plan(f"{number}")])
+        attributions.done(LANE, number, str(gtid(number)), [plan(f"{number}!")])
+    attributions.intend(LANE, 4, [plan("4")])
+    attributions.close()
+    (path,) = folder.glob("*.statements")
+    (groups,) = folder.glob("*.groups")
+    data, read = path.read_bytes(), groups.read_bytes()
+    most = 0
+    for length in range(len(data) + 1):
+        for other in folder.iterdir():
+            other.unlink()
+        path.write_bytes(data[:length])
+        groups.write_bytes(read)
+        again = Attributions(folder, Flavor.MARIADB, SETTINGS)
+        again.begin(at(0))
+        again.read([(LANE, gtid(number), True) for number in (1, 2, 3)], at(3))
+        again.ended(LANE, at(3))
+        found = [again.find(LANE, gtid(number)) for number in (1, 2, 3)]
+        known = [each for each in found if isinstance(each, GroupPlan)]
+        # The last one may be what was intended: its reply is cut off, and it was committed.
+        for number, each in enumerate(known, 1):
+            is_last = number == len(known)
+            assert each == plan(f"{number}!") or (is_last and each == plan(f"{number}"))
+        most = max(most, len(known))
+        again.close()
+    assert most == 3
+
+
+def test_what_a_failed_machine_left_is_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left(name: str) -> Attributions:
+        attributions = Attributions(tmp_path / name, Flavor.MARIADB, SETTINGS)
+        attributions.begin(at(0))
+        attributions.taken(LANE, 7)
+        attributions.intend(LANE, 1, [plan("1")])
+        attributions.close()
+        return attributions
+
+    def found(name: str) -> GroupPlan | Unattributed:
+        again = Attributions(tmp_path / name, Flavor.MARIADB, SETTINGS)
+        again.begin(at(0))
+        again.read([(LANE, gtid(1), True)], at(1))
+        again.ended(LANE, at(1))
+        return again.find(LANE, gtid(1))
+
+    left("killed")
+    assert found("killed") == plan("1")
+    left("failed")
+    other = statement_journal._MACHINE[:-8] + b"otherrun"
+    monkeypatch.setattr(statement_journal, "_MACHINE", other)
+    assert isinstance(found("failed"), Unattributed)
+
+
+def test_on_a_full_disk_statements_go_as_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(statement_journal, "_RETRY_S", 0.0)
+    disk = FullDisk()
+    attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS, disk=disk)
+    attributions.begin(at(0))
+    attributions.taken(LANE, 7)
+    attributions.intend(LANE, 1, [plan("1")])
+    disk.is_full = True
+    attributions.done(LANE, 1, str(gtid(1)))
+    attributions.intend(LANE, 2, [plan("2")])
+    attributions.done(LANE, 2, str(gtid(2)))
+    assert attributions.unwritten == 1
+    assert "no room" in attributions.failure
+    attributions.read([(LANE, gtid(1), True), (LANE, gtid(2), True)], at(2))
+    assert attributions.find(LANE, gtid(1)) == plan("1")
+    assert attributions.find(LANE, gtid(2)) == Unattributed(Reason.NOT_WRITTEN)
+
+    disk.is_full = False
+    attributions.intend(LANE, 3, [plan("3")])
+    attributions.done(LANE, 3, str(gtid(3)))
+    attributions.intend(LANE, 4, [plan("4")])
+    attributions.read((), at(2))
+    assert not attributions.failure
+    assert any("no room" in record.message for record in caplog.records)
+
+    again = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
+    again.begin(at(2))
+    again.read([(LANE, gtid(3), True), (LANE, gtid(4), True)], at(4))
+    again.ended(LANE, at(4))
+    assert again.find(LANE, gtid(3)) == plan("3")
+    assert again.find(LANE, gtid(4)) == plan("4")
+
+
+def test_a_kill_while_the_disk_is_full_leaves_doubts(tmp_path: Path) -> None:
+    disk = FullDisk()
+    attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS, disk=disk)
+    attributions.begin(at(0))
+    attributions.taken(LANE, 7)
+    attributions.intend(LANE, 1, [plan("1")])
+    disk.is_full = True
+    attributions.done(LANE, 1, None)
+    attributions.intend(LANE, 2, [plan("2")])
+
+    again = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
+    again.begin(at(0))
+    again.read([(LANE, gtid(1), True)], at(1))
+    again.ended(LANE, at(1))
+    assert isinstance(again.find(LANE, gtid(1)), Unattributed)
+
+
+def test_files_go_once_all_binlogs_have_their_groups(tmp_path: Path) -> None:
+    settings = AttributionSettings(wait_s=0.0, file_bytes=2000)
+    folder = tmp_path / "port"
+    attributions = Attributions(folder, Flavor.MARIADB, settings)
+    attributions.begin(at(0))
+    for number in range(1, 201):
+        attributions.intend(LANE, number, [plan(f"{number}")])
+        attributions.done(LANE, number, str(gtid(number)))
+        attributions.read([(LANE, gtid(number), True)], at(number))
+    files = sorted(path.name for path in folder.iterdir())
+    assert len(files) > 10
+    attributions.passed(at(100))
+    fewer = sorted(path.name for path in folder.iterdir())
+    assert set(fewer) < set(files)
+    again = Attributions(folder, Flavor.MARIADB, settings)
+    again.begin(at(100))
+    for number in range(101, 201):
+        assert again.find(LANE, gtid(number)) == plan(f"{number}")
+    again.passed(at(200))
+    again.intend(LANE, 1, [plan("x")])
+    again.passed(at(200))
+    assert len(list(folder.iterdir())) <= 2
+
+
+def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
+    settings = AttributionSettings(wait_s=0.0, file_bytes=2000, journal_max_bytes=8000)
+    folder = tmp_path / "port"
+    attributions = Attributions(folder, Flavor.MARIADB, settings)
+    attributions.begin(at(0))
+    for number in range(1, 401):
+        attributions.intend(LANE, number, [plan(f"{number}")])
+        attributions.done(LANE, number, str(gtid(number)))
+        attributions.read([(LANE, gtid(number), True)], at(number))
+        attributions.passed(at(0))
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 8000 + 2 * 2000
+    attributions.close()
+    again = Attributions(folder, Flavor.MARIADB, settings)
+    again.begin(at(0))
+    found = [again.find(LANE, gtid(number)) for number in range(1, 401)]
+    assert found[0] == Unattributed(Reason.FORGOTTEN)
+    assert found[-1] == plan("400")
+    for number, each in enumerate(found, 1):
+        assert each in (plan(f"{number}"), Unattributed(Reason.FORGOTTEN))
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from binlane.codec.types import Flavor
+from binlane.port.attributions import Attributions, AttributionSettings
+from tests.unit.port.test_journal import LANE, at, gtid, plan
+
+settings = AttributionSettings(wait_s=0.0, file_bytes=3000)
+attributions = Attributions(Path(sys.argv[1]), Flavor.MARIADB, settings)
+attributions.begin(at(0))
+attributions.taken(LANE, 7)
+number = 0
+while True:
+    number += 1
+    attributions.intend(LANE, number, [plan(f"{number}")])
+    print("intended", number, flush=True)
+    attributions.done(LANE, number, str(gtid(number)))
+    print("done", number, flush=True)
+    if number > 2:
+        attributions.read([(LANE, gtid(number - 2), True)], at(number - 2))
+        attributions.passed(at(max(0, number - 60)))
+        print("read", number - 2, flush=True)
+"""
+
+
+@pytest.mark.parametrize("delay_s", [0.01, 0.03, 0.05, 0.08])
+def test_a_process_that_is_killed_leaves_all_that_it_said(tmp_path: Path, delay_s: float) -> None:
+    folder = tmp_path / "port"
+    out = tmp_path / "out"
+    with out.open("wb") as told:
+        process = subprocess.Popen([sys.executable, "-c", WRITER, folder], stdout=told)
+        deadline_s = time.monotonic() + 30
+        while not out.stat().st_size and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+        time.sleep(delay_s)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)
+    last = {"intended": 0, "done": 0, "read": 0}
+    for line in out.read_text().splitlines()[:-1]:
+        word, count = line.split()
+        last[word] = int(count)
+    assert last["done"] > 2
+    again = Attributions(folder, Flavor.MARIADB, SETTINGS)
+    first = max(1, last["read"] - 20)
+    again.begin(at(first - 1))
+    end = last["intended"]
+    again.read([(LANE, gtid(number), True) for number in range(first, end + 1)], at(end))
+    again.ended(LANE, at(end))
+    for number in range(first, end + 1):
+        assert again.find(LANE, gtid(number)) == plan(f"{number}")
