@@ -109,6 +109,15 @@ _TRACK: Final = (
 _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
+_NO_BULK: Final = StatementError(
+    "Only row based replication supported for bulk operations",
+    errno=4033,
+    hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
+)
+_NO_VALUES: Final = UnsafeStatementError(
+    "its values cannot be told as the server would log them",
+    hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
+)
 _SHOWN: Final = 40
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
@@ -348,7 +357,7 @@ class PortSession:
         for statement in statements:
             text = reader.read_text(statement.text) if statement.is_complete else None
             if text is None:
-                return self._judge_unread(model)
+                return self._judge_unread(model, statement)
             texts.append(text)
         if len(texts) == 1:
             is_prepared = statements[0].is_prepared
@@ -545,9 +554,13 @@ class PortSession:
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def _judge_unread(self, model: PlannedSession) -> Verdict:
+    def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
         """Judge a command whose text is not known."""
         if not model.session.logs_rows_alone:
+            if statement.is_bulk:
+                return Refuse(_NO_BULK)
+            if statement.is_prepared and not statement.is_complete:
+                return Refuse(_NO_VALUES)
             return Refuse(
                 UnsafeStatementError(
                     "its text cannot be read in the session's character set",
