@@ -123,6 +123,8 @@ class Substitution:
         """
         if is_new:
             self._attributions.forget()
+            if self._catalog is not None:
+                self._catalog.source_changed()
         self._lanes = Lanes(facts.flavor, facts.server_id)
         self._attributions.begin(position)
 
