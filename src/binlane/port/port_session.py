@@ -391,6 +391,7 @@ class PortSession:
         if not replies:
             # The command was not sent: what was intended does not come.
             self._withdraw(under_way)
+            reader.unsent()
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
