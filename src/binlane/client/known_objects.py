@@ -352,7 +352,11 @@ class KnownObjects:
     def settings_changed(self, facts: StatementFacts) -> None:
         """SET, of which GLOBAL counts."""
         if any(one.scope in _GLOBAL for one in facts.assignments):
-            self._forget([Question(Topic.SETTINGS)])
+            self.forget_settings()
+
+    def forget_settings(self) -> None:
+        """Know no more which values global variables have."""
+        self._forget([Question(Topic.SETTINGS)])
 
     def tables_changed(self, facts: StatementFacts) -> None:
         """Tables, sequences, their indexes."""

@@ -34,6 +34,7 @@ from binlane.client.questions import (
     Need,
     NotUnderstoodError,
     Question,
+    Topic,
     asking,
 )
 from binlane.client.session import ServerSession
@@ -58,6 +59,9 @@ CONNECTIONS: Final = 4
 """Questions that are asked at the same time."""
 _ROUNDS_MAX: Final = 256
 """How deep views, triggers and foreign keys may hang on each other."""
+WATCH_S: Final = 10.0
+"""How long a global variable may have another value than is known."""
+_SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
@@ -86,9 +90,12 @@ class LiveCatalog:
         self._waiting: dict[Question, asyncio.Task[None]] = {}
         self._opening: asyncio.Task[None] | None = None
         self._unknown: object = object()
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin; a source that is down is asked again when something is needed of it."""
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
         try:
             await self._open()
             await self._know(lambda known: known.lacking_of(()))
@@ -97,7 +104,7 @@ class LiveCatalog:
 
     async def stop(self) -> None:
         """Ask nothing more."""
-        for task in (*self._waiting.values(), *filter(None, [self._opening])):
+        for task in (*self._waiting.values(), *filter(None, [self._opening, self._watching])):
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._source.close()
@@ -327,7 +334,7 @@ class LiveCatalog:
                 return
             epoch, asked = known.epoch, known.asked
             try:
-                answer = await self._in_thread(lambda: self._source.answer(question, asked))  # noqa: B023  # awaited at once
+                answer = await self._in_thread(partial(self._source.answer, question, asked))
             except NotUnderstoodError as failure:
                 if known is self._known and epoch == known.epoch:
                     known.fail(question, failure)
@@ -341,6 +348,21 @@ class LiveCatalog:
         raise StatementError(
             f"{_NOT_TOLD}: its objects change all the time", hint="try again when DDL is through"
         )
+
+    async def _watch(self) -> None:
+        """See from time to time whether settings changed, of which no log tells."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            known = self._known
+            if known is None or not known.is_asked(_SETTINGS):
+                continue
+            asked = known.asked
+            try:
+                told = await self._in_thread(partial(self._source.answer, _SETTINGS, asked))
+            except StatementError:
+                continue  # whoever needs something is told
+            if known is self._known and told.objects.settings != known.store.settings:
+                known.forget_settings()
 
     async def _open(self) -> None:
         """Find out what the source is, once."""
