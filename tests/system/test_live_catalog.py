@@ -225,6 +225,13 @@ def test_ddl_of_temporary_tables_and_of_what_is_as_it_was_changes_nothing(
             ):
                 catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a")
                 assert catalog.version is version, text
+            for text, errno in (
+                ("DROP TABLE t", 1142),
+                ("CREATE TABLE (", 1064),
+                ("DROP DATABASE cat_a", 1044),
+            ):
+                catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a", errno=errno)
+                assert catalog.version is version, text
             for text in (
                 "RENAME TABLE t TO mine, mine TO his",
                 "CREATE TABLE mine (a INT)",

@@ -48,7 +48,7 @@ from binlane.policy.server import Server
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid
 from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import DDL_KINDS, StatementFacts
 from binlane.sql.logged_statements import logged_statement
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
@@ -65,6 +65,8 @@ _SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
+_REFUSED: Final = frozenset((1044, 1064, _ACCESS_DENIED, 1143, 1227, 1370))
+"""Errors of a statement that did nothing at all: it is not understood, or not allowed."""
 _NOT_TOLD: Final = "the source does not tell what the statement uses"
 _NEEDED: Final = ("SELECT", "SHOW VIEW", "TRIGGER")
 """Privileges on `*.*` without which the source hides objects, and does not say that it does."""
@@ -229,7 +231,7 @@ class LiveCatalog:
         known.give(catalog.store, asked)
         catalog.version = object()
 
-    def changed(self, facts: StatementFacts, database: str) -> None:
+    def changed(self, facts: StatementFacts, database: str, *, errno: int = 0) -> None:
         """Know no more of what a statement may have changed.
 
         To be called for DDL, and for what may run some, after its end, whether it succeeded or
@@ -239,8 +241,11 @@ class LiveCatalog:
             facts: Of its text; one about a session's temporary table changes nothing here, if
                 either the text or what is known of the table says so.
             database: Its default database; empty without one.
+            errno: What the source answered; 0 where it did not fail. Who may not change anything
+                must not make others wait for what is read again.
         """
-        if self._known is not None:
+        is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
+        if self._known is not None and not is_refused:
             self._known.changed(facts, database)
 
     def forget(self) -> None:

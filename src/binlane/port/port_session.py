@@ -863,8 +863,9 @@ class PortSession:
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
             self._lose_step()
-        if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
-            catalog.changed(one.facts, session.database)
+        kind = one.facts.effects.kind
+        if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
+            catalog.changed(one.facts, session.database, errno=reply.errno)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,
