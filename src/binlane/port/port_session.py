@@ -364,6 +364,22 @@ class PortSession:
             return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
         return await self._judge_several(model, texts)
 
+    async def state_now(self) -> tuple[LiveCatalog, Session] | None:
+        """The objects, and the model as the client's session is; None where it is not followed.
+
+        Raises:
+            StatementError: If the source does not tell what has to be known.
+            PeerError: If it goes away.
+        """
+        model = self._model
+        if model is None or (self._is_out_of_step and not self._is_in_transaction):
+            model = await self._begin()
+        shared = self._shared
+        if model is None or shared is None or self._is_out_of_step:
+            return None
+        self._make_current(model, shared)
+        return shared.catalog, model.session
+
     def local_data(self, data: bytes) -> None:
         """Take some of the file that LOAD DATA LOCAL sends."""
         for one in self._under_way[-1:]:
@@ -860,8 +876,9 @@ class PortSession:
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
             self._lose_step()
-        if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
-            catalog.changed(one.facts, session.database)
+        kind = one.facts.effects.kind
+        if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
+            catalog.changed(one.facts, session.database, errno=reply.errno)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,
