@@ -31,6 +31,7 @@ QUESTIONS_MAX: Final = 512
 
 _SESSION: Final = (
     *("autocommit", "binlog_direct_non_transactional_updates", "binlog_format"),
+    "binlog_row_image",
     *("default_storage_engine", "default_tmp_storage_engine", "sql_log_bin", "sql_mode"),
     *("foreign_key_checks", "transaction_isolation", "tx_isolation"),
 )

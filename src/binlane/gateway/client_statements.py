@@ -38,8 +38,17 @@ class ClientStatements:
 
     def __init__(self, capabilities: Capability) -> None:
         self._capabilities = capabilities
+        self._has_attributes = Capability.QUERY_ATTRIBUTES in capabilities
         self.has_many = Capability.MULTI_STATEMENTS in capabilities
         self.prepared = PreparedStatements(capabilities)
+
+    def query(self, payload: bytes) -> bytes:
+        """The text of a COM_QUERY.
+
+        Raises:
+            CodecError: If it is none.
+        """
+        return decode_query(payload, self._capabilities) if self._has_attributes else payload[1:]
 
     def of(
         self, command: int, payload: bytes, reading: Reading | None
@@ -59,7 +68,7 @@ class ClientStatements:
         """
         if command != Command.QUERY:
             return self._executed(command, payload, reading)
-        text = bare(text_of(decode_query(payload, self._capabilities)))
+        text = bare(text_of(self.query(payload)))
         if not self.has_many or ";" not in text:
             return (ClientStatement(text),)
         if reading is None:
@@ -69,7 +78,7 @@ class ClientStatements:
     def unread(self, command: int, payload: bytes) -> ClientStatement:
         """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
         if command == Command.QUERY:
-            text = bare(text_of(decode_query(payload, self._capabilities)))
+            text = bare(text_of(self.query(payload)))
             return ClientStatement(text, is_complete=False)
         return self.prepared.executed(command, payload, None)
 

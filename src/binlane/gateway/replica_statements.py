@@ -24,7 +24,8 @@ INSPECTED_MAX: Final = 1 << 18
 _TOKENS_MAX: Final = 1024
 """Replicas set two dozen variables at a time, and no statement of theirs is longer."""
 
-_WORDS: Final = re.compile(rb"(?i)binlog|binary|master|source|slave|replica|gtid|\bsystem\b")
+_WORDS: Final = (b"binlog", b"binary", b"master", b"source", b"slave", b"replica", b"gtid")
+_SYSTEM: Final = re.compile(rb"\bsystem\b")
 _LEAD: Final = re.compile(
     rb"""(?six)
     (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
@@ -138,7 +139,13 @@ def may_concern_binlogs(statement: bytes) -> bool:
     Args:
         statement: At most `INSPECTED_MAX` bytes.
     """
-    return bool(_WORDS.search(statement)) and bool(_LEAD.match(statement))
+    if _LEAD.match(statement) is None:
+        return False
+    lowered = statement.lower()
+    for word in _WORDS:  # many times as fast as a pattern
+        if word in lowered:
+            return True
+    return b"system" in lowered and _SYSTEM.search(lowered) is not None
 
 
 def recognise(statement: str) -> ReplicaStatement | None:

@@ -26,7 +26,9 @@ _ROWS_ONLY: Final = frozenset({Command.FIELD_LIST, Command.STMT_FETCH})
 HEAD_MAX: Final = 24
 EOF_LENGTH_MAX: Final = 8
 _PROGRESS: Final = bytes((ERR_MARK, 0xFF, 0xFF))
-_LASTING: Final = (
+_MORE_RESULTS: Final = int(ServerStatus.MORE_RESULTS)
+_CURSOR_EXISTS: Final = int(ServerStatus.CURSOR_EXISTS)
+_LASTING: Final = int(
     ServerStatus.IN_TRANSACTION
     | ServerStatus.AUTOCOMMIT
     | ServerStatus.DB_DROPPED
@@ -36,6 +38,8 @@ _LASTING: Final = (
 )
 _PREPARED: Final = Struct("<BIHH")
 _STATUS_OFFSET_OF_EOF: Final = 3
+_SHORT_OK_LENGTH: Final = 7
+_ONE_BYTE: Final = 0xFB
 
 
 class Step(Enum):
@@ -52,7 +56,6 @@ class ReplyTracker:
     """Follows the source's replies to the commands that it was sent.
 
     Attributes:
-        status: Of the session, as its last reply said; without what is said of that reply alone.
         wants_local_data: Whether the client's next packets are a file's content.
     """
 
@@ -66,8 +69,13 @@ class ReplyTracker:
         self._rest = b""
         self._bytes_left = 0
         self._continues = False
-        self.status = ServerStatus.AUTOCOMMIT
+        self._status = int(ServerStatus.AUTOCOMMIT)
         self.wants_local_data = False
+
+    @property
+    def status(self) -> ServerStatus:
+        """Of the session, as its last reply said; without what is said of that reply alone."""
+        return ServerStatus(self._status & _LASTING)
 
     @property
     def is_idle(self) -> bool:
@@ -134,8 +142,8 @@ class ReplyTracker:
 
     def _end_or_more(self, status: int) -> None:
         """The end of one result: another one follows where the flags say so."""
-        self.status = ServerStatus(status & _LASTING)
-        if status & ServerStatus.MORE_RESULTS and self._commands[0] not in _ROWS_ONLY:
+        self._status = status
+        if status & _MORE_RESULTS and self._commands[0] not in _ROWS_ONLY:
             self._step = Step.HEAD
         else:
             self._end()
@@ -151,7 +159,7 @@ class ReplyTracker:
             self._row(mark, length, head)
         elif self._step is Step.DEFINITIONS_END:
             status = _status_of_eof(head)
-            if status & ServerStatus.CURSOR_EXISTS:
+            if status & _CURSOR_EXISTS:
                 self._end_or_more(status)
             else:
                 self._step = Step.ROWS
@@ -214,6 +222,8 @@ class ReplyTracker:
 
 
 def _status_of_ok(head: bytes) -> int:
+    if len(head) >= _SHORT_OK_LENGTH and head[1] < _ONE_BYTE and head[2] < _ONE_BYTE:
+        return head[3] | head[4] << 8
     reader = Reader(head, 1)
     reader.packed_int()
     reader.packed_int()

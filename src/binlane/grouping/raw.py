@@ -10,6 +10,7 @@ there on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from struct import Struct
 from typing import Final
@@ -108,6 +109,11 @@ class RawRun:
             CodecError: With file and position, if an event in it cannot be decoded.
         """
         first, end = self.groups[[layout.GROUP_FIRST, layout.GROUP_END], number]
+        if not (self.events[layout.EVENT_TYPE, first:end] == EventType.PARTIAL_ROW_DATA).any():
+            # The kernel has seen where each event ends; whatever it did not see is told below.
+            with suppress(CodecError):
+                events = tuple(map(self._event, range(first, end)))
+                return EventGroup(gtid=gtid_of(events[0]), events=events, file=self.file)
         start = int(self.events[layout.EVENT_OFFSET, first])
         stop = int(self.events[layout.EVENT_END, end - 1]) + self.format.checksum_length
         walker = Walker(
@@ -233,9 +239,11 @@ class RawRun:
         return padded.view("<u8").reshape(-1)
 
     def _first_event(self, number: int) -> Event:
-        first = self.groups[layout.GROUP_FIRST, number]
-        start = int(self.events[layout.EVENT_OFFSET, first])
-        stop = int(self.events[layout.EVENT_END, first]) + self.format.checksum_length
+        return self._event(self.groups.item(layout.GROUP_FIRST, number))
+
+    def _event(self, number: int) -> Event:
+        start = self.events.item(layout.EVENT_OFFSET, number)
+        stop = self.events.item(layout.EVENT_END, number) + self.format.checksum_length
         return decode_event(
             self.data[start:stop].tobytes(), self.format, position=self.base + start
         )

@@ -381,6 +381,14 @@ class Attributions:
             if not self._is_open(lane, point):
                 return
 
+    def known(self, groups: Sequence[LaneGroup]) -> list[GroupPlan | Unattributed | None]:
+        """What is known of groups that were read just now; None where `find` has to say it."""
+        with self._lock:
+            found = [(lane, self._known.get(point_of(gtid))) for lane, gtid, _ in groups]
+        return [
+            known[1] if known is not None and known[0] == lane else None for lane, known in found
+        ]
+
     def are_named(self, groups: Sequence[LaneGroup], binlog: str) -> list[bool]:
         """Whether the plans of groups that were read may name a binlog; known when they come.
 

@@ -49,6 +49,7 @@ _DEFAULTS: Final = {
     "binlog_direct_non_transactional_updates": "OFF",
     _LOGGED: "ON",
 }
+_AT_SOURCE: Final = {FORMAT: "ROW", ROW_IMAGE: "FULL", _LOGGED: "ON"}
 _WORDS: Final = {"TRUE": "ON", "FALSE": "OFF"}
 _KEPT: Final = frozenset(
     (
@@ -252,6 +253,22 @@ def rewrite(
         global_values=global_values,
         leaves_lane=leaves_lane(facts),
     )
+
+
+def mended(values: Mapping[str, str]) -> str | None:
+    """The statement that makes a session log full rows again; None where it does.
+
+    Nobody but a program that binlane did not know can have changed that.
+
+    Args:
+        values: Of the session's variables at the source, as it shows them.
+    """
+    wrong = [
+        f"{name} = {value}"
+        for name, value in _AT_SOURCE.items()
+        if values.get(name, value) != value
+    ]
+    return f"SET SESSION {', '.join(wrong)}" if wrong else None
 
 
 def leaves_lane(facts: StatementFacts) -> bool:

@@ -13,18 +13,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, Self
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.types import Flavor
-from binlane.errors import StatementError, UnsafeStatementError
-from binlane.gateway.answers import RowsAnswer
+from binlane.errors import StatementError, StoreError, UnsafeStatementError
+from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -38,7 +39,7 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.names import quote
+from binlane.names import TableName, quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
@@ -47,6 +48,7 @@ from binlane.port.binlog_variables import (
     Rewritten,
     concerns,
     known_of,
+    mended,
     question,
     rewrite,
     shown,
@@ -58,6 +60,7 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
 from binlane.port.warnings import Warnings
+from binlane.positions import parse_position
 from binlane.programs.runner import is_program
 from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
 from binlane.scope.definition import Definition
@@ -74,7 +77,7 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.reading import read
-from binlane.sql.schema import Table
+from binlane.sql.schema import Objects, Routine, Table, Trigger, View
 from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
@@ -108,6 +111,8 @@ _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
 _SHOWN: Final = 40
+_LANE_AGAIN_S: Final = 5.0
+"""A session that got no lane asks for one again after so long."""
 _ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _INSERTING: Final = frozenset(
@@ -182,12 +187,56 @@ class _Told:
         number: Its number.
         plans: Of the groups, if it made them; nothing where they are not known.
         is_intended: They were told before it was sent.
+        last: What its replies told of its last group; None for nothing.
     """
 
     number: int
     plans: Sequence[GroupPlan]
     _: KW_ONLY
     is_intended: bool
+    last: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A statement that was judged with objects that may have been others when it ran.
+
+    Attributes:
+        facts: What it says.
+        database: Its default database.
+        tables: Those that it was judged with, and their triggers.
+        others: Views and functions likewise, by name.
+    """
+
+    facts: StatementFacts
+    database: str
+    tables: tuple[tuple[Table, Sequence[Trigger]], ...]
+    others: tuple[tuple[TableName, View | None, Routine | None], ...]
+
+    @classmethod
+    def of(cls, facts: StatementFacts, session: Session) -> Self:
+        """Remember what a session knows of a statement's objects."""
+        database, objects = session.database, session.objects
+        resolved = session.resolved(facts, database)
+        tables = tuple((one.table, tuple(objects.triggers(one.name))) for one in resolved.accesses)
+        via = (step.name for one in resolved.accesses for step in one.via)
+        names = dict.fromkeys((*(use.name for use in facts.tables), *via, *resolved.functions))
+        others = tuple((name, objects.view(name), objects.function(name)) for name in names)
+        return cls(facts, database, tables, others)
+
+    def is_settled(self, objects: Objects) -> bool:
+        """Whether its tables are the same as before."""
+        return all(
+            (view, function) == (objects.view(name), objects.function(name))
+            for name, view, function in self.others
+        ) and all(
+            table.is_temporary
+            or (
+                objects.base_table(table.name) == table
+                and tuple(objects.triggers(table.name)) == triggers
+            )
+            for table, triggers in self.tables
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +277,10 @@ class PortSession:
         self._generated: dict[int, Generated] = {}
         self._under_way: list[_UnderWay] = []
         self._unsettled: list[_Told] = []
+        self._doubts: list[_Doubt] = []
         self._homeless: list[_Homeless] = []
-        self._global_values: dict[str, str | None] = {}
         self._warnings = Warnings(self._flavor)
+        self._lane_due_s = 0.0
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
@@ -255,7 +305,8 @@ class PortSession:
 
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
-        del is_reset
+        if is_reset:
+            await self._drop_temporary()
         self._forget()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
@@ -271,7 +322,7 @@ class PortSession:
         if model is None or reader is None:
             return Pass() if self._is_nothing(told) else None
         text = reader.read_text(told)
-        if text is None or not self._is_current():
+        if text is None or not self._is_current() or self._wants_lane(model):
             return None
         expected = model.preview_known(text)
         return None if expected is None else self._let_run(text, model, reader, expected)
@@ -290,6 +341,8 @@ class PortSession:
         if model is None or reader is None or shared is None:
             return Pass()
         self._make_current(model, shared)
+        if self._wants_lane(model):
+            await self._enter_lane(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
         texts = []
@@ -323,13 +376,14 @@ class PortSession:
         if not replies:
             # The command was not sent: what was intended does not come.
             self._withdraw(under_way)
+            reader.unsent()
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
             planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
         self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
-        is_more = self._unsettled or self._homeless or self._global_values
+        is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
     def used(self, database: str) -> None:
@@ -341,16 +395,7 @@ class PortSession:
 
     async def ended(self) -> None:
         """The session is over: what it had for itself at the source is gone there."""
-        model = self._model
-        if model is not None and not self._under_way and not self._is_out_of_step:
-            self._contexts.clear()
-            planned = model.disconnect()
-            context = None if self._reader is None else self._reader.last()
-            if planned.homeless and context is not None:
-                self._contexts.update(dict.fromkeys(planned.numbers, context))
-                self._find_home(planned)
-                for what in self._homeless:
-                    await self._mark(what)
+        await self._drop_temporary()
         self._forget()
 
     # Beginning and end ----------------------------------------------------------------------------
@@ -363,6 +408,22 @@ class PortSession:
         self._under_way.clear()
         self._contexts.clear()
         self._is_out_of_step = self._is_in_transaction = False
+
+    async def _drop_temporary(self) -> None:
+        """Have binlogs drop the temporary tables that the source has dropped by itself."""
+        model, reader = self._model, self._reader
+        if model is None or reader is None or self._under_way or self._is_out_of_step:
+            return
+        context = reader.last()
+        planned = model.disconnect()
+        if not planned.homeless or context is None:
+            return
+        self._contexts = dict.fromkeys(planned.numbers, context)
+        self._spoils = False
+        self._find_home(planned)
+        homeless, self._homeless = self._homeless, []
+        for what in homeless:
+            await self._mark(what)
 
     def _leave_lane(self) -> None:
         """Let the lane go."""
@@ -382,6 +443,9 @@ class PortSession:
             self._is_relayed = True
             return None
         circumstances = await Source(self._client).circumstances()
+        mending = mended(circumstances.variables)
+        if mending is not None:
+            await self._client.run_at_source(mending)
         self._definitions = parts.definitions()
         self._catalog = parts.catalog.catalog()
         session = Session(
@@ -394,7 +458,8 @@ class PortSession:
         for name, value in circumstances.variables.items():
             if name not in NAMES:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
-        session.begin_with(parts.global_values())
+        before = None if self._model is None else self._model.session
+        session.begin_with(parts.global_values(), before)
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
@@ -406,22 +471,38 @@ class PortSession:
         self._is_out_of_step = False
         # What it has done in it so far is not known.
         self._spoils = circumstances.is_in_transaction
-        if self._lane is None and not circumstances.is_in_transaction:
-            await self._enter_lane(parts)
+        self._is_in_transaction = circumstances.is_in_transaction
         return model
+
+    def _wants_lane(self, model: PlannedSession) -> bool:
+        """Whether what the session makes the source log is to be told from what others do."""
+        return (
+            self._lane is None
+            and model.needs_plans
+            and not self._is_in_transaction
+            and self._shared is not None
+            and self._shared.lanes is not None
+            and time.monotonic() >= self._lane_due_s
+        )
 
     async def _enter_lane(self, parts: PortParts) -> None:
         if parts.lanes is None:
             return
         self._lane = await parts.lanes.enter(self._client)
         if self._lane is None:
+            self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
             return
-        parts.attributions.taken(self._lane.number, self._client.thread_id)
+        number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
-            self._last = await self._told_last()
+            asked = await self._client.query_source("SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos")
+            self._last, logged = (value or "" for value in asked.texts()[0])
         else:
             await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
+            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed")
+            logged = asked.texts()[0][0] or ""
+        # What its lane has of sessions before is logged by now.
+        parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
 
     async def _told_last(self) -> str:
         return (await self._client.query_source("SELECT @@last_gtid")).texts()[0][0] or ""
@@ -495,6 +576,8 @@ class PortSession:
             return Give(answer)
         if concerns(facts):
             told = await self._rewrite(model, facts)
+            if told.global_values:
+                return await self._set_global(model, reader, told)
             text, facts = told.model, await self._known(model, told.model)
             verdict = await self._judge_text(model, reader, text, facts)
             if not isinstance(verdict, Run) or told.source == text:
@@ -505,6 +588,25 @@ class PortSession:
                 return Refuse(_NOT_PREPARED) if facts.statement_assignments else verdict
             return replace(verdict, text=told.source)
         return await self._judge_text(model, reader, text, facts)
+
+    async def _set_global(
+        self, model: PlannedSession, reader: ContextReader, told: Rewritten
+    ) -> Verdict:
+        """Run a SET that holds for later sessions; they have it once the client is answered."""
+        assert self._shared is not None, "the model goes along with the source"
+        facts = await self._known(model, told.model)
+        refusal = self._refusal(model, told.model, model.preview(told.model).result)
+        if refusal is not None:
+            return Refuse(refusal)
+        reply = await self._client.run_at_source(told.source)
+        try:
+            await asyncio.to_thread(self._shared.set_global_values, told.global_values)
+        except StoreError as error:
+            raise StatementError(f"the values were not kept: {error}", hint=error.hint) from None
+        planned = model.execute(told.model)
+        reader.ran(facts, None)
+        self._warnings.follow(facts, [reply], planned.result.notes)
+        return Give(OkAnswer(warnings=reply.warnings))
 
     async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
@@ -541,6 +643,8 @@ class PortSession:
         self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
     ) -> Verdict:
         expected = model.preview(text)
+        while await self._read_missed():
+            expected = model.preview(text)
         refusal = self._refusal(model, text, expected.result)
         if refusal is not None:
             return Refuse(refusal)
@@ -556,12 +660,12 @@ class PortSession:
         sources: list[str] = []
         try:
             for text in texts:
-                facts, told = await self._known(model, text), None
+                facts, told = await self._known(model, text, is_in_packet=True), None
                 sources.append(text)
                 if concerns(facts):
                     told = await self._rewrite_in_turn(model, facts)
                     sources[-1] = told.source
-                    facts = await self._known(model, told.model)
+                    facts = await self._known(model, told.model, is_in_packet=True)
                 expected = model.execute(facts.text)
                 refusal = self._refusal(model, facts.text, expected.result)
                 if refusal is not None:
@@ -582,17 +686,21 @@ class PortSession:
         """Rewrite one of several statements.
 
         Raises:
-            StatementError: If an expression would have to be evaluated before its turn comes.
+            StatementError: If the source would have to be asked before its turn comes.
         """
-        if question(facts, known_of(model.session)) is not None:
-            raise StatementError(
-                "binlane doesn't yet support 'an expression for a variable of the binlogs in a packet"
-                " of several statements'",
-                errno=1235,
-                sqlstate="42000",
-                hint="send the SET by itself",
-            )
-        return await self._rewrite(model, facts)
+        what = "an expression"
+        if question(facts, known_of(model.session)) is None:
+            told = await self._rewrite(model, facts)
+            if not told.global_values:
+                return told
+            what = "SET GLOBAL"
+        raise StatementError(
+            f"binlane doesn't yet support '{what} for a variable of the binlogs in a packet of several"
+            " statements'",
+            errno=1235,
+            sqlstate="42000",
+            hint="send the SET by itself",
+        )
 
     def _let_run(
         self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
@@ -607,15 +715,36 @@ class PortSession:
             return None
         return self._send(text, facts, reader, expected, needs)
 
-    async def _known(self, model: PlannedSession, text: str) -> StatementFacts:
-        """What a statement says, with all objects known that it uses."""
+    async def _known(
+        self, model: PlannedSession, text: str, *, is_in_packet: bool = False
+    ) -> StatementFacts:
+        """What a statement says, with all objects known that it uses.
+
+        Args:
+            model: The session.
+            text: The statement's.
+            is_in_packet: The model may have done DDL that the source is still to do.
+        """
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
-            await shared.catalog.fetch(facts, session.database)
-            shared.catalog.fit(self._catalog)
+            asked = await shared.catalog.fetch(facts, session.database)
+            if is_in_packet:
+                shared.catalog.extend(self._catalog, asked)
+            else:
+                shared.catalog.fit(self._catalog)
         return facts
+
+    async def _read_missed(self) -> bool:
+        """Read what the model looked for and no text names; whether there was anything."""
+        assert self._shared is not None, "the model goes along with the source"
+        catalog = self._shared.catalog
+        missed = catalog.missed(self._catalog)
+        if missed:
+            await catalog.fetch_objects(missed)
+            catalog.fit(self._catalog)
+        return bool(missed)
 
     def _refusal(
         self, model: PlannedSession, text: str, result: StatementResult
@@ -717,7 +846,8 @@ class PortSession:
         """Let the model do what the source has done, and say which groups that made."""
         assert self._shared is not None, "the model goes along with the source"
         reply, session, catalog = replies[-1], model.session, self._shared.catalog
-        has_changed = one.catalog_version is not catalog.version
+        if one.catalog_version is not catalog.version:
+            self._doubts.append(_Doubt.of(one.facts, session))
         planned = model.execute(one.text, _outcome(one.facts, reply))
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
@@ -733,29 +863,21 @@ class PortSession:
                 info=reply.info,
             )
             self._contexts.update(dict.fromkeys(planned.numbers, one.context))
-        if has_changed:
-            self._spoils = True
         if not reply.errno:
             is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
             if is_active != session.is_transaction_active:
                 self._lose_step()
         self._warnings.follow(one.facts, replies, planned.result.notes)
         self._tell(one, planned, replies)
-        if one.rewritten is not None and not has_failed:
-            self._follow_variables(one.rewritten)
+        if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
+            self._leave_lane()
         if planned.homeless:
             self._find_home(planned)
-        if not session.is_in_transaction and not session.is_transaction_active:
+        if not session.is_transaction_active and not model.waits:
             self._contexts.clear()
             self._generated.clear()
             self._spoils = self._is_out_of_step
         return planned
-
-    def _follow_variables(self, rewritten: Rewritten) -> None:
-        """Have what a statement on the binlogs' variables leaves to others than the model."""
-        self._global_values |= rewritten.global_values
-        if rewritten.leaves_lane:
-            self._leave_lane()
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -767,8 +889,8 @@ class PortSession:
         # Now, as the contexts of a transaction go with its end.
         plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
         told = _Told(planned.number, plans, is_intended=one.is_intended)
-        if last is None and is_silent and may_write:
-            self._unsettled.append(told)
+        if self._doubts or (last is None and is_silent and may_write):
+            self._unsettled.append(replace(told, last=last))
         else:
             self._attribute(told, last)
 
@@ -794,22 +916,42 @@ class PortSession:
         """Ask for what the replies did not tell, and mark what has no group at the source."""
         unsettled, self._unsettled = self._unsettled, []
         homeless, self._homeless = self._homeless, []
-        values, self._global_values = self._global_values, {}
-        if values and self._shared is not None:
-            await asyncio.to_thread(self._shared.set_global_values, values)
-        if unsettled and self._lane is not None:
-            if self._flavor is Flavor.MARIADB:
-                told = await self._told_last()
-                last = told if told != self._last else None
-                self._last = told
-                for one in unsettled:
-                    self._attribute(one, last)
-            else:
-                assert self._shared is not None, "it gave the lane"
-                for one in unsettled:
-                    self._shared.attributions.done(self._lane.number, one.number, None, [])
+        if not await self._are_settled():
+            unsettled = [replace(one, plans=()) for one in unsettled]
+            self._spoils = True
+        for one in unsettled:
+            await self._find_last(one)
         for what in homeless:
             await self._mark(what)
+
+    async def _are_settled(self) -> bool:
+        """Whether statements ran on the objects that they were judged with."""
+        doubts, self._doubts = self._doubts, []
+        shared = self._shared
+        if not doubts or shared is None:
+            return True
+        try:
+            for one in doubts:
+                await shared.catalog.fetch(one.facts, one.database)
+            objects = shared.catalog.catalog()
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error)
+            return False
+        return all(one.is_settled(objects) for one in doubts)
+
+    async def _find_last(self, one: _Told) -> None:
+        """Find out the last group of a statement, if its replies did not tell it."""
+        if self._lane is None or self._shared is None:
+            return
+        if one.last is not None:
+            self._attribute(one, one.last)
+        elif self._flavor is Flavor.MARIADB:
+            told = await self._told_last()
+            last = told if told != self._last else None
+            self._last = told
+            self._attribute(one, last)
+        else:
+            self._shared.attributions.done(self._lane.number, one.number, None, [])
 
     def _find_home(self, planned: Planned) -> None:
         """Keep what the source logs nothing of until it is marked."""

@@ -24,24 +24,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from types import MappingProxyType
+from operator import itemgetter
 from typing import Final, NamedTuple
 
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, RandEvent
-from binlane.grouping.sections import RowsPiece, Section
-from binlane.names import TableName
+from binlane.grouping.sections import Section
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.programs.host import LoggedVariable
-from binlane.session import log_events
-from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTable
+from binlane.session.log_events import SOURCE_LOG, Body
+from binlane.session.log_groups import (
+    DROP_TEMPORARY,
+    SAVEPOINTS,
+    End,
+    LogGroup,
+    SourceGroup,
+    are_rows,
+    begins,
+    groups_of,
+)
 from binlane.session.recurring import Foreseen, KnownEffect
-from binlane.session.report import BinlogResult, StatementResult
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.session.state import SessionState, TemporaryChange, TemporaryUse
+from binlane.session.state import SessionState
+from binlane.session.temporary_copies import TemporaryCopies
 from binlane.sql.servers import LoggingFormat
 
 __all__ = [
@@ -160,6 +165,11 @@ class PlannedSession:
             or not self.session.logs_rows_alone
         )
 
+    @property
+    def waits(self) -> bool:
+        """Whether something waits for the end of a transaction."""
+        return _waits(self.session.state)
+
     def preview(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
         """What a statement would do; nothing of the session changes.
 
@@ -180,18 +190,26 @@ class PlannedSession:
         """What a statement would do, if that is known from others like it; else None."""
         foreseen = self.session.foresee(text, outcome)
         if foreseen is None:
+            self._foreseen = None
             return None
-        result = foreseen.result
-        state, ledger = self.session.state, self._ledger
+        state, ledger, effect = self.session.state, self._ledger, foreseen.effect
         number = state.number + 1
         if not self.needs_plans:
-            planned = Planned(result=result, number=number, last=number)
-        elif ledger.is_clean and state.is_logging and not (foreseen.effect.waits or _waits(state)):
+            planned = Planned(result=foreseen.result, number=number, last=number)
+        elif ledger.is_clean and state.is_logging and not (effect.waits or _waits(state)):
             planned = _as_known(foreseen, number)
+        elif ledger.has_texts and state.is_logging and effect.is_quiet:
+            planned = Planned(
+                result=foreseen.result,
+                number=number,
+                last=number,
+                has_texts=effect.waits_as_text,
+                values=effect.values if effect.waits_as_text else (),
+            )
         else:
             ledger = ledger.copy()
             planned = self._draft_known(foreseen, ledger, number)
-            planned = _with_values(planned, foreseen.effect.waiting)
+            planned = _with_values(planned, effect.values)
         self._foreseen = _Foreseen(text, outcome, planned, ledger)
         return planned
 
@@ -231,19 +249,18 @@ class PlannedSession:
         self._foreseen = None
         state = self.session.state
         number, needed = state.number + 1, foreseen is not None or self.needs_plans
-        held = _held(state) if state.temporary.names else {}
         result = self.session.execute(text, outcome)
         if foreseen is not None and foreseen.planned.result is result:
             self._ledger = foreseen.ledger
             return foreseen.planned
-        return self._planned(result, number, held, needed=needed)
+        return self._planned(result, number, needed=needed)
 
     def disconnect(self) -> Planned:
         """End the session: what is open is rolled back, temporary tables are dropped."""
         state = self.session.state
-        number, needed, held = state.number + 1, self.needs_plans, _held(state)
+        number, needed = state.number + 1, self.needs_plans
         result = self.session.disconnect()
-        return self._planned(result, number, held, needed=needed)
+        return self._planned(result, number, needed=needed)
 
     def snapshot(self) -> tuple[SessionState, _Ledger]:
         """As it is now: for `restore`."""
@@ -265,7 +282,7 @@ class PlannedSession:
         """
         for part in parts:
             if isinstance(part, TextOf):
-                self._ledger.drop(binlog, part.number)
+                self._ledger.temporary.lose(binlog, part.number)
         self._foreseen = None
         self._forget_unmade()
 
@@ -273,7 +290,6 @@ class PlannedSession:
         self,
         result: StatementResult,
         number: int,
-        held: Mapping[str, frozenset[TableName]],
         *,
         needed: bool,
     ) -> Planned:
@@ -282,7 +298,6 @@ class PlannedSession:
         Args:
             result: Of the statement.
             number: Its number.
-            held: The temporary tables that each binlog had before it.
             needed: Plans were needed before it.
         """
         state, ledger = self.session.state, self._ledger
@@ -294,7 +309,7 @@ class PlannedSession:
         waiting = {name: _numbers(state, name) for name in state.binlogs}
         drafting = _Drafting(result, range(number, last + 1), ledger, waiting)
         if is_followed:
-            drafting.note(state, held)
+            drafting.note(state)
         planned = drafting.run(is_unlogged=is_unlogged)
         if planned.has_texts:
             planned = _with_values(planned, _waiting_events(state, planned.numbers))
@@ -316,10 +331,11 @@ class PlannedSession:
 
     def _forget_unmade(self) -> None:
         """Temporary tables whose creation a binlog did not get are not there in it."""
-        for name, table in self._ledger.unmade:
+        unmade = self._ledger.temporary.unmade
+        for name, table in unmade:
             if name in self.session.state.binlogs:
                 self.session.state.binlogs[name].held_temporary.discard(table)
-        self._ledger.unmade.clear()
+        unmade.clear()
 
 
 def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
@@ -376,10 +392,6 @@ class _Foreseen(NamedTuple):
     outcome: Outcome
     planned: Planned
     ledger: _Ledger
-
-
-def _held(state: SessionState) -> dict[str, frozenset[TableName]]:
-    return {name: frozenset(binlog.held_temporary) for name, binlog in state.binlogs.items()}
 
 
 def _numbers(state: SessionState, name: str) -> frozenset[int]:
@@ -519,32 +531,26 @@ class _Ledger:
     Attributes:
         removed: By binlog, the numbers of statements that are not to be there as text.
         unlogged: Numbers of statements that the binlogs are to have nothing of.
-        lost: By binlog, temporary tables that are there, but not as they are at the source.
-        uses: What statements do with temporary tables, by number.
-        unmade: Binlogs, and temporary tables that were to be made there and were not.
+        temporary: The temporary tables that they have.
         has_texts: Texts may wait for the end of the transaction.
     """
 
     removed: dict[str, set[int]] = field(default_factory=dict)
     unlogged: set[int] = field(default_factory=set)
-    lost: dict[str, set[TableName]] = field(default_factory=dict)
-    uses: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
-    unmade: list[tuple[str, TableName]] = field(default_factory=list)
+    temporary: TemporaryCopies = field(default_factory=TemporaryCopies)
     has_texts: bool = False
 
     @property
     def is_clean(self) -> bool:
         """Whether there is nothing that a statement alone hangs on."""
-        return not (self.removed or self.unlogged or self.lost)
+        return not (self.removed or self.unlogged)
 
     def copy(self) -> _Ledger:
         """As it is now."""
         return _Ledger(
             removed={name: one.copy() for name, one in self.removed.items()},
             unlogged=self.unlogged.copy(),
-            lost={name: one.copy() for name, one in self.lost.items()},
-            uses=self.uses.copy(),
-            unmade=self.unmade.copy(),
+            temporary=self.temporary.copy(),
             has_texts=self.has_texts,
         )
 
@@ -553,8 +559,7 @@ class _Ledger:
         if self.removed or self.unlogged:
             self.removed.clear()
             self.unlogged.clear()
-        while len(self.uses) > _USES_MAX:
-            del self.uses[next(iter(self.uses))]
+        self.temporary.forget()
         self.has_texts = False
 
     def is_removed(self, name: str, number: int) -> bool:
@@ -565,270 +570,6 @@ class _Ledger:
         """Have no statement of those in a binlog as text."""
         if numbers:
             self.removed.setdefault(name, set()).update(numbers)
-
-    def can_use(self, name: str, number: int) -> bool:
-        """Whether the temporary tables of a statement are in a binlog as its text needs them."""
-        lost = self.lost.get(name)
-        if not lost or number not in self.uses:
-            return True
-        return all(
-            table not in lost or use.change is TemporaryChange.DROPPED
-            for table, use in self.uses[number].items()
-        )
-
-    def changes_temporary(self, number: int) -> bool:
-        """Whether a statement changes temporary tables."""
-        return any(use.change for use in self._uses(number))
-
-    def survives_rollback(self, number: int) -> bool:
-        """Whether a rollback undoes nothing of what a statement did to temporary tables."""
-        return self.changes_temporary(number) and not any(
-            use.has_rollback and use.change in (TemporaryChange.ROWS, TemporaryChange.FILLED)
-            for use in self._uses(number)
-        )
-
-    def _uses(self, number: int) -> Iterable[TemporaryUse]:
-        return self.uses.get(number, {}).values()
-
-    def give(self, name: str, number: int) -> None:
-        """Note that a binlog gets the text of a statement."""
-        if name in self.lost:
-            uses = self.uses.get(number, {}).items()
-            self.lost[name] -= {table for table, use in uses if use.change >= _ANEW}
-
-    def drop(self, name: str, number: int) -> None:
-        """Note that a binlog does not get the text of a statement."""
-        for table, use in self.uses.get(number, {}).items():
-            if use.change >= TemporaryChange.MADE:
-                self.unmade.append((name, table))
-            elif use.change:
-                self.lost.setdefault(name, set()).add(table)
-
-
-_USES_MAX: Final = 64
-"""Of so many statements it is remembered what they did with temporary tables, once they are over: a
-binlog may turn out not to have got their texts."""
-_ANEW: Final = TemporaryChange.DROPPED
-"""From this on, what is left of a temporary table is as the text leaves it."""
-
-
-# The groups of one log -----------------------------------------------------------------------------
-
-
-class _End(Enum):
-    COMMIT = "commit"
-    ROLLBACK = "rollback"
-    PREPARE = "prepare"
-    NONE = "none"
-
-
-class _Group(NamedTuple):
-    """A group that one log gets.
-
-    Attributes:
-        runs: Its events without what opens and ends it, with the numbers of their statements.
-        end: How it ends; NONE: it is one statement that stands alone.
-        closing: The event that ends it; None if it stands alone.
-    """
-
-    runs: tuple[tuple[int, tuple[Body, ...]], ...]
-    end: _End
-    closing: Body | None
-
-    @property
-    def number(self) -> int:
-        """Of its first statement."""
-        return self.runs[0][0] if self.runs else 0
-
-
-def _groups(told: BinlogResult, number: int) -> list[_Group]:
-    """Split what a statement appends to a log.
-
-    Args:
-        told: The log, and what is appended.
-        number: Of the statement that does.
-    """
-    bodies = told.bodies
-    if not bodies:
-        return []
-    owners = None
-    if told.runs:
-        owners = [number] * len(bodies)
-        for begin, end, owner in told.runs:
-            owners[begin:end] = [owner] * (end - begin)
-    bounds = _bounds_mariadb(bodies) if told.server.is_mariadb else _bounds_mysql(bodies)
-    return [
-        _Group(_runs(bodies, begin, until, owners, number), end, closing)
-        for begin, until, end, closing in bounds
-    ]
-
-
-def _runs(
-    bodies: Sequence[Body], begin: int, until: int, owners: Sequence[int] | None, number: int
-) -> tuple[tuple[int, tuple[Body, ...]], ...]:
-    if begin >= until:
-        return ()
-    if owners is None:
-        return ((number, tuple(bodies[begin:until])),)
-    found: list[tuple[int, tuple[Body, ...]]] = []
-    while begin < until:
-        end = begin
-        while end < until and owners[end] == owners[begin]:
-            end += 1
-        found.append((owners[begin], tuple(bodies[begin:end])))
-        begin = end
-    return tuple(found)
-
-
-_Bounds = list[tuple[int, int, _End, Body | None]]
-"""From where and up to where the groups of a log have their statements, and how they end."""
-
-
-def _bounds_mariadb(bodies: Sequence[Body]) -> _Bounds:
-    starts = [place for place, body in enumerate(bodies) if isinstance(body, GtidEvent)]
-    found: _Bounds = []
-    for start, until in zip(starts, (*starts[1:], len(bodies)), strict=True):
-        opening = bodies[start]
-        assert isinstance(opening, GtidEvent), "it was looked for"
-        if opening.flags & GtidFlag.STANDALONE:
-            found.append((start + 1, until, _End.NONE, None))
-        elif opening.xid is not None:
-            found.append((start + 1, until - 2, _End.PREPARE, bodies[until - 1]))
-        else:
-            closing = bodies[until - 1]
-            found.append((start + 1, until - 1, _end(closing), closing))
-    return found
-
-
-def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
-    found: _Bounds = []
-    start = 0
-    while start < len(bodies):
-        opening = bodies[start]
-        until = start
-        if opening == log_events.BEGIN:
-            while not _ends_transaction(bodies[until]):
-                until += 1
-            found.append((start + 1, until, _end(bodies[until]), bodies[until]))
-        elif isinstance(opening, QueryEvent) and opening.query.startswith(_XA_START):
-            while not _ends_xa(bodies[until]):
-                until += 1
-            end = bodies[until]
-            is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
-            is_rolled_back = isinstance(end, QueryEvent)
-            kind = _End.ROLLBACK if is_rolled_back else _End.COMMIT
-            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind, end))
-        else:
-            while not isinstance(bodies[until], QueryEvent):
-                until += 1
-            found.append((start, until + 1, _End.NONE, None))
-        start = until + 1
-    return found
-
-
-_XA_START: Final = b"XA START "
-_XA_ROLLBACK: Final = b"XA ROLLBACK "
-_XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
-_ROLLBACK_TO: Final = b"ROLLBACK TO "
-_SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
-_CREATE: Final = b"CREATE "
-_DROP_TEMPORARY: Final = b"DROP TEMPORARY "
-"""Written anew for the tables that a binlog holds, whatever else becomes of the statement."""
-
-
-def _end(body: Body) -> _End:
-    is_rollback = isinstance(body, QueryEvent) and body.query == log_events.ROLLBACK.query
-    return _End.ROLLBACK if is_rollback else _End.COMMIT
-
-
-def _ends_transaction(body: Body) -> bool:
-    return isinstance(body, XidEvent) or (
-        isinstance(body, QueryEvent)
-        and body.query in (log_events.COMMIT.query, log_events.ROLLBACK.query)
-    )
-
-
-def _ends_xa(body: Body) -> bool:
-    return isinstance(body, XaPrepareEvent) or (
-        isinstance(body, QueryEvent) and body.query.startswith(_XA_ROLLBACK)
-    )
-
-
-def _begins(bodies: Sequence[Body], beginnings: bytes | tuple[bytes, ...]) -> bool:
-    """Whether events begin with one of those statements that binlane itself writes."""
-    first = bodies[0]
-    return isinstance(first, QueryEvent) and first.query.startswith(beginnings)
-
-
-def _has_rows(bodies: Iterable[Body]) -> bool:
-    return any(isinstance(body, (ChangedRows, MappedTable, AnnotateRowsEvent)) for body in bodies)
-
-
-_KINDS: Final[Mapping[EventType, str]] = MappingProxyType(
-    {
-        EventType.WRITE_ROWS: "insert",
-        EventType.WRITE_ROWS_V1: "insert",
-        EventType.UPDATE_ROWS: "update",
-        EventType.UPDATE_ROWS_V1: "update",
-        EventType.PARTIAL_UPDATE_ROWS: "update",
-        EventType.DELETE_ROWS: "delete",
-        EventType.DELETE_ROWS_V1: "delete",
-    }
-)
-
-
-@dataclass(slots=True)
-class _SourceGroup:
-    """A group of the source.
-
-    Attributes:
-        group: It.
-        sections: The rows of its statements, by their numbers, in order.
-        is_split: Each piece of rows is of one statement.
-        is_standalone: As in `GroupDraft`.
-        is_undone: Some of it, or all, is rolled back in the end.
-    """
-
-    group: _Group
-    sections: dict[int, Section]
-    is_split: bool
-    is_standalone: bool
-    is_undone: bool
-
-    @property
-    def ends_prepared(self) -> bool:
-        """Whether it is XA COMMIT or XA ROLLBACK."""
-        return self.group.end is _End.NONE and _begins(self.group.runs[0][1], _XA_ENDS)
-
-    @classmethod
-    def of(cls, group: _Group) -> _SourceGroup:
-        """Find the rows of a group."""
-        is_alone = group.end is _End.NONE
-        sections: dict[int, Section] = {}
-        is_split = True
-        tables: list[TableName] = []
-        for number, bodies in () if is_alone else group.runs:
-            pieces: list[RowsPiece] = []
-            changes: list[tuple[str, TableName]] = []
-            for body in bodies:
-                if isinstance(body, MappedTable):
-                    tables.append(body.table)
-                elif isinstance(body, ChangedRows):
-                    change = (_KINDS[body.event_type], body.table)
-                    if not changes or changes[-1] != change:
-                        changes.append(change)
-                    if body.flags & RowsFlag.STMT_END:
-                        pieces.append(RowsPiece(tuple(tables), tuple(changes)))
-                        tables, changes = [], []
-            is_split &= not changes
-            if pieces:
-                sections[number] = (*sections.get(number, ()), *pieces)
-        is_split &= not tables
-        is_created = not is_alone and bool(group.runs) and _begins(group.runs[0][1], _CREATE)
-        is_undone = group.end is _End.ROLLBACK or any(
-            _begins(bodies, _ROLLBACK_TO) for _, bodies in group.runs
-        )
-        return cls(group, sections, is_split, is_alone or is_created, is_undone)
 
 
 # What they are to the binlogs ----------------------------------------------------------------------
@@ -854,22 +595,22 @@ class _Drafting:
         self._result, self._numbers = result, numbers
         self._ledger, self._waiting = ledger, waiting
         self._names = [name for name in result.binlogs if name != SOURCE_LOG]
-        self._groups: list[_SourceGroup] = []
+        self._groups: list[SourceGroup] = []
         self._places: dict[int, list[int]] = {}
         self._parts: dict[tuple[str, int], list[DraftPart]] = {}
         self._matched: set[tuple[str, int]] = set()
         self._ends: dict[tuple[str, int], list[Body | None]] = {}
         self._homeless: dict[str, list[tuple[tuple[DraftPart, ...], Body | None]]] = {}
 
-    def note(self, state: SessionState, held: Mapping[str, frozenset[TableName]]) -> None:
+    def note(self, state: SessionState) -> None:
         """Note what is known of a statement that was followed.
 
         Args:
             state: The session behind it.
-            held: The temporary tables that each binlog had before it.
         """
         execution, result, ledger = state.execution, self._result, self._ledger
-        ledger.uses.update(execution.temporary)
+        if execution.temporary or state.temporary.names:
+            ledger.temporary.note(execution.temporary, state.temporary.names)
         doubtful = set(execution.failed)
         error = result.error
         # With a stated error its text says that a replica is to fail as it did.
@@ -880,17 +621,9 @@ class _Drafting:
         has_locks = state.locked_tables is not None and not state.server.is_mariadb
         if not is_certain or result.depends_on or (has_locks and state.is_in_transaction):
             doubtful.update(self._numbers)
-        made = {
-            table
-            for uses in execution.temporary.values()
-            for table, use in uses.items()
-            if use.change >= TemporaryChange.MADE
-        }
-        for name in self._names:
-            known = held.get(name, frozenset()) | made
-            lacking = [one for one, uses in execution.temporary.items() if uses.keys() - known]
-            if doubtful or lacking:
-                ledger.remove(name, (*doubtful, *lacking))
+        if doubtful:
+            for name in self._names:
+                ledger.remove(name, doubtful)
 
     def run(self, *, is_unlogged: bool = False) -> Planned:
         """Put the groups together.
@@ -905,15 +638,17 @@ class _Drafting:
         if result.unanalysed is not None:
             self._give_up()
             return Planned(result=result, number=number, last=last)
-        if not any(told.bodies for told in result.binlogs.values()):
+        if not any([told.bodies for told in result.binlogs.values()]):  # noqa: C419 - it is faster
             has_texts = self._has_texts((), {})
             return Planned(result=result, number=number, last=last, has_texts=has_texts)
-        self._groups = [_SourceGroup.of(one) for one in _groups(result.binlogs[SOURCE_LOG], number)]
+        self._groups = [
+            SourceGroup.of(one) for one in groups_of(result.binlogs[SOURCE_LOG], number)
+        ]
         for place, source in enumerate(self._groups):
             for one in dict(source.group.runs):
                 self._places.setdefault(one, []).append(place)
         for name in self._names:
-            self._fit(name, _groups(result.binlogs[name], number))
+            self._fit(name, groups_of(result.binlogs[name], number))
         drafts = tuple(self._draft(place) for place in range(len(self._groups)))
         homeless = {
             name: tuple([parts for parts, _ in groups]) for name, groups in self._homeless.items()
@@ -956,12 +691,14 @@ class _Drafting:
             written = {*self._numbers, *(number for _, _, number in runs)}
             self._ledger.remove(name, self._waiting[name] | written)
             for number in written:
-                self._ledger.drop(name, number)
+                self._ledger.temporary.drop(name, number)
 
     # A binlog's groups -----------------------------------------------------------------------------
 
-    def _fit(self, name: str, groups: Sequence[_Group]) -> None:
+    def _fit(self, name: str, groups: Sequence[LogGroup]) -> None:
         """Find out what of the source's groups a binlog has as text.
+
+        Those that the source has, too, come first and in its order, as the binlog gets them.
 
         Args:
             name: The binlog.
@@ -973,10 +710,47 @@ class _Drafting:
             own = {number for number, _ in group.runs}
             several |= written & own
             written |= own
+        homeless: list[LogGroup] = []
+        fitting: list[tuple[int, LogGroup]] = []
         for group in groups:
-            if group.end is not _End.NONE:
-                self._fit_transaction(name, group, several)
-        self._fit_alone(name, [group for group in groups if group.end is _End.NONE])
+            place = self._place(name, group, groups)
+            if place is None:
+                homeless.append(group)
+            else:
+                fitting.append((place, group))
+        for place, group in sorted(fitting, key=itemgetter(0)):
+            if group.end is End.NONE:
+                self._fit_alone(name, place, group)
+            else:
+                self._fit_transaction(name, place, group, several)
+        for group in homeless:
+            self._keep_temporary(name, group, several if group.end is not End.NONE else ())
+
+    def _place(self, name: str, group: LogGroup, groups: Sequence[LogGroup]) -> int | None:
+        """The group of the source that a binlog's group is; None if there is not one alone."""
+        if group.end is not End.NONE:
+            places = {
+                place
+                for number, _ in group.runs
+                for place in self._places.get(number, ())
+                if number in self._groups[place].sections
+            }
+            return places.pop() if len(places) == 1 else None
+        number = group.number
+        places_alone = [
+            place for place in self._places.get(number, ()) if (name, place) not in self._matched
+        ]
+        for place in places_alone:
+            if self._groups[place].group == group:
+                self._matched.add((name, place))
+                return place
+        taken = [one.group for one in self._groups]
+        left = [
+            one
+            for one in groups
+            if one.end is End.NONE and one.number == number and one not in taken
+        ]
+        return places_alone[0] if len(places_alone) == len(left) == 1 else None
 
     def _can_be_text(self, name: str, part: TextOf, several: Iterable[int] = ()) -> bool:
         """Whether a statement whose text a binlog is given now can be there as that.
@@ -987,100 +761,77 @@ class _Drafting:
             several: Numbers of those that the binlog is not given whole now.
         """
         number = part.number
-        return _begins(part.bodies, _DROP_TEMPORARY) or (
+        is_whole = begins(part.bodies, DROP_TEMPORARY) or (
             number not in several
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
             and not self._ledger.is_removed(name, number)
-            and self._ledger.can_use(name, number)
         )
+        return is_whole and self._ledger.temporary.can_be_used(name, number)
 
-    def _fit_transaction(self, name: str, group: _Group, several: set[int]) -> None:
-        """Fit a transaction of a binlog."""
-        places = {
-            place
-            for number, _ in group.runs
-            for place in self._places.get(number, ())
-            if number in self._groups[place].sections
-        }
-        if len(places) != 1:
-            self._keep_temporary(name, group, several)
-            return
-        (place,) = places
+    def _fit_transaction(self, name: str, place: int, group: LogGroup, several: set[int]) -> None:
+        """Fit a transaction of a binlog into a group of the source."""
         source = self._groups[place]
         ends_alike = source.is_split and source.group.end is group.end
         self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
+        temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
-            if _has_rows(bodies):
+            if are_rows(bodies):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (
-                ends_alike or (not has_rows and self._ledger.survives_rollback(number))
+                ends_alike or (not has_rows and temporary.survive_rollback(number))
             ):
                 self._give(name, place, part)
             else:
-                self._ledger.drop(name, number)
+                temporary.drop(name, number)
                 if has_rows:
                     parts.append(RowsOf(number))
 
-    def _fit_alone(self, name: str, groups: Sequence[_Group]) -> None:
-        """Fit statements that stand alone in a binlog."""
-        left: list[_Group] = []
-        for group in groups:
-            places = self._free_places(name, group.number)
-            place = next((one for one in places if self._groups[one].group == group), None)
-            if place is None:
-                left.append(group)
-            else:
-                self._matched.add((name, place))
-                self._ledger.give(name, group.number)
-        for group in left:
-            number = group.number
-            part = TextOf(number, group.runs[0][1])
-            places = self._free_places(name, number)
-            is_only = [one.number for one in left].count(number) == 1
-            if not places:
-                self._keep_temporary(name, group, ())
-            elif is_only and len(places) == 1 and self._can_be_text(name, part):
-                self._give(name, places[0], part)
-                self._ends.setdefault((name, places[0]), []).append(None)
-            else:
-                self._ledger.drop(name, number)
-
-    def _free_places(self, name: str, number: int) -> list[int]:
-        """The groups of the source with a statement that are not a binlog's own group already."""
-        return [
-            place for place in self._places.get(number, ()) if (name, place) not in self._matched
-        ]
+    def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
+        """Fit a statement that stands alone in a binlog."""
+        number = group.number
+        part = TextOf(number, group.runs[0][1])
+        if (name, place) in self._matched and self._groups[place].group == group:
+            self._note_given(name, part)
+        elif self._can_be_text(name, part):
+            self._give(name, place, part)
+            self._ends.setdefault((name, place), []).append(None)
+        else:
+            self._ledger.temporary.drop(name, number)
 
     def _give(self, name: str, place: int, part: TextOf) -> None:
         """Have a statement in a binlog as text."""
         self._parts.setdefault((name, place), []).append(part)
-        self._ledger.give(name, part.number)
+        self._note_given(name, part)
 
-    def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
+    def _note_given(self, name: str, part: TextOf) -> None:
+        is_drop = begins(part.bodies, DROP_TEMPORARY)
+        self._ledger.temporary.give(name, part.number, is_drop=is_drop)
+
+    def _keep_temporary(self, name: str, group: LogGroup, several: Iterable[int]) -> None:
         """Keep of a group that the source has not what changes temporary tables."""
-        ledger = self._ledger
+        temporary = self._ledger.temporary
         kept: list[DraftPart] = []
         has_change = False
         for number, bodies in group.runs:
-            if _has_rows(bodies):
+            if are_rows(bodies):
                 continue
             part = TextOf(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
-            elif _begins(bodies, _DROP_TEMPORARY) or (
-                ledger.changes_temporary(number)
-                and number not in self._places
+            elif (
+                temporary.are_changed(number)
+                and (number not in self._places or begins(bodies, DROP_TEMPORARY))
                 and self._can_be_text(name, part, several)
             ):
                 kept.append(part)
-                ledger.give(name, number)
+                self._note_given(name, part)
                 has_change = True
             else:
-                ledger.drop(name, number)
+                temporary.drop(name, number)
         if has_change:
             self._homeless.setdefault(name, []).append((tuple(kept), group.closing))
 
@@ -1113,7 +864,7 @@ class _Drafting:
             yield ends[0]
 
     def _of_binlog(
-        self, name: str, place: int, source: _SourceGroup
+        self, name: str, place: int, source: SourceGroup
     ) -> tuple[DraftPart, ...] | None:
         """What a group is to a binlog; None: what it is to the source."""
         unlogged = self._ledger.unlogged
@@ -1133,7 +884,7 @@ class _Drafting:
 
 def _is_savepoint(part: TextOf) -> bool:
     """Whether it is a text that the source has in its group, too."""
-    return _begins(part.bodies, _SAVEPOINTS)
+    return begins(part.bodies, SAVEPOINTS)
 
 
 def _with_rows(parts: list[DraftPart], numbers: Sequence[int]) -> list[DraftPart]:

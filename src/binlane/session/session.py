@@ -40,7 +40,7 @@ from binlane.session.settings import execute_set, refusal_in_function, system_va
 from binlane.session.state import Execution, Handler, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
 from binlane.session.transactions import execute_lock, is_forbidden
-from binlane.session.variables import Variables
+from binlane.session.variables import OF_BINLOGS, Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
@@ -199,15 +199,23 @@ class Session:
         """The value of `@@name` as far as it is known."""
         return system_value(self._state.variables, name)
 
-    def begin_with(self, values: Mapping[str, str]) -> None:
-        """Have what SET GLOBAL gave the binlogs' variables before this session began.
+    def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
+        """Have the values of the binlogs' variables with which a session begins.
 
         Args:
-            values: In capitals, by name. A global binlog_format holds as one that the session sets:
-                for all binlogs.
+            values: What SET GLOBAL gave them, in capitals, by name. A global binlog_format holds as
+                one that the session sets: for all binlogs.
+            before: A session in whose place this one goes on, with what was set in that one.
         """
         self._recurring.leave()
-        self._state.variables.begin_with(values)
+        own: dict[str, str] = {}
+        if before is not None:
+            variables = before.state.variables
+            own = {name: variables.values.get(name, "") for name in OF_BINLOGS}
+            if not variables.is_format_set:
+                del own["binlog_format"]
+        own = {name: value for name, value in own.items() if value}
+        self._state.variables.begin_with(values, own)
 
     def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
         """The value that a variable of the binlogs has; empty where nobody has set it.

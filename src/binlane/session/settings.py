@@ -20,6 +20,7 @@ from binlane.session.transactions import refusal_in_xa
 from binlane.session.variables import (
     DIRECT,
     ISOLATION_NAMES,
+    OF_BINLOGS,
     Variables,
     isolation_level,
     misspelt,
@@ -153,9 +154,6 @@ _IN_TRANSACTION: Final = {
 }
 
 
-_OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
-
-
 def _in_program(name: str) -> Refusal:
     """What a program sets the source would log by, and there is no telling it otherwise."""
     return Refusal(
@@ -212,7 +210,7 @@ def checked(
         error = refusal(state, assignment)
         if error is None and statement.environment is None:
             error = misspelt(assignment.name)
-        elif error is None and state.logs_source and assignment.name in _OF_BINLOGS:
+        elif error is None and state.logs_source and assignment.name in OF_BINLOGS:
             error = _in_program(assignment.name)
         if error is not None:
             state.fail(error)

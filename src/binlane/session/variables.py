@@ -36,6 +36,8 @@ _IGNORE_SPACE: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"IGNORE_SPACE"}
 _ON: Final = frozenset(("1", "ON", "TRUE"))
 ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
 DIRECT: Final = "binlog_direct_non_transactional_updates"
+OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
+"""What decides how a session is logged."""
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -102,12 +104,18 @@ class Variables:
         """As they are now, to be restored after SET STATEMENT … FOR."""
         return replace(self, values=dict(self.values), global_values=dict(self.global_values))
 
-    def begin_with(self, values: Mapping[str, str]) -> None:
-        """Have global values that SET GLOBAL gave the binlogs' variables before the session began."""
+    def begin_with(self, values: Mapping[str, str], own: Mapping[str, str]) -> None:
+        """Have values of the binlogs' variables: global ones, and what the session set itself.
+
+        What the server itself has for its own log is forgotten.
+        """
         self._settings = None
+        for name in OF_BINLOGS:
+            self.global_values.pop(name, None)
+            self.values.pop(name, None)
         self.global_values |= values
-        self.values |= values
-        self.is_format_set |= "binlog_format" in values
+        self.values |= {**values, **own}
+        self.is_format_set = "binlog_format" in self.values
 
     def assign(self, assignment: Assignment) -> None:
         """Carry out one assignment of SET that was found right."""

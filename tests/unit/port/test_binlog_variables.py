@@ -14,6 +14,7 @@ from binlane.port.binlog_variables import (
     concerns,
     known_of,
     leaves_lane,
+    mended,
     question,
     rewrite,
     shown,
@@ -255,6 +256,28 @@ def test_a_session_begins_with_global_values() -> None:
     session.execute("SET SESSION binlog_format = STATEMENT")
     session.execute("SET SESSION binlog_format = DEFAULT")
     assert session.logs_rows_alone
+
+
+def test_a_session_goes_on_with_what_it_set() -> None:
+    before = _session("STATEMENT", "ROW")
+    before.begin_with({"binlog_format": "ROW"})
+    before.execute("SET SESSION binlog_format = MIXED, sql_log_bin = 0")
+    session = _session("STATEMENT", "ROW")
+    session.begin_with({"binlog_format": "ROW"}, before)
+    values = known_of(session)
+    assert (values("binlog_format", False), values("binlog_format", True)) == ("MIXED", "ROW")
+    assert values("sql_log_bin", False) == "OFF"
+    again = _session("STATEMENT", "ROW")
+    again.begin_with({}, _session("ROW"))
+    assert not again.logs_rows_alone
+
+
+def test_a_source_that_logs_otherwise_is_told() -> None:
+    full = {"binlog_format": "ROW", "binlog_row_image": "FULL", "sql_log_bin": "ON"}
+    assert mended(full) is None
+    assert mended(full | {"binlog_format": "MIXED", "sql_log_bin": "OFF"}) == (
+        "SET SESSION binlog_format = ROW, sql_log_bin = ON"
+    )
 
 
 @pytest.mark.parametrize(

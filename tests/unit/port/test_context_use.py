@@ -31,6 +31,7 @@ CREATE PROCEDURE p1() INSERT INTO t (a) VALUES (NOW(6));
 CREATE PROCEDURE p2() CALL p1();
 CREATE PROCEDURE p3() SET time_zone = '+00:00';
 CREATE PROCEDURE p4() SET @x = 1;
+CREATE PROCEDURE p5() CREATE TEMPORARY TABLE made (a INT);
 CREATE VIEW v AS SELECT id, NOW(6) AS n FROM t;
 CREATE DATABASE e;
 CREATE TABLE e.t (id INT PRIMARY KEY);
@@ -133,6 +134,8 @@ def test_tables_that_an_update_sets_columns_of() -> None:
         ("INSERT INTO t (a) SELECT a FROM tt", True),
         ("CREATE TEMPORARY TABLE other (a INT)", True),
         ("DROP TEMPORARY TABLE tt", True),
+        ("CALL p4()", False),
+        ("CALL p5()", True),
         ("DELETE t FROM t, parent WHERE t.id = parent.id", True),
     ],
 )
