@@ -60,6 +60,7 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
 from binlane.port.warnings import Warnings
+from binlane.positions import parse_position
 from binlane.programs.runner import is_program
 from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
 from binlane.scope.definition import Definition
@@ -516,12 +517,17 @@ class PortSession:
         if self._lane is None:
             self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
             return
-        parts.attributions.taken(self._lane.number, self._client.thread_id)
+        number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
-            self._last = await self._told_last()
+            asked = await self._client.query_source("SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos")
+            self._last, logged = (value or "" for value in asked.texts()[0])
         else:
             await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
+            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed")
+            logged = asked.texts()[0][0] or ""
+        # What its lane has of sessions before is logged by now.
+        parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
 
     async def _told_last(self) -> str:
         return (await self._client.query_source("SELECT @@last_gtid")).texts()[0][0] or ""
