@@ -488,7 +488,9 @@ class ContextReader:
         """
         if not use.is_known or use.sets_context:
             return None
-        if use.needs_server_time and self._fixed is None:
+        # A program may wait for time to pass, which would stand still.
+        must_not_be_set = use.needs_server_time or (use.needs_microseconds and use.is_program)
+        if must_not_be_set and self._fixed is None:
             return None
         variables: list[str] = []
         last_insert_id = seeds = False
@@ -656,7 +658,7 @@ class ContextReader:
         if not (needs.use.needs_microseconds or needs.seeds or self._held is not None):
             return context, ()
         before = []
-        if needs.seeds and not self._server.is_mariadb:
+        if needs.seeds and not (self._server.is_mariadb or needs.use.is_program):
             context.seeds = seeds = (self._seed(_SEED_MAX), self._seed(_SEED_MAX))
             before.append(f"SET rand_seed1={seeds[0]}, rand_seed2={seeds[1]}")
         if needs.use.needs_microseconds and self._fixed is None:

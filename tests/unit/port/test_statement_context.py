@@ -485,6 +485,7 @@ def test_what_cannot_be_set_or_asked_makes_rows() -> None:
     assert secure.begin(needs) is None
     reader = Source().reader()
     assert reader.needs([INSERT], TIMED._replace(needs_server_time=True)) is None
+    assert reader.needs([INSERT], TIMED._replace(is_program=True)) is None
     assert reader.needs([INSERT], ContextUse(is_known=False)) is None
     assert reader.needs([INSERT], ContextUse(sets_context=True)) is None
     left = ContextUse(reads_diagnostics=True)
