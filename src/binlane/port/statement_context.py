@@ -150,7 +150,8 @@ def _has_new_rows_alone(info: str, affected_rows: int) -> bool:
     """
     numbers = [int(number) for number in _NUMBER.findall(info)]
     if len(numbers) in _INFO_LENGTHS:
-        return not any(numbers[1:-1])
+        # Rows that were there already, and as they were to become, are counted nowhere.
+        return affected_rows == numbers[0] and not any(numbers[1:-1])
     return not info and affected_rows == 1  # one row alone has no info
 
 

@@ -238,6 +238,7 @@ def test_microseconds_that_nothing_depends_on_need_not_be_known() -> None:
         (5, 0, "", None),
         (5, 3, "Records: 3  Duplicates: 0  Warnings: 0", 5),
         (5, 2, "Records: 3  Duplicates: 1  Warnings: 1", None),
+        (5, 2, "Records: 3  Duplicates: 0  Warnings: 0", None),
         (5, 3, "Datensätze: 3  Duplikate: 0  Warnungen: 0", 5),
         (5, 3, "Records: 3  Deleted: 0  Skipped: 0  Warnings: 0", 5),
         (5, 3, "Records: 3  Deleted: 0  Skipped: 1  Warnings: 0", None),
