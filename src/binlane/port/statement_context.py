@@ -21,6 +21,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from struct import Struct
@@ -34,6 +35,7 @@ from binlane.codec.packets.results import ResultSet
 from binlane.codec.query import QueryEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
+from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.port.client_text import is_as_it_came, read_text, written_text
@@ -521,21 +523,25 @@ class ContextReader:
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
-        """Ask for all that is not known.
+        """Ask for all that is not known; what the source does not tell stays so.
 
         Args:
             ask: Runs a SELECT in the client's session.
             needs: Of the statement that waits; None for the session's variables alone.
 
         Raises:
-            StatementError: If the source refuses to answer.
             PeerError: If the source goes away.
         """
-        names = () if needs is None else needs.variables
-        if not (self._is_charset_known or all(map(str.isascii, names))):
-            await self.read(ask)
         self._variables, self._last_insert_id, self._seeds = {}, None, None
         self._routine = None
+        # Refused, such as by KILL QUERY, or in a character set that cannot be read: `begin` says so.
+        with suppress(StatementError, ValueError):
+            await self._read(ask, needs)
+
+    async def _read(self, ask: Ask, needs: Needs | None) -> None:
+        names = () if needs is None else needs.variables
+        if not (self._is_charset_known or all(map(str.isascii, names))):
+            await self._read(ask, None)
         if needs is not None:
             for routine in needs.use.routines:
                 await self._ask_routine(ask, routine)

@@ -14,6 +14,7 @@ from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ColumnDefinition, ResultSet
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.types import ColumnType, EventType, Flavor, HeaderFlag
+from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.port.context_use import PLAIN, ContextUse
@@ -542,6 +543,22 @@ def test_character_set_of_a_text_must_be_known() -> None:
     assert reader.read_text("SELECT 'ü'") is None
     assert not reader.must_ask_to_read("SELECT 'u'")
     assert reader.read_text("SELECT 'u'") == "SELECT 'u'"
+
+
+def test_a_question_that_the_source_refuses_makes_rows() -> None:
+    source = Source()
+    reader = source.reader()
+    reader.ran(facts_of("SET sql_mode = ''"))
+    needs = reader.needs([INSERT], PLAIN)
+    assert needs is not None
+
+    async def refuse(statement: str) -> ResultSet:
+        raise StatementError(f"interrupted: {statement}", errno=1317, sqlstate="70100")
+
+    asyncio.run(reader.read(refuse, needs))
+    assert reader.begin(needs) is None
+    asyncio.run(reader.read(source.ask, needs))
+    assert reader.begin(needs) is not None
 
 
 def test_context_of_a_procedure_is_that_of_its_creation() -> None:
