@@ -235,6 +235,9 @@ class _Creation:
         """CREATE TEMPORARY TABLE without a query."""
         state, created = self.state, self.table
         engine_changes = EngineChanges(changed_temporary_tables=True)
+        if created is not None:
+            change = TemporaryChange.NOTHING if exists else TemporaryChange.MADE
+            state.uses_temporary(created, change, replaces=self.replaces)
         if created is not None and not exists:
             state.temporary.made(created.name)
         # The servers look at the engine of a table that they make; of one that is there they know none.
@@ -263,8 +266,6 @@ class _Creation:
             Names of the binlogs that have it now.
         """
         state, statement, created = self.state, self.statement, self.table
-        if created is not None:
-            state.uses_temporary(created, TemporaryChange.MADE)
         logged = set()
         for name, binlog in state.binlogs.items():
             if state.is_in_transaction:
@@ -449,7 +450,7 @@ class _CreationWithRows(_Creation):
                 rows.write(state.binlogs[name], context)
                 state.execution.log(name, LoggingFormat.ROW)
         state.temporary.made(created.name)
-        state.uses_temporary(created, TemporaryChange.FILLED)
+        state.uses_temporary(created, TemporaryChange.FILLED, replaces=self.replaces)
         logged = self.log_temporary(recorders, engine_changes, before)
         give_notes(state, decided, logged | forced)
         if state.safety is not None:

@@ -82,7 +82,8 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
     temporary = _temporary_table(state, statement)
     if temporary is not None:
-        state.uses_temporary(temporary, TemporaryChange.ALTERED)
+        new_name = dict(statement.facts.effects.renames).get(temporary.name)
+        state.uses_temporary(temporary, TemporaryChange.ALTERED, new_name=new_name)
     logging = {
         name
         for name in state.each_logging()

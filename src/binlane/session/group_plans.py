@@ -24,23 +24,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.codec.transaction import GtidEvent, XaPrepareEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, RandEvent
-from binlane.grouping.sections import RowsPiece, Section
-from binlane.names import TableName
+from binlane.grouping.sections import Section
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.programs.host import LoggedVariable
-from binlane.session import log_events
-from binlane.session.log_events import SOURCE_LOG, Body, ChangedRows, MappedTable
+from binlane.session.log_events import SOURCE_LOG, Body
+from binlane.session.log_groups import (
+    DROP_TEMPORARY,
+    SAVEPOINTS,
+    End,
+    LogGroup,
+    SourceGroup,
+    are_rows,
+    begins,
+    groups_of,
+)
 from binlane.session.recurring import Foreseen, KnownEffect
-from binlane.session.report import BinlogResult, StatementResult
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState
 from binlane.session.temporary_copies import TemporaryCopies
@@ -187,18 +190,26 @@ class PlannedSession:
         """What a statement would do, if that is known from others like it; else None."""
         foreseen = self.session.foresee(text, outcome)
         if foreseen is None:
+            self._foreseen = None
             return None
-        result = foreseen.result
-        state, ledger = self.session.state, self._ledger
+        state, ledger, effect = self.session.state, self._ledger, foreseen.effect
         number = state.number + 1
         if not self.needs_plans:
-            planned = Planned(result=result, number=number, last=number)
-        elif ledger.is_clean and state.is_logging and not (foreseen.effect.waits or _waits(state)):
+            planned = Planned(result=foreseen.result, number=number, last=number)
+        elif ledger.is_clean and state.is_logging and not (effect.waits or _waits(state)):
             planned = _as_known(foreseen, number)
+        elif ledger.has_texts and state.is_logging and effect.is_quiet:
+            planned = Planned(
+                result=foreseen.result,
+                number=number,
+                last=number,
+                has_texts=effect.waits_as_text,
+                values=effect.values if effect.waits_as_text else (),
+            )
         else:
             ledger = ledger.copy()
             planned = self._draft_known(foreseen, ledger, number)
-            planned = _with_values(planned, foreseen.effect.waiting)
+            planned = _with_values(planned, effect.values)
         self._foreseen = _Foreseen(text, outcome, planned, ledger)
         return planned
 
@@ -561,225 +572,6 @@ class _Ledger:
             self.removed.setdefault(name, set()).update(numbers)
 
 
-# The groups of one log -----------------------------------------------------------------------------
-
-
-class _End(Enum):
-    COMMIT = "commit"
-    ROLLBACK = "rollback"
-    PREPARE = "prepare"
-    NONE = "none"
-
-
-class _Group(NamedTuple):
-    """A group that one log gets.
-
-    Attributes:
-        runs: Its events without what opens and ends it, with the numbers of their statements.
-        end: How it ends; NONE: it is one statement that stands alone.
-        closing: The event that ends it; None if it stands alone.
-    """
-
-    runs: tuple[tuple[int, tuple[Body, ...]], ...]
-    end: _End
-    closing: Body | None
-
-    @property
-    def number(self) -> int:
-        """Of its first statement."""
-        return self.runs[0][0] if self.runs else 0
-
-
-def _groups(told: BinlogResult, number: int) -> list[_Group]:
-    """Split what a statement appends to a log.
-
-    Args:
-        told: The log, and what is appended.
-        number: Of the statement that does.
-    """
-    bodies = told.bodies
-    if not bodies:
-        return []
-    owners = None
-    if told.runs:
-        owners = [number] * len(bodies)
-        for begin, end, owner in told.runs:
-            owners[begin:end] = [owner] * (end - begin)
-    bounds = _bounds_mariadb(bodies) if told.server.is_mariadb else _bounds_mysql(bodies)
-    return [
-        _Group(_runs(bodies, begin, until, owners, number), end, closing)
-        for begin, until, end, closing in bounds
-    ]
-
-
-def _runs(
-    bodies: Sequence[Body], begin: int, until: int, owners: Sequence[int] | None, number: int
-) -> tuple[tuple[int, tuple[Body, ...]], ...]:
-    if begin >= until:
-        return ()
-    if owners is None:
-        return ((number, tuple(bodies[begin:until])),)
-    found: list[tuple[int, tuple[Body, ...]]] = []
-    while begin < until:
-        end = begin
-        while end < until and owners[end] == owners[begin]:
-            end += 1
-        found.append((owners[begin], tuple(bodies[begin:end])))
-        begin = end
-    return tuple(found)
-
-
-_Bounds = list[tuple[int, int, _End, Body | None]]
-"""From where and up to where the groups of a log have their statements, and how they end."""
-
-
-def _bounds_mariadb(bodies: Sequence[Body]) -> _Bounds:
-    starts = [place for place, body in enumerate(bodies) if isinstance(body, GtidEvent)]
-    found: _Bounds = []
-    for start, until in zip(starts, (*starts[1:], len(bodies)), strict=True):
-        opening = bodies[start]
-        assert isinstance(opening, GtidEvent), "it was looked for"
-        if opening.flags & GtidFlag.STANDALONE:
-            found.append((start + 1, until, _End.NONE, None))
-        elif opening.xid is not None:
-            found.append((start + 1, until - 2, _End.PREPARE, bodies[until - 1]))
-        else:
-            closing = bodies[until - 1]
-            found.append((start + 1, until - 1, _end(closing), closing))
-    return found
-
-
-def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
-    found: _Bounds = []
-    start = 0
-    while start < len(bodies):
-        opening = bodies[start]
-        until = start
-        if opening == log_events.BEGIN:
-            while not _ends_transaction(bodies[until]):
-                until += 1
-            found.append((start + 1, until, _end(bodies[until]), bodies[until]))
-        elif isinstance(opening, QueryEvent) and opening.query.startswith(_XA_START):
-            while not _ends_xa(bodies[until]):
-                until += 1
-            end = bodies[until]
-            is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
-            is_rolled_back = isinstance(end, QueryEvent)
-            kind = _End.ROLLBACK if is_rolled_back else _End.COMMIT
-            found.append((start + 1, until - 1, _End.PREPARE if is_prepared else kind, end))
-        else:
-            while not isinstance(bodies[until], QueryEvent):
-                until += 1
-            found.append((start, until + 1, _End.NONE, None))
-        start = until + 1
-    return found
-
-
-_XA_START: Final = b"XA START "
-_XA_ROLLBACK: Final = b"XA ROLLBACK "
-_XA_ENDS: Final = (b"XA COMMIT ", _XA_ROLLBACK)
-_ROLLBACK_TO: Final = b"ROLLBACK TO "
-_SAVEPOINTS: Final = (b"SAVEPOINT ", _ROLLBACK_TO)
-_CREATE: Final = b"CREATE "
-_DROP_TEMPORARY: Final = (b"DROP TEMPORARY ", b"DROP /*!40005 TEMPORARY */ ")
-"""Written anew for the tables that a binlog holds, whatever else becomes of the statement."""
-
-
-def _end(body: Body) -> _End:
-    is_rollback = isinstance(body, QueryEvent) and body.query == log_events.ROLLBACK.query
-    return _End.ROLLBACK if is_rollback else _End.COMMIT
-
-
-def _ends_transaction(body: Body) -> bool:
-    return isinstance(body, XidEvent) or (
-        isinstance(body, QueryEvent)
-        and body.query in (log_events.COMMIT.query, log_events.ROLLBACK.query)
-    )
-
-
-def _ends_xa(body: Body) -> bool:
-    return isinstance(body, XaPrepareEvent) or (
-        isinstance(body, QueryEvent) and body.query.startswith(_XA_ROLLBACK)
-    )
-
-
-def _begins(bodies: Sequence[Body], beginnings: bytes | tuple[bytes, ...]) -> bool:
-    """Whether events begin with one of those statements that binlane itself writes."""
-    first = bodies[0]
-    return isinstance(first, QueryEvent) and first.query.startswith(beginnings)
-
-
-def _has_rows(bodies: Iterable[Body]) -> bool:
-    return any(isinstance(body, (ChangedRows, MappedTable, AnnotateRowsEvent)) for body in bodies)
-
-
-_KINDS: Final[Mapping[EventType, str]] = MappingProxyType(
-    {
-        EventType.WRITE_ROWS: "insert",
-        EventType.WRITE_ROWS_V1: "insert",
-        EventType.UPDATE_ROWS: "update",
-        EventType.UPDATE_ROWS_V1: "update",
-        EventType.PARTIAL_UPDATE_ROWS: "update",
-        EventType.DELETE_ROWS: "delete",
-        EventType.DELETE_ROWS_V1: "delete",
-    }
-)
-
-
-@dataclass(slots=True)
-class _SourceGroup:
-    """A group of the source.
-
-    Attributes:
-        group: It.
-        sections: The rows of its statements, by their numbers, in order.
-        is_split: Each piece of rows is of one statement.
-        is_standalone: As in `GroupDraft`.
-        is_undone: Some of it, or all, is rolled back in the end.
-    """
-
-    group: _Group
-    sections: dict[int, Section]
-    is_split: bool
-    is_standalone: bool
-    is_undone: bool
-
-    @property
-    def ends_prepared(self) -> bool:
-        """Whether it is XA COMMIT or XA ROLLBACK."""
-        return self.group.end is _End.NONE and _begins(self.group.runs[0][1], _XA_ENDS)
-
-    @classmethod
-    def of(cls, group: _Group) -> _SourceGroup:
-        """Find the rows of a group."""
-        is_alone = group.end is _End.NONE
-        sections: dict[int, Section] = {}
-        is_split = True
-        tables: list[TableName] = []
-        for number, bodies in () if is_alone else group.runs:
-            pieces: list[RowsPiece] = []
-            changes: list[tuple[str, TableName]] = []
-            for body in bodies:
-                if isinstance(body, MappedTable):
-                    tables.append(body.table)
-                elif isinstance(body, ChangedRows):
-                    change = (_KINDS[body.event_type], body.table)
-                    if not changes or changes[-1] != change:
-                        changes.append(change)
-                    if body.flags & RowsFlag.STMT_END:
-                        pieces.append(RowsPiece(tuple(tables), tuple(changes)))
-                        tables, changes = [], []
-            is_split &= not changes
-            if pieces:
-                sections[number] = (*sections.get(number, ()), *pieces)
-        is_split &= not tables
-        is_created = not is_alone and bool(group.runs) and _begins(group.runs[0][1], _CREATE)
-        is_undone = group.end is _End.ROLLBACK or any(
-            _begins(bodies, _ROLLBACK_TO) for _, bodies in group.runs
-        )
-        return cls(group, sections, is_split, is_alone or is_created, is_undone)
-
-
 # What they are to the binlogs ----------------------------------------------------------------------
 
 
@@ -803,7 +595,7 @@ class _Drafting:
         self._result, self._numbers = result, numbers
         self._ledger, self._waiting = ledger, waiting
         self._names = [name for name in result.binlogs if name != SOURCE_LOG]
-        self._groups: list[_SourceGroup] = []
+        self._groups: list[SourceGroup] = []
         self._places: dict[int, list[int]] = {}
         self._parts: dict[tuple[str, int], list[DraftPart]] = {}
         self._matched: set[tuple[str, int]] = set()
@@ -846,15 +638,17 @@ class _Drafting:
         if result.unanalysed is not None:
             self._give_up()
             return Planned(result=result, number=number, last=last)
-        if not any(told.bodies for told in result.binlogs.values()):
+        if not any([told.bodies for told in result.binlogs.values()]):  # noqa: C419 - it is faster
             has_texts = self._has_texts((), {})
             return Planned(result=result, number=number, last=last, has_texts=has_texts)
-        self._groups = [_SourceGroup.of(one) for one in _groups(result.binlogs[SOURCE_LOG], number)]
+        self._groups = [
+            SourceGroup.of(one) for one in groups_of(result.binlogs[SOURCE_LOG], number)
+        ]
         for place, source in enumerate(self._groups):
             for one in dict(source.group.runs):
                 self._places.setdefault(one, []).append(place)
         for name in self._names:
-            self._fit(name, _groups(result.binlogs[name], number))
+            self._fit(name, groups_of(result.binlogs[name], number))
         drafts = tuple(self._draft(place) for place in range(len(self._groups)))
         homeless = {
             name: tuple([parts for parts, _ in groups]) for name, groups in self._homeless.items()
@@ -901,7 +695,7 @@ class _Drafting:
 
     # A binlog's groups -----------------------------------------------------------------------------
 
-    def _fit(self, name: str, groups: Sequence[_Group]) -> None:
+    def _fit(self, name: str, groups: Sequence[LogGroup]) -> None:
         """Find out what of the source's groups a binlog has as text.
 
         Those that the source has, too, come first and in its order, as the binlog gets them.
@@ -916,8 +710,8 @@ class _Drafting:
             own = {number for number, _ in group.runs}
             several |= written & own
             written |= own
-        homeless: list[_Group] = []
-        fitting: list[tuple[int, _Group]] = []
+        homeless: list[LogGroup] = []
+        fitting: list[tuple[int, LogGroup]] = []
         for group in groups:
             place = self._place(name, group, groups)
             if place is None:
@@ -925,16 +719,16 @@ class _Drafting:
             else:
                 fitting.append((place, group))
         for place, group in sorted(fitting, key=itemgetter(0)):
-            if group.end is _End.NONE:
+            if group.end is End.NONE:
                 self._fit_alone(name, place, group)
             else:
                 self._fit_transaction(name, place, group, several)
         for group in homeless:
-            self._keep_temporary(name, group, several if group.end is not _End.NONE else ())
+            self._keep_temporary(name, group, several if group.end is not End.NONE else ())
 
-    def _place(self, name: str, group: _Group, groups: Sequence[_Group]) -> int | None:
+    def _place(self, name: str, group: LogGroup, groups: Sequence[LogGroup]) -> int | None:
         """The group of the source that a binlog's group is; None if there is not one alone."""
-        if group.end is not _End.NONE:
+        if group.end is not End.NONE:
             places = {
                 place
                 for number, _ in group.runs
@@ -954,7 +748,7 @@ class _Drafting:
         left = [
             one
             for one in groups
-            if one.end is _End.NONE and one.number == number and one not in taken
+            if one.end is End.NONE and one.number == number and one not in taken
         ]
         return places_alone[0] if len(places_alone) == len(left) == 1 else None
 
@@ -967,7 +761,7 @@ class _Drafting:
             several: Numbers of those that the binlog is not given whole now.
         """
         number = part.number
-        is_whole = _begins(part.bodies, _DROP_TEMPORARY) or (
+        is_whole = begins(part.bodies, DROP_TEMPORARY) or (
             number not in several
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
@@ -975,7 +769,7 @@ class _Drafting:
         )
         return is_whole and self._ledger.temporary.can_be_used(name, number)
 
-    def _fit_transaction(self, name: str, place: int, group: _Group, several: set[int]) -> None:
+    def _fit_transaction(self, name: str, place: int, group: LogGroup, several: set[int]) -> None:
         """Fit a transaction of a binlog into a group of the source."""
         source = self._groups[place]
         ends_alike = source.is_split and source.group.end is group.end
@@ -984,7 +778,7 @@ class _Drafting:
         temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
-            if _has_rows(bodies):
+            if are_rows(bodies):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (
@@ -996,7 +790,7 @@ class _Drafting:
                 if has_rows:
                     parts.append(RowsOf(number))
 
-    def _fit_alone(self, name: str, place: int, group: _Group) -> None:
+    def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
         """Fit a statement that stands alone in a binlog."""
         number = group.number
         part = TextOf(number, group.runs[0][1])
@@ -1014,23 +808,23 @@ class _Drafting:
         self._note_given(name, part)
 
     def _note_given(self, name: str, part: TextOf) -> None:
-        is_drop = _begins(part.bodies, _DROP_TEMPORARY)
+        is_drop = begins(part.bodies, DROP_TEMPORARY)
         self._ledger.temporary.give(name, part.number, is_drop=is_drop)
 
-    def _keep_temporary(self, name: str, group: _Group, several: Iterable[int]) -> None:
+    def _keep_temporary(self, name: str, group: LogGroup, several: Iterable[int]) -> None:
         """Keep of a group that the source has not what changes temporary tables."""
         temporary = self._ledger.temporary
         kept: list[DraftPart] = []
         has_change = False
         for number, bodies in group.runs:
-            if _has_rows(bodies):
+            if are_rows(bodies):
                 continue
             part = TextOf(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
             elif (
                 temporary.are_changed(number)
-                and (number not in self._places or _begins(bodies, _DROP_TEMPORARY))
+                and (number not in self._places or begins(bodies, DROP_TEMPORARY))
                 and self._can_be_text(name, part, several)
             ):
                 kept.append(part)
@@ -1070,7 +864,7 @@ class _Drafting:
             yield ends[0]
 
     def _of_binlog(
-        self, name: str, place: int, source: _SourceGroup
+        self, name: str, place: int, source: SourceGroup
     ) -> tuple[DraftPart, ...] | None:
         """What a group is to a binlog; None: what it is to the source."""
         unlogged = self._ledger.unlogged
@@ -1090,7 +884,7 @@ class _Drafting:
 
 def _is_savepoint(part: TextOf) -> bool:
     """Whether it is a text that the source has in its group, too."""
-    return _begins(part.bodies, _SAVEPOINTS)
+    return begins(part.bodies, SAVEPOINTS)
 
 
 def _with_rows(parts: list[DraftPart], numbers: Sequence[int]) -> list[DraftPart]:

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.policy.used_objects import body_use
 from binlane.programs.host import LoggedVariable
 from binlane.scope.transaction import TransactionWrites
 from binlane.session import log_events
 from binlane.session.decision import Plan, plan_of
-from binlane.session.log_events import Body
+from binlane.session.log_events import SOURCE_LOG, Body
 from binlane.session.report import BinlogResult, StatementResult
 from binlane.session.state import SessionState
 from binlane.session.transaction import BinlogCaches, Cache, Runs, Transaction
@@ -30,7 +31,7 @@ from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import Key, key_of
 from binlane.sql.schema import Table
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, LoggingFormat
 from binlane.sql.tokens import LONG
 from binlane.sql.tree.expressions import (
     Default,
@@ -440,6 +441,7 @@ class _Makers:
 
 _NOTHING: Final = BinlogResult()
 _FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
+_VALUES: Final = (IntvarEvent, RandEvent)
 _OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, LoggedVariable)
 """Events that hold a text or values."""
 
@@ -456,6 +458,9 @@ class KnownEffect:
     Attributes:
         waits: Names of binlogs in whose transaction cache some of it waits.
         clears: Names of those whose transaction cache it empties before that.
+        waits_as_text: It is a text in some binlog where it waits.
+        values: Events of values that wait before that text.
+        is_quiet: It writes nothing, and empties no cache.
         notes: What others keep with it.
         names: Of the binlogs.
         result: What it tells, if nothing is written; None: that is made of `written`.
@@ -480,7 +485,9 @@ class KnownEffect:
     after: _Place
     waits: frozenset[str] = field(init=False)
     clears: frozenset[str] = field(init=False)
-    waiting: tuple[Body, ...] = field(init=False)
+    waits_as_text: bool = field(init=False)
+    values: tuple[Body, ...] = field(init=False)
+    is_quiet: bool = field(init=False)
     notes: dict[object, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -489,7 +496,19 @@ class KnownEffect:
             self.names[number] for _, numbers in self.appended for number in numbers
         )
         self.clears = frozenset(self.names[number] for number in self.cleared)
-        self.waiting = tuple(body for made, _ in self.appended for body in made.constant)
+        formats = {
+            self.names[number]: told.logged_as
+            for (told, _), numbers in self.written
+            for number in numbers
+        }
+        self.waits_as_text = any(
+            formats[name] is not LoggingFormat.ROW for name in self.waits if name != SOURCE_LOG
+        )
+        found: list[Body] = []
+        for made, _ in self.appended:
+            found += [one for one in made.constant if isinstance(one, _VALUES) and one not in found]
+        self.values = tuple(found)
+        self.is_quiet = self.result is not None and not self.cleared
 
     def told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         """Tell what it will do."""

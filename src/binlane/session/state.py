@@ -117,10 +117,14 @@ class TemporaryUse(NamedTuple):
     Attributes:
         change: What it does to it; NOTHING if it only reads it.
         has_rollback: A rollback undoes changes of its rows.
+        replaces: It makes it instead of one that may be there.
+        new_name: That it gives it; None if it stays.
     """
 
     change: TemporaryChange
     has_rollback: bool
+    replaces: bool = False
+    new_name: TableName | None = None
 
 
 @dataclass(slots=True)
@@ -623,13 +627,22 @@ class SessionState:
             return self.binlogs
         return {SOURCE_LOG: self.binlogs[SOURCE_LOG]} if self.logs_source else {}
 
-    def uses_temporary(self, table: Table, change: TemporaryChange) -> None:
-        """Note what the statement that runs does with a temporary table."""
+    def uses_temporary(
+        self,
+        table: Table,
+        change: TemporaryChange,
+        *,
+        replaces: bool = False,
+        new_name: TableName | None = None,
+    ) -> None:
+        """Note what the statement that runs does with a temporary table; see `TemporaryUse`."""
         if not self.logs_source:
             return
-        use = TemporaryUse(change, traits(table, self.server).has_rollback)
+        use = TemporaryUse(change, traits(table, self.server).has_rollback, replaces, new_name)
         used = self.execution.temporary.setdefault(self.execution.number, {})
-        used[table.name] = max(used.get(table.name, use), use)
+        known = used.get(table.name)
+        if known is None or known.change <= change:
+            used[table.name] = use
 
     @contextmanager
     def numbered(self) -> Iterator[None]:

@@ -79,7 +79,8 @@ class TemporaryCopies:
                 if use.change is TemporaryChange.DROPPED:
                     self._source.pop(table, None)
                 elif use.change:
-                    self._source[table] = number
+                    self._source.pop(table, None)
+                    self._source[use.new_name or table] = number
         for table in self._source.keys() - set(tables):
             del self._source[table]
         for table in tables:
@@ -105,18 +106,15 @@ class TemporaryCopies:
     def can_be_used(self, name: str, number: int) -> bool:
         """Whether a binlog has them as a statement's text needs them."""
         own = self._binlogs.get(name, {})
-        for table, one in self._uses.get(number, {}).items():
-            change = one.use.change
-            if change is TemporaryChange.DROPPED:
-                # A statement that drops several may have several texts.
-                fits = table in own or self._gone.get((name, table)) == number
-            elif change >= TemporaryChange.MADE:
-                fits = table not in own
-            else:
-                fits = table in own and own[table] == one.found != _UNKNOWN
-            if not fits:
-                return False
-        return True
+        uses = self._uses.get(number, {})
+        dropped = [
+            table for table, one in uses.items() if one.use.change is TemporaryChange.DROPPED
+        ]
+        # Its texts, one or more, are of those that are there.
+        is_there = any(table in own or self._gone.get((name, table)) == number for table in dropped)
+        return (is_there or not dropped) and all(
+            _fits(table, one, own) for table, one in uses.items() if table not in dropped
+        )
 
     def give(self, name: str, number: int, *, is_drop: bool) -> None:
         """Note that a binlog gets the text of a statement.
@@ -135,20 +133,38 @@ class TemporaryCopies:
                 if is_drop and own.pop(table, None) is not None:
                     self._gone[name, table] = number
             elif one.use.change:
-                own[table] = number
+                own.pop(table, None)
+                own[one.use.new_name or table] = number
 
     def drop(self, name: str, number: int) -> None:
         """Note that a binlog does not get the text of a statement."""
         for table, one in self._uses.get(number, {}).items():
-            if one.use.change >= TemporaryChange.MADE:
-                self.unmade.append((name, table))
+            made = table if one.use.change >= TemporaryChange.MADE else one.use.new_name
+            if made is not None:
+                self.unmade.append((name, made))
 
     def lose(self, name: str, number: int) -> None:
         """Note that a binlog did not get the text of a statement, though it was to."""
         own = self._binlogs.setdefault(name, {})
         for table, one in self._uses.get(number, {}).items():
-            if one.use.change >= TemporaryChange.MADE:
-                own.pop(table, None)
-            elif one.use.change:
+            made = table if one.use.change >= TemporaryChange.MADE else one.use.new_name
+            if made is not None:
+                own.pop(made, None)
+            if one.use.change < TemporaryChange.MADE and one.use.change:
                 own[table] = _UNKNOWN
         self.drop(name, number)
+
+
+def _fits(table: TableName, one: _Use, own: Mapping[TableName, int]) -> bool:
+    """Whether a table is as a statement needs it.
+
+    Args:
+        table: Its name.
+        one: What the statement does with it.
+        own: The tables that are there, and which statement changed them last.
+    """
+    if one.use.change >= TemporaryChange.MADE:
+        return table not in own or one.use.replaces
+    if one.use.new_name in own:
+        return False
+    return table in own and own[table] == one.found != _UNKNOWN
