@@ -29,8 +29,9 @@ from binlane.codec.types import EventType, Flavor
 from binlane.codec.variables import UserVarType
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.port.context_reader import ContextReader
 from binlane.port.context_use import KnownUses
-from binlane.port.statement_context import ContextReader, StatementContext, complete
+from binlane.port.statement_context import StatementContext, complete
 from binlane.service.private_server import PrivateServer
 from binlane.session.log_events import Body
 from binlane.session.session import Session

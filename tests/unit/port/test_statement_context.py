@@ -17,11 +17,11 @@ from binlane.codec.types import ColumnType, EventType, Flavor, HeaderFlag
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.port.context_reader import ContextReader
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import asked_values
 from binlane.port.statement_context import (
     FILE_BYTES_MAX,
-    ContextReader,
     StatementContext,
     complete,
 )
