@@ -54,11 +54,12 @@ from binlane.port.binlog_variables import (
     shown,
     shows,
 )
+from binlane.port.context_reader import ContextReader, Needs
 from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
-from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
+from binlane.port.statement_context import StatementContext, complete
 from binlane.port.warnings import Warnings
 from binlane.positions import parse_position
 from binlane.programs.runner import is_program
