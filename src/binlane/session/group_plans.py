@@ -781,7 +781,8 @@ class _Drafting:
         temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
-            if are_rows(bodies):
+            is_filled = source.sections.get(number) != ()
+            if are_rows(bodies) or (not is_filled and (number, bodies) in source.group.runs):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (
