@@ -182,7 +182,7 @@ class FollowedBinlogs:
             nonlocal status
             status = replica_status(replica)
             at = status["Relay_Source_Log_File"], int(status["Exec_Source_Log_Pos"])
-            return bool(status["Last_SQL_Errno"] or status["Last_IO_Errno"]) or at == end
+            return bool(status["Last_SQL_Error"] or status["Last_IO_Error"]) or at == end
 
         try:
             wait_until(is_there, _END_TIMEOUT_S)

@@ -24,7 +24,7 @@ from binlane.codec.packets.execution import (
     Value,
 )
 from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
-from binlane.codec.packets.framing import bytes_of
+from binlane.codec.packets.framing import bytes_of, frame
 from binlane.codec.packets.replies import is_error, is_ok
 from binlane.codec.query import AnnotateRowsEvent, RowsQueryEvent
 from binlane.codec.types import ColumnType
@@ -571,6 +571,41 @@ def test_client_that_goes_away(port: JudgingPort, when: str) -> None:
     calls = port.judges[0].calls
     wait_until(lambda: calls[-1:] == ["ended"], what="the judge knows of the end")
     assert calls.count("ended") == 1
+
+
+@pytest.mark.parametrize("says_goodbye", [False, True])
+def test_client_that_does_not_wait(
+    port: JudgingPort, source: PrivateServer, *, says_goodbye: bool
+) -> None:
+    followed: list[int] = []
+
+    def judge(session: SessionContext) -> RecordingJudge:
+        async def then() -> None:
+            await session.query_source("SELECT SLEEP(0.2)")
+            followed.append(1)
+
+        return RecordingJudge(after=lambda _: Done(then=then))
+
+    port.judge = judge
+    begin = execute(source, "SELECT COUNT(*) FROM judged.t WHERE v = 'gone'")[0][0]
+    client = RawClient(port.port, database="judged")
+    packets = [encode_query("INSERT INTO t (v) VALUES ('gone')")]
+    packets += [bytes((Command.QUIT,))] if says_goodbye else []
+    client._socket.sendall(b"".join(frame(payload, 0) for payload in packets))
+    client.close()
+    calls = port.judges[0].calls
+    wait_until(lambda: calls[-1:] == ["ended"], what="the judge knows of the end")
+    assert calls == ["start", "judge", "done", "ended"]
+    assert followed == [1]
+    end = execute(source, "SELECT COUNT(*) FROM judged.t WHERE v = 'gone'")[0][0]
+    assert end == begin + 1
+
+
+def test_client_that_sends_much_before_it_reads(port: JudgingPort) -> None:
+    with RawClient(port.port, database="judged") as client:
+        packets = client.say(*[encode_query(f"DO {number}{' ' * 600}") for number in range(3000)])
+    assert len(packets) == 3000
+    assert port.judges[0].texts == [f"DO {number}" for number in range(3000)]
 
 
 def test_source_that_goes_away(servers: ServerFactory) -> None:

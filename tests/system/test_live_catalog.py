@@ -326,6 +326,36 @@ def test_sessions_share_what_is_known_and_keep_what_is_theirs(server: PrivateSer
     asyncio.run(run())
 
 
+def test_ddl_that_only_the_model_did_stays_with_what_is_read_for_its_packet(
+    server: PrivateServer,
+) -> None:
+    execute(
+        server,
+        "CREATE DATABASE cat_a",
+        "CREATE TABLE cat_a.old (a INT)",
+        "CREATE TABLE cat_a.later (a INT)",
+    )
+
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            await fetch(catalog, "INSERT INTO old SELECT * FROM made", "cat_a")
+            session = Session(server=_server(catalog), objects=catalog.catalog(), database="cat_a")
+            before = session.snapshot()
+            assert session.execute("CREATE TABLE made (a INT)").error is None
+            assert session.execute("DROP TABLE old").error is None
+            facts = facts_of(catalog, "INSERT INTO made SELECT * FROM later", "cat_a")
+            asked = await catalog.fetch(facts, "cat_a")
+            assert Question(Topic.TABLE, name("later")) in asked
+            catalog.extend(session.objects, asked)
+            assert session.execute("INSERT INTO made SELECT * FROM later").error is None
+            assert session.objects.table(name("old")) is None
+            session.restore(before)
+            assert {one.table for one in session.objects.tables} == {"old", "later"}
+            assert {one.table for one in catalog.catalog().tables} == {"old", "later"}
+
+    asyncio.run(run())
+
+
 # What goes wrong ----------------------------------------------------------------------------------
 
 
@@ -504,6 +534,14 @@ def ddl(chance: random.Random, *, mysql: bool) -> str:
         f"ALTER DATABASE {database} CHARACTER SET {chance.choice(('latin1', 'utf8mb4'))}",
         f"CREATE USER IF NOT EXISTS {one.replace('.', '_')}@'%'",
         f"GRANT SELECT ON {one} TO {two.replace('.', '_')}@'%'",
+        f"REVOKE SELECT ON {one} FROM {two.replace('.', '_')}@'%'",
+        f"GRANT EXECUTE ON PROCEDURE {one} TO {two.replace('.', '_')}@'%'",
+        f"CREATE DEFINER={two.replace('.', '_')}@'%' PROCEDURE {one}() DELETE FROM {third}",
+        f"CREATE ROLE IF NOT EXISTS {column}_role",
+        f"GRANT {column}_role TO {two.replace('.', '_')}@'%'",
+        f"GRANT SELECT ON {one} TO {column}_role",
+        f"DROP ROLE {column}_role",
+        f"RENAME USER {one.replace('.', '_')}@'%' TO {two.replace('.', '_')}@'%'",
         f"DROP USER {one.replace('.', '_')}@'%'",
         f"CREATE EVENT {one} ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
         f"DROP EVENT {one}",
@@ -566,6 +604,8 @@ def test_it_follows_random_ddl(server: PrivateServer, tmp_path: Path, by: str) -
     finally:
         for user in {f"{database}_{one}" for database in DATABASES for one in NAMES}:
             execute(server, f"DROP USER IF EXISTS {user}@'%'")
+        for role in "abcd":
+            execute(server, f"DROP ROLE IF EXISTS {role}_role")
 
 
 def change(server: PrivateServer, tells: Callable[[str], None] | None, seed: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -329,7 +330,7 @@ class Recording:
         reader.ran(facts, use)
         theirs = self._logged()
         if bodies and context is not None and isinstance(reply, OkPacket):
-            context.data = file
+            context.add_data(file)
             context.answered(
                 insert_id=reply.insert_id,
                 affected_rows=reply.affected_rows,
@@ -412,7 +413,8 @@ def _comparable(event: Logged, context: StatementContext) -> tuple[object, ...]:
     if not context.use.needs_microseconds:
         # No more is stored of NOW() than its seconds.
         known = [(name, 0 if name in _MICROSECONDS else value) for name, value in known]
-    return (event.type_code, event.flags, event.body[:11], rest, known)
+    head = (event.body[:4], event.body[8:11])  # between them is how many seconds it took
+    return (event.type_code, event.flags, head, rest, known)
 
 
 def _without_collation_of_number(body: bytes) -> bytes:
@@ -482,6 +484,15 @@ def test_local_file(recording: Recording) -> None:
         (one, recording.made) for one in recording.texts if one.startswith("LOAD DATA")
     ]
     assert statement
+
+
+def test_seconds_since_a_timestamp_that_the_client_set(recording: Recording) -> None:
+    recording.run(["SET timestamp = 1000000000", "INSERT INTO t (a) VALUES (NOW())"])
+
+    check(recording, texts_min=1)
+    ((_, (body,)),) = [one for one in recording.made.values() if b"NOW()" in one[1][0]]
+    took_s = int.from_bytes(body[4:8], "little")
+    assert abs(took_s - (time.time() - 1_000_000_000)) < 5
 
 
 def test_what_is_not_known_is_left_to_the_rows(recording: Recording) -> None:

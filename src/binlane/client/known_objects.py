@@ -32,10 +32,13 @@ from binlane.sql.facts import (
     StatementKind,
     VariableScope,
 )
-from binlane.sql.schema import OBJECT_KINDS, ObjectStore, small
+from binlane.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
 from binlane.sql.servers import Dialect, Version
+from binlane.sql.tokens import LONG
+from binlane.sql.tree.definitions import AccountStatement, CreateRoutine
+from binlane.sql.tree.statements import innermost
 
-_COVERED_MAX: Final = 65_536
+_COVERED_MAX: Final = 8_192
 _NO_OBJECTS: Final = frozenset(
     (
         *(StatementKind.SERVER, StatementKind.TABLESPACE, StatementKind.MAINTENANCE),
@@ -76,6 +79,7 @@ class KnownObjects:
         self._answers: dict[Question, Answer] = {}
         self._failures: dict[Question, NotUnderstoodError] = {}
         self._programs: dict[str, Answer] = {}
+        self._users: set[str] | None = None
         self._shapes: set[tuple[Shape, str]] = set()
         self._facts: dict[tuple[int, str], StatementFacts] = {}
 
@@ -91,6 +95,7 @@ class KnownObjects:
                 settings=self.store.settings,
             ),
             programs=self._programs.copy(),
+            users=None if self._users is None else frozenset(self._users),
         )
 
     @property
@@ -122,7 +127,7 @@ class KnownObjects:
             self._facts.clear()
         if shape is not None:
             self._shapes.add((shape, database))
-        else:
+        elif len(facts.text) <= LONG:  # or nobody keeps its facts
             self._facts[id(facts), database] = facts
         return True
 
@@ -253,6 +258,8 @@ class KnownObjects:
         self._answers[question] = answer
         if question.topic is Topic.PROGRAMS:
             self._programs[question.name.database] = answer
+        elif question.topic is Topic.ACCOUNTS:
+            self._users = set()
         for kind in OBJECT_KINDS:
             mine, told = getattr(self.store, kind), getattr(answer.objects, kind)
             if question.topic is _WHOLE.get(kind):
@@ -260,6 +267,15 @@ class KnownObjects:
             mine.update(told)
         if answer.objects.tables:
             self.store.children.keys = None
+
+    def give(self, store: ObjectStore, questions: Iterable[Question]) -> None:
+        """Add what was told of some things to objects that are somebody else's."""
+        for question in questions:
+            answer = self._answers.get(question)
+            if answer is not None:
+                for kind in OBJECT_KINDS:
+                    getattr(store, kind).update(getattr(answer.objects, kind))
+        store.children = ChildTables()
 
     def fail(self, question: Question, failure: NotUnderstoodError) -> None:
         """Know that the answer to a question is not understood."""
@@ -273,7 +289,14 @@ class KnownObjects:
     def forget_all(self) -> None:
         """Know nothing any more."""
         self._answers, self._failures, self._programs = {}, {}, {}
-        self.store = ObjectStore()
+        self._users = None
+        store = self.store
+        self.store = ObjectStore(
+            databases=store.databases.copy(),
+            loadable=store.loadable.copy(),
+            accounts=store.accounts.copy(),
+            settings=store.settings.copy(),
+        )
         self._moved()
 
     def _changing(
@@ -317,8 +340,14 @@ class KnownObjects:
 
     def accounts_changed(self, facts: StatementFacts) -> None:
         """Accounts and roles."""
-        if facts.effects.kind is StatementKind.ACCOUNT or "PRIVILEGES" in facts.text.upper():
-            self._forget([Question(Topic.ACCOUNTS)])
+        tree = innermost(facts.tree)
+        if facts.effects.kind is StatementKind.FLUSH and "PRIVILEGES" not in facts.text.upper():
+            return
+        named = (*tree.accounts, *tree.roles) if isinstance(tree, AccountStatement) else ()
+        is_told = bool(named) and not any(one.is_current for one in named)
+        # Who makes a role is given it.
+        is_told &= facts.verb != "CREATE ROLE"
+        self._forget_accounts([one.user for one in named] if is_told else None)
 
     def settings_changed(self, facts: StatementFacts) -> None:
         """SET, of which GLOBAL counts."""
@@ -403,9 +432,25 @@ class KnownObjects:
             found.add(Question(Topic.FUNCTION, small(name)))
             found.add(Question(Topic.PROCEDURE, small(name)))
             found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
-        # Who makes a routine may run it, from then on.
-        found.add(Question(Topic.ACCOUNTS))
         self._forget(found)
+        # Who makes a routine may run it from then on, and nobody may who could before.
+        tree = innermost(facts.tree)
+        definer = tree.definer if isinstance(tree, CreateRoutine) else None
+        users = [] if definer is None or definer.is_current else [definer.user]
+        names = {(name.database, name.table.lower()) for name in facts.effects.objects}
+        for account, grantee in self.store.accounts.items():
+            if any(level[1:3] in names for level in grantee.privileges):
+                users.append(account.user)
+        if users:
+            self._forget_accounts(users)
+
+    def _forget_accounts(self, users: Iterable[str] | None) -> None:
+        """Know no more of what some users may do; None: of what anybody may."""
+        if users is None:
+            self._users = None
+        elif self._users is not None:
+            self._users.update(users)
+        self._forget([Question(Topic.ACCOUNTS)])
 
     def databases_changed(self, facts: StatementFacts) -> None:
         """Databases."""

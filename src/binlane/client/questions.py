@@ -18,6 +18,7 @@ from binlane.errors import StatementError
 from binlane.names import TableName, quote
 from binlane.policy.reasons import default_facts
 from binlane.policy.used_objects import body_use
+from binlane.sql.accounts import AccountName, Grantee
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.schema import ObjectStore, Routine, Table, Trigger, small
@@ -142,12 +143,14 @@ class Asked:
         version: Its own.
         store: Databases, settings and accounts; not to be changed.
         programs: By database the answer to PROGRAMS.
+        users: Whose accounts in `store` are not as they are any more; None: all.
     """
 
     flavor: Flavor
     version: Version
     store: ObjectStore
     programs: Mapping[str, Answer]
+    users: frozenset[str] | None = None
 
     @property
     def is_mariadb(self) -> bool:
@@ -389,15 +392,21 @@ def _loadable(_: TableName, __: Asked) -> Asking:
 
 def _accounts(_: TableName, asked: Asked) -> Asking:
     """Users and roles with what they were granted; none where the account may not see them."""
-    rows = yield from _allowed("SELECT QUOTE(User), QUOTE(Host) FROM mysql.user")
+    rows = yield from _allowed("SELECT User, Host, QUOTE(User), QUOTE(Host) FROM mysql.user")
     catalog = asked.empty()
     catalog.store.accounts = {}
-    # MariaDB's roles have no host.
-    accounts = [f"{user}@{host}" if host != "''" else f"{user}" for user, host in rows]
-    for account in accounts:
-        kind = "USER" if "@" in account else "ROLE"
-        _apply(catalog, "", f"CREATE {kind} IF NOT EXISTS {account}")
-    for account in accounts:
+    changed: list[str] = []
+    for user, host, quoted_user, quoted_host in rows:
+        # MariaDB's roles have no host.
+        account = f"{quoted_user}@{quoted_host}" if host else quoted_user or ""
+        name = AccountName(user or "", host or "")
+        known = asked.store.accounts.get(name)
+        if known is None or _is_touched(name, known, asked.users):
+            changed.append(account)
+            _apply(catalog, "", f"CREATE {'USER' if host else 'ROLE'} IF NOT EXISTS {account}")
+        else:
+            catalog.store.accounts[name] = known
+    for account in changed:
         for row in (yield from _allowed(f"SHOW GRANTS FOR {account}")):
             _apply(catalog, "", row[0] or "")
     if not asked.is_mariadb:
@@ -408,6 +417,13 @@ def _accounts(_: TableName, asked: Asked) -> Asking:
         for user, host, role, of in rows:
             _apply(catalog, "", f"SET DEFAULT ROLE {role}@{of} TO {user}@{host}")
     return Answer(objects=ObjectStore(accounts=catalog.store.accounts))
+
+
+def _is_touched(name: AccountName, known: Grantee, users: frozenset[str] | None) -> bool:
+    """Whether an account may have other rights than are known."""
+    if users is None or name.user in users:
+        return True
+    return any(role.user in users for role in (*known.roles, *known.default_roles))
 
 
 def _allowed(statement: str) -> Generator[str, Rows, Rows]:

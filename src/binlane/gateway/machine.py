@@ -293,6 +293,11 @@ class Relay:
         return self.question is None and self._tracker.is_idle
 
     @property
+    def is_followed(self) -> bool:
+        """Whether a judge is still to be told what came of a command, or follows it."""
+        return self._is_running or isinstance(self.question, Following)
+
+    @property
     def is_waiting(self) -> bool:
         """Whether more of the client cannot be used now."""
         return self.question is not None or self._has_to_wait

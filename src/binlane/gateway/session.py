@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
 from typing import Final
 
 from binlane.codec.format import flavor_of
@@ -42,6 +42,8 @@ _CHUNK: Final = 64 << 10
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _WAITING_MAX: Final = 1 << 20
 _LINGER_S: Final = 5.0
+# How long the source may take for a statement whose client has gone, and a judge to follow it.
+_SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
@@ -116,6 +118,7 @@ class Session:
         self._progress = asyncio.Event()
         self._is_draining = False
         self._reader_waits = False
+        self._client_has_ended = False
 
     @property
     def user(self) -> str:
@@ -167,6 +170,8 @@ class Session:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+            if self._client_has_ended and len(done) == 1:
+                await self._let_settle(tasks[1:])
         finally:
             for task in tasks:
                 task.cancel()
@@ -174,6 +179,20 @@ class Session:
             if self._is_judged and self._relay.judge is not None:
                 self._is_judged = False
                 await self._relay.judge.ended()
+
+    async def _let_settle(self, tasks: Sequence[asyncio.Future[None]]) -> None:
+        """Let the judge know what came of the last command, of a client that did not wait for it.
+
+        Args:
+            tasks: The others.
+        """
+        try:
+            async with asyncio.timeout(_SETTLE_S):
+                while self._relay.is_followed and not any(task.done() for task in tasks):
+                    self._progress.clear()
+                    await self._progress.wait()
+        except TimeoutError:
+            pass  # what was under way has no reply
 
     async def take_leave(self) -> None:
         """End what the source takes for a login under way, once `run` has ended.
@@ -243,6 +262,11 @@ class Session:
 
     async def _flush(self) -> None:
         await self._source.send(self._relay.take_to_source())
+        if self._client_has_ended:
+            with suppress(OSError):  # it may still listen
+                await self._client.send(self._relay.take_to_client())
+            self._progress.set()
+            return
         await self._client.send(self._relay.take_to_client())
         if self._is_draining or self._reader_waits or self._relay.question is not None:
             self._progress.set()
@@ -257,6 +281,7 @@ class Session:
                 self._progress.clear()
                 await self._progress.wait()
             self._reader_waits = False
+        self._client_has_ended = True
 
     async def _read_source(self) -> None:
         relay = self._relay

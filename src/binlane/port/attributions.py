@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Lock
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
@@ -115,8 +115,12 @@ class Attributions:
         self.given_up = 0
         self._flavor = flavor
         self._settings = settings
-        self._changed = Condition()
+        self._lock = Lock()
+        self._changed = Condition(self._lock)
+        self._is_waited_for = False
         self._lanes: dict[int, LaneGroups] = {}
+        # Those with statements or groups that are not done with, and some that were.
+        self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
         self._known: dict[Point, tuple[int, GroupPlan | Unattributed]] = {}
@@ -167,7 +171,7 @@ class Attributions:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
         statement = Statement(number, len(plans), plans, place, doubt=doubt)
-        with self._changed:
+        with self._lock:
             groups = self._lane(lane)
             if groups.arrivals:
                 self._settle([lane])  # what was read before is of statements before
@@ -210,7 +214,8 @@ class Attributions:
                 encoded = _NO_PLANS
             body = records.answer_body(lane, number, last or "", encoded, is_known=is_known)
             place = self._write(records.ANSWER, body)
-        with self._changed:
+        with self._lock:
+            self._busy.add(lane)
             if statement is None:
                 statement = Statement(number, 0, (), is_answered=True)
                 groups.add(statement)
@@ -219,14 +224,14 @@ class Attributions:
                 statement.count = len(plans)
             groups.answer(statement, spans, is_known=is_known)
             self._need(statement)
-            self._changed.notify_all()
+            self._wake()
 
     def lost(self, lane: int) -> None:
         """Say that a session ended with a statement under way: it gets no reply."""
         self._write(records.LOST, records.lane_body(lane))
-        with self._changed:
+        with self._lock:
             self._lane(lane).lose()
-            self._changed.notify_all()
+            self._wake()
 
     def taken(self, lane: int, thread_id: int = 0) -> None:
         """Say that a session got a lane.
@@ -236,15 +241,15 @@ class Attributions:
             thread_id: Of the session at the source.
         """
         self._write(records.TAKEN, records.lane_body(lane, thread_id))
-        with self._changed:
+        with self._lock:
             self._take(lane, thread_id)
 
     def given(self, lane: int) -> None:
         """Say that a lane's session ended, or left it."""
         self._write(records.GIVEN, records.lane_body(lane))
-        with self._changed:
+        with self._lock:
             self._give(lane)
-            self._changed.notify_all()
+            self._wake()
 
     def ended(self, lane: int, position: Position) -> None:
         """Say that the thread of a lane's last session is gone from the source.
@@ -254,15 +259,15 @@ class Attributions:
             position: What the source had logged at some time after that.
         """
         self._write(records.ENDED, records.ended_body(lane, str(position)))
-        with self._changed:
+        with self._lock:
             self._lane(lane).end = position
             self._settle([lane])
-            self._changed.notify_all()
+            self._wake()
 
     @property
     def unended(self) -> dict[int, int]:
         """The lanes that wait for `ended`, each with the thread of its last session; 0 for none."""
-        with self._changed:
+        with self._lock:
             return {
                 number: groups.thread_id
                 for number, groups in self._lanes.items()
@@ -271,7 +276,7 @@ class Attributions:
 
     def is_clear(self, lane: int) -> bool:
         """Whether all that a lane's last session made was read, so that another may have it."""
-        with self._changed:
+        with self._lock:
             groups = self._lanes.get(lane)
             if groups is None:
                 return True
@@ -287,7 +292,7 @@ class Attributions:
 
     def begin(self, position: Position) -> None:
         """Say that groups come from a position on: a feed was connected, or the first one is."""
-        with self._changed:
+        with self._lock:
             ends = ends_of(position)
             is_gap = not self._is_begun or any(
                 self._read.get(stream, 0) < end for stream, end in ends.items()
@@ -308,10 +313,10 @@ class Attributions:
             groups: All that are of lanes, in the order of the log.
             after: Everything up to here is read with them.
         """
-        with self._changed:
-            touched = {
+        with self._lock:
+            touched = [
                 lane for lane, gtid, is_commit in groups if self._arrive(lane, gtid, is_commit)
-            }
+            ]
             self._advance(after)
             self._settle(touched)
         self._save()
@@ -328,7 +333,10 @@ class Attributions:
             wait_s: At most; by default as the settings say.
         """
         point = point_of(gtid)
-        with self._changed:
+        known = self._known.get(point)
+        if known is not None and known[0] == lane:
+            return known[1]
+        with self._lock:
             if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
             deadline_s = None
@@ -348,7 +356,9 @@ class Attributions:
                     is_lost = wait is Wait.END
                     self._give_up(lane, Reason.LOST if is_lost else Reason.NOT_ANSWERED)
                     continue
+                self._is_waited_for = True
                 self._changed.wait(deadline_s - now_s)
+                self._is_waited_for = False
                 self._settle([lane])
             known = self._known.get(point)
             if known is not None and deadline_s is not None and known[0] == lane:
@@ -358,12 +368,20 @@ class Attributions:
             return self._recall(lane, point)
         return known[1] if known[0] == lane else Unattributed(Reason.NO_STATEMENT)
 
+    def known(self, groups: Sequence[LaneGroup]) -> list[GroupPlan | Unattributed | None]:
+        """What is known of groups that were read just now; None where `find` has to say it."""
+        with self._changed:
+            found = [(lane, self._known.get(point_of(gtid))) for lane, gtid, _ in groups]
+        return [
+            known[1] if known is not None and known[0] == lane else None for lane, known in found
+        ]
+
     def are_named(self, groups: Sequence[LaneGroup], binlog: str) -> list[bool]:
         """Whether the plans of groups that were read may name a binlog; known when they come.
 
         What the journal alone knows counts as naming all.
         """
-        with self._changed:
+        with self._lock:
             return [self._is_named(lane, point_of(gtid), binlog) for lane, gtid, _ in groups]
 
     def _is_named(self, lane: int, point: Point, binlog: str) -> bool:
@@ -379,7 +397,7 @@ class Attributions:
 
     def is_pending(self, lane: int, gtid: AnyGtid) -> bool:
         """Whether more must be read or said before a group is known that was read."""
-        with self._changed:
+        with self._lock:
             if self._is_closed or not self._is_open(lane, point_of(gtid)):
                 return False
             self._settle([lane])
@@ -387,7 +405,7 @@ class Attributions:
 
     def patience_s(self, lane: int) -> float:
         """How long a group of a lane is waited for."""
-        with self._changed:
+        with self._lock:
             return self._patience_s.get(lane, self._settings.wait_s)
 
     def passed(self, position: Position) -> None:
@@ -395,7 +413,7 @@ class Attributions:
         if self._statements is None or self._groups is None:
             return
         ends = ends_of(position)
-        with self._changed:
+        with self._lock:
             held = {
                 statement.place.file
                 for groups in self._lanes.values()
@@ -410,16 +428,16 @@ class Attributions:
 
     def close(self) -> None:
         """Let nobody wait any longer, and let go of the files."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
-            self._changed.notify_all()
-        for log in (self._statements, self._groups):
-            if log is not None:
-                log.close()
+            self._wake()
+        # The other part is the routing thread's, which may be writing.
+        if self._statements is not None:
+            self._statements.close()
 
     def forget(self) -> None:
         """Know nothing any more: the source is another one, whose GTIDs mean other groups."""
-        with self._changed:
+        with self._lock:
             for groups in self._lanes.values():
                 groups.arrivals.clear()
                 groups.statements.clear()
@@ -439,10 +457,16 @@ class Attributions:
 
     # What is known of lanes; all of it with the lock.
 
+    def _wake(self) -> None:
+        if self._is_waited_for:
+            self._changed.notify_all()
+
     def _lane(self, lane: int) -> LaneGroups:
+        """What is known of a lane that may have statements or groups soon."""
         groups = self._lanes.get(lane)
         if groups is None:
             groups = self._lanes[lane] = LaneGroups()
+        self._busy.add(lane)
         return groups
 
     @staticmethod
@@ -491,12 +515,12 @@ class Attributions:
     def _advance(self, after: Position | None) -> None:
         if after is None or after is self._position:
             return
-        read, is_further = self._read, False
-        for stream, number in ends_of(after).items():
+        read, is_further, ends = self._read, False, ends_of(after)
+        for stream, number in ends.items():
             if read.get(stream, 0) < number:
                 read[stream] = self._moved[stream] = number
             is_further |= read[stream] == number
-        if self._position is None:
+        if self._position is None or (self._flavor is Flavor.MARIADB and ends == read):
             self._position = after
         elif is_further:
             is_all = after.includes(self._position)
@@ -573,7 +597,7 @@ class Attributions:
         return None if self._statements is None else self._statements.write(kind, body)
 
     def _present(self) -> Present:
-        with self._changed:
+        with self._lock:
             return Present(
                 self._epoch,
                 [_head(number, groups) for number, groups in self._lanes.items()],
@@ -587,10 +611,16 @@ class Attributions:
     def _save(self) -> None:
         """Write what was read and found out; by the routing thread only."""
         journal = self._groups
-        with self._changed:
+        with self._lock:
             found, self._found = self._found, []
-            arrivals, doubts, is_any_open = [], [], False
-            for lane, groups in self._lanes.items():
+            arrivals: list[tuple[int, Arrival]] = []
+            doubts: list[tuple[int, int]] = []
+            is_any_open = False
+            for lane in tuple(self._busy):
+                groups = self._lanes[lane]
+                if not groups.statements and not groups.arrivals:
+                    self._busy.discard(lane)
+                    continue
                 arrivals += [(lane, arrival) for arrival in groups.arrivals]
                 for statement in groups.statements:
                     is_any_open = True

@@ -11,6 +11,7 @@ Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from binlane.names import TableName
@@ -31,6 +32,7 @@ from binlane.sql.facts import (
 from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, tokenise
 from binlane.sql.tree.definitions import Column, CreateTable
 from binlane.sql.tree.expressions import Name, Star, walk
 
@@ -70,6 +72,10 @@ _EXECUTING: Final = (StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE)
 _INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
 _VIEWS_MAX: Final = 64
+_LOGS_COLLATIONS: Final = (11, 2, 1)
+"""The first MariaDB that logs default collations of character sets that a statement names."""
+_CHARSET_WORDS: Final = frozenset(("CHARSET", "CHARACTER", "USING"))
+"""Words before the name of a character set; the last one also stands in joins."""
 _ROW_START: Final = "ROW START"
 _OF_PERIOD: Final = (_ROW_START, "ROW END")
 _LOGGED_VARIABLES: Final = frozenset(
@@ -108,6 +114,7 @@ class ContextUse(NamedTuple):
         creates_table: It creates a table by its text.
         creates_timestamps: That has a column of type TIMESTAMP.
         routines: The procedures that CALL runs, directly or not.
+        names_charset: It names a character set, whose default collation MariaDB then logs.
         sets_context: It sets values for itself, by SET STATEMENT … FOR, that are logged with it.
     """
 
@@ -128,6 +135,7 @@ class ContextUse(NamedTuple):
     creates_table: bool = False
     creates_timestamps: bool = False
     routines: tuple[TableName, ...] = ()
+    names_charset: bool = False
     sets_context: bool = False
 
 
@@ -193,6 +201,7 @@ def context_use(
         creates_table=kind in CREATE_TABLE_KINDS,
         creates_timestamps=_creates_timestamps(facts),
         routines=tuple(found.routines),
+        names_charset=_logs_collations(server) and any(map(_names_charset, found.texts)),
         sets_context=any(one.name in _LOGGED_VARIABLES for one in facts.statement_assignments),
     )
 
@@ -415,6 +424,28 @@ class _Finder:
                 for text in (column.default if is_other else None, column.generated):
                     if text is not None and text not in _OF_PERIOD:
                         yield default_facts(text, table.name.database, table.dialect)
+
+
+def _logs_collations(server: Server) -> bool:
+    return server.is_mariadb and server.version >= _LOGS_COLLATIONS
+
+
+def _names_charset(facts: StatementFacts) -> bool:
+    """Whether a text names a character set: `_utf8mb4'…'`, USING utf8mb4, CHARACTER SET utf8mb4."""
+    if facts.effects.kind is StatementKind.LOAD_DATA:
+        return False  # that is the file's
+    try:
+        tokens = list(tokenise(facts.text, facts.dialect))
+    except SqlSyntaxError:
+        return True
+    return any(
+        one.kind is TokenKind.NAME
+        and (
+            one.text.upper() in _CHARSET_WORDS
+            or (one.text.startswith("_") and after.kind in (TokenKind.STRING, TokenKind.NUMBER))
+        )
+        for one, after in pairwise(tokens)
+    )
 
 
 def _creates_timestamps(facts: StatementFacts) -> bool:

@@ -53,10 +53,6 @@ class GroupJournal:
         """Whether the next record begins a file: it is to tell how far all streams were read."""
         return self._is_file_due or self._log.current_bytes >= self._file_bytes
 
-    def close(self) -> None:
-        """Let go of the files."""
-        self._log.close()
-
     def write(self, reading: records.Reading) -> None:
         """Write a record; what fails is told by `failure`, and known again by nobody."""
         try:

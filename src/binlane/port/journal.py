@@ -57,7 +57,7 @@ class RecordLog:
     """Numbered files of records in a folder.
 
     Attributes:
-        sizes: Bytes of each file by its number, oldest first.
+        sizes: Bytes of each file by its number, oldest first; of the one being written 0.
         damage: By number of the file what `records` found at its end.
     """
 
@@ -72,10 +72,10 @@ class RecordLog:
         Raises:
             StoreError: If the folder cannot be used.
         """
+        self._file: DiskFile | None = None
         self._folder = folder
         self._suffix = suffix
         self._disk = disk
-        self._file: DiskFile | None = None
         self._number = 0
         self._offset = 0
         self.damage: dict[int, str] = {}
@@ -109,7 +109,7 @@ class RecordLog:
     @property
     def size_bytes(self) -> int:
         """Of all files."""
-        return sum(self.sizes.values())
+        return sum(self.sizes.values()) + self._offset
 
     def begin_file(self) -> None:
         """Go on in a new file.
@@ -124,6 +124,7 @@ class RecordLog:
             raise unusable(error, self.path(number)) from error
         if self._file is not None:
             self._file.close()
+            self.sizes[self._number] = self._offset
         self._file, self._number, self._offset = file, number, 0
         self.sizes[number] = 0
 
@@ -142,7 +143,7 @@ class RecordLog:
             self._file.write_at(data, offset)
         except OSError as error:
             raise unusable(error, self.path(number)) from error
-        self._offset = self.sizes[number] = offset + len(data)
+        self._offset = offset + len(data)
         return Place(number, offset, checksum)
 
     def rewrite_first(self, kind: int, body: bytes) -> None:
@@ -192,7 +193,7 @@ class RecordLog:
                 file.seek(place.offset)
                 head = file.read(_FRAME.size)
                 length = _FRAME.unpack(head)[1] if len(head) == _FRAME.size else 0
-                data = head + file.read(min(length, self.sizes.get(place.file, 0)))
+                data = head + file.read(min(length, path.stat().st_size))
         except OSError as error:
             raise unusable(error, path) from error
         found = _record(data, 0)
@@ -226,6 +227,9 @@ class RecordLog:
         self.begin_file()
         for number in list(self.sizes)[:-1]:
             self.remove(number)
+
+    def __del__(self) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let go of the file."""

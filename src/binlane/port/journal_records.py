@@ -6,6 +6,7 @@ Numbers are little-endian; texts stand behind their length of 32 bits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -44,6 +45,7 @@ _FOUND: Final = Struct("<IIQII")
 _OPEN: Final = Struct("<IQBI")
 _PAIR: Final = Struct("<QQ")
 
+_STREAMS_KEPT: Final = 1024
 _TAKEN_BIT: Final = 1
 _NEEDS_END_BIT: Final = 2
 _UNTOLD_BIT: Final = 4
@@ -195,7 +197,7 @@ def reading_body(reading: Reading) -> bytes:
     """Of READ."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
     pieces = [_READ.pack(VERSION, reading.epoch, reading.is_gap, *counts)]
-    pieces += [_text(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
+    pieces += [_stream(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
     for lane, (point, is_commit) in reading.arrivals:
         pieces += (_ARRIVAL.pack(lane, is_commit), _point(point))
     pieces += [_STATEMENT.pack(lane, number) for lane, number in reading.doubts]
@@ -332,8 +334,14 @@ def _read_text(reader: Reader) -> str:
     return reader.take(reader.u32()).decode("ascii")
 
 
+@lru_cache(_STREAMS_KEPT)
+def _stream(stream: Stream) -> bytes:
+    return _text(stream)
+
+
 def _point(point: Point) -> bytes:
-    return _text(point.stream) + _NUMBER.pack(point.number)
+    stream, number = point
+    return _stream(stream) + _NUMBER.pack(number)
 
 
 def _read_point(reader: Reader) -> Point:

@@ -15,7 +15,7 @@ Pure: no files, clocks or threads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
@@ -193,7 +193,7 @@ class LaneGroups:
         """
         statement.is_answered = True
         told = self.told
-        new = tuple(span for span in last if span.last > told.get(span.stream, 0))
+        new = [span for span in last if span.last > told.get(span.stream, 0)]
         if not new:
             self.has_untold |= not is_known
             return
@@ -202,10 +202,15 @@ class LaneGroups:
             statement.doubt = statement.doubt or Reason.OTHER_COUNT
         self.has_untold = False
         statement.last = tuple(
-            Span(stream, max(first, told.get(stream, 0) + 1) if first else 0, last_number)
-            for stream, first, last_number in new
+            [
+                span
+                if not span.first or span.first > told.get(span.stream, 0)
+                else span._replace(first=told[span.stream] + 1)
+                for span in new
+            ]
         )
-        told.update((span.stream, span.last) for span in new)
+        for stream, _, number in new:
+            told[stream] = number
 
     def lose(self) -> None:
         """The session is gone; what was under way gets no reply."""
@@ -233,13 +238,26 @@ class LaneGroups:
         for statement in self.statements:
             statement.doubt = statement.doubt or reason
 
-    def settle(self, read: Mapping[Stream, int], *, is_end_read: bool) -> Iterator[Verdict]:
+    def settle(self, read: Mapping[Stream, int], *, is_end_read: bool) -> Iterable[Verdict]:
         """Attribute what can be.
 
         Args:
             read: Up to where each stream was read.
             is_end_read: `end` is known, and all up to there was read.
         """
+        statements, arrivals = self.statements, self.arrivals
+        if len(statements) == len(arrivals) == 1:
+            # What nearly all come to.
+            first, point = statements[0], arrivals[0].point
+            if first.count == len(first.last) == 1 and first.doubt is None:
+                stream, begin, end = first.last[0]
+                if point == (stream, end) and begin in {0, end}:
+                    statements.clear()
+                    arrivals.clear()
+                    return (Verdict(point, first),)
+        return self._settle(read, is_end_read=is_end_read)
+
+    def _settle(self, read: Mapping[Stream, int], *, is_end_read: bool) -> Iterator[Verdict]:
         while self.statements:
             first = self.statements[0]
             if not first.is_answered:

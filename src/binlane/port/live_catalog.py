@@ -132,25 +132,28 @@ class LiveCatalog:
         except NotUnderstoodError:
             return False
 
-    async def fetch(self, facts: StatementFacts, database: str) -> None:
+    async def fetch(self, facts: StatementFacts, database: str) -> tuple[Question, ...]:
         """Ask for what is not known of what a statement uses; then the catalog covers it.
+
+        Returns:
+            What was asked, for `extend`.
 
         Raises:
             StatementError: If the source cannot be asked, does not tell, or is not understood.
         """
         await self._open()
-        await self._know(lambda known: known.lacking(facts, database))
+        return await self._know(lambda known: known.lacking(facts, database))
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
         """All that belongs to some things, as far as it is known, with what was told of it."""
         known = self._known
         return [] if known is None else known.reached(needs)
 
-    async def fetch_objects(self, questions: Iterable[Question]) -> bool:
+    async def fetch_objects(self, questions: Iterable[Question]) -> tuple[Question, ...]:
         """Ask for objects that no text names, such as those of a dynamic statement.
 
         Returns:
-            Whether that told more than was known.
+            What was asked: nothing where all was known.
 
         Raises:
             StatementError: As `fetch`.
@@ -205,6 +208,20 @@ class LiveCatalog:
         catalog.store = own
         catalog.version = object() if temporary else known.version
 
+    def extend(self, catalog: SchemaCatalog, asked: Iterable[Question]) -> None:
+        """Give a session what was asked last, and leave what its own DDL made of the rest.
+
+        Args:
+            catalog: Of a session that did, in the model, what the source is still to do.
+            asked: What `fetch` and `fetch_objects` say that they asked.
+        """
+        known = self._known
+        if known is None or catalog.store.tables is known.store.tables:
+            return
+        catalog.store.own()
+        known.give(catalog.store, asked)
+        catalog.version = object()
+
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Know no more of what a statement may have changed.
 
@@ -224,14 +241,18 @@ class LiveCatalog:
         if self._known is not None:
             self._known.forget_all()
 
+    def source_changed(self) -> None:
+        """Know nothing any more: the source may be another server; from any thread."""
+        self._later([self._source.drop, self._anew])
+
     def noted(self, item: Item) -> None:
         """Know no more of what statements in the source's log may have changed; from any thread.
 
         Args:
             item: What the source gave next.
         """
-        known, loop = self._known, self._loop
-        if known is None or loop is None:
+        known = self._known
+        if known is None:
             return
         work: list[Callable[[], None]] = []
         try:
@@ -246,8 +267,13 @@ class LiveCatalog:
         except CodecError:  # which whoever routes it tells of
             work = [self.forget]
         if work:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(_each, work)
+            self._later(work)
+
+    def _later(self, work: Sequence[Callable[[], None]]) -> None:
+        """Do something in the event loop."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(_each, work)
 
     def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
         if isinstance(gtid, MysqlGtid):
@@ -256,9 +282,11 @@ class LiveCatalog:
 
     # Asking ---------------------------------------------------------------------------------------
 
-    async def _know(self, lacking: Callable[[KnownObjects], Iterable[Question]]) -> bool:
-        """Ask until nothing is lacking; whether anything was."""
-        is_more = False
+    async def _know(
+        self, lacking: Callable[[KnownObjects], Iterable[Question]]
+    ) -> tuple[Question, ...]:
+        """Ask until nothing is lacking; what was asked."""
+        asked: dict[Question, None] = {}
         for _ in range(_ROUNDS_MAX):
             known = self._known
             if known is None:
@@ -266,8 +294,8 @@ class LiveCatalog:
                 continue
             questions = list(dict.fromkeys(lacking(known)))
             if not questions:
-                return is_more
-            is_more = True
+                return tuple(asked)
+            asked.update(dict.fromkeys(questions))
             results = await asyncio.gather(
                 *(self._answered(question) for question in questions), return_exceptions=True
             )
@@ -321,12 +349,13 @@ class LiveCatalog:
         self._loop = asyncio.get_running_loop()
         if self._opening is None:
             self._opening = asyncio.create_task(self._meet())
-        task = self._opening
-        try:
-            await asyncio.shield(task)
-        finally:
-            if self._opening is task and task.done():
-                self._opening = None
+            self._opening.add_done_callback(self._opened)
+        await asyncio.shield(self._opening)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._opening = None
+        if not task.cancelled():
+            task.exception()  # those who waited have it, if there are any left
 
     async def _meet(self) -> None:
         server = await self._in_thread(self._source.meet)
@@ -425,19 +454,23 @@ class _Source:
         """Do something in a session, and in another one if that was lost meanwhile."""
         try:
             while True:
+                incarnation = self.incarnation
                 session, is_new = self._session()
                 try:
                     result = work(session)
+                except StatementError:
+                    self._give_back(session, incarnation)
+                    raise
                 except PeerError:
                     session.close()
-                    self._lost()
+                    self.drop()
                     if is_new:
                         raise
                 except BaseException:
-                    self._give_back(session)
+                    session.close()
                     raise
                 else:
-                    self._give_back(session)
+                    self._give_back(session, incarnation)
                     return result
         except StatementError:
             raise
@@ -471,15 +504,15 @@ class _Source:
             self._backoff.reset()
         return session, True
 
-    def _give_back(self, session: ServerSession) -> None:
+    def _give_back(self, session: ServerSession, incarnation: int) -> None:
         with self._lock:
-            if not self._is_closed:
+            if not self._is_closed and incarnation == self.incarnation:
                 self._idle.append(session)
                 return
         session.close()
 
-    def _lost(self) -> None:
-        """What else is connected is lost, too, or soon will be."""
+    def drop(self) -> None:
+        """Begin with new connections: what is connected is lost, or soon will be."""
         with self._lock:
             self.incarnation += 1
             idle, self._idle = self._idle, []

@@ -375,6 +375,7 @@ class PortSession:
         if not replies:
             # The command was not sent: what was intended does not come.
             self._withdraw(under_way)
+            reader.unsent()
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
@@ -636,6 +637,8 @@ class PortSession:
         self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
     ) -> Verdict:
         expected = model.preview(text)
+        while await self._read_missed():
+            expected = model.preview(text)
         refusal = self._refusal(model, text, expected.result)
         if refusal is not None:
             return Refuse(refusal)
@@ -651,12 +654,12 @@ class PortSession:
         sources: list[str] = []
         try:
             for text in texts:
-                facts, told = await self._known(model, text), None
+                facts, told = await self._known(model, text, is_in_packet=True), None
                 sources.append(text)
                 if concerns(facts):
                     told = await self._rewrite_in_turn(model, facts)
                     sources[-1] = told.source
-                    facts = await self._known(model, told.model)
+                    facts = await self._known(model, told.model, is_in_packet=True)
                 expected = model.execute(facts.text)
                 refusal = self._refusal(model, facts.text, expected.result)
                 if refusal is not None:
@@ -706,15 +709,36 @@ class PortSession:
             return None
         return self._send(text, facts, reader, expected, needs)
 
-    async def _known(self, model: PlannedSession, text: str) -> StatementFacts:
-        """What a statement says, with all objects known that it uses."""
+    async def _known(
+        self, model: PlannedSession, text: str, *, is_in_packet: bool = False
+    ) -> StatementFacts:
+        """What a statement says, with all objects known that it uses.
+
+        Args:
+            model: The session.
+            text: The statement's.
+            is_in_packet: The model may have done DDL that the source is still to do.
+        """
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
-            await shared.catalog.fetch(facts, session.database)
-            shared.catalog.fit(self._catalog)
+            asked = await shared.catalog.fetch(facts, session.database)
+            if is_in_packet:
+                shared.catalog.extend(self._catalog, asked)
+            else:
+                shared.catalog.fit(self._catalog)
         return facts
+
+    async def _read_missed(self) -> bool:
+        """Read what the model looked for and no text names; whether there was anything."""
+        assert self._shared is not None, "the model goes along with the source"
+        catalog = self._shared.catalog
+        missed = catalog.missed(self._catalog)
+        if missed:
+            await catalog.fetch_objects(missed)
+            catalog.fit(self._catalog)
+        return bool(missed)
 
     def _refusal(
         self, model: PlannedSession, text: str, result: StatementResult

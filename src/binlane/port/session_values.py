@@ -89,7 +89,7 @@ _COMMON: Final = (
 )
 _MARIADB: Final = (
     *("@@check_constraint_checks", "@@explicit_defaults_for_timestamp", "@@sql_if_exists"),
-    "@@secure_timestamp",
+    *("@@secure_timestamp", "@@character_set_collations"),
 )
 _MYSQL: Final = (
     *("@@default_collation_for_utf8mb4", "@@sql_require_primary_key"),
@@ -99,6 +99,7 @@ _SINCE: Final[Mapping[str, Version]] = MappingProxyType(
     {
         "@@secure_timestamp": (10, 3, 7),
         "@@sql_if_exists": (10, 5, 2),
+        "@@character_set_collations": (11, 2, 1),
         "@@enable_cascade_triggers": (9, 6, 0),
     }
 )
@@ -160,6 +161,7 @@ _SQL_MODE: Final = Struct("<BQ")
 _AUTO_INCREMENT: Final = Struct("<BHH")
 _CHARSET: Final = Struct("<BHHH")
 _U16: Final = Struct("<BH")
+_PAIR: Final = Struct("<HH")
 _COMPILED: Final = (10, 11, 0)
 """A MariaDB whose default collations are those that its character sets were compiled with."""
 _CATALOG: Final = b"\x06\x03std"
@@ -187,9 +189,13 @@ class SessionValues:
         fires_in_cascades: MySQL: enable_cascade_triggers.
         requires_primary_key: MySQL: sql_require_primary_key.
         has_explicit_defaults: MySQL: explicit_defaults_for_timestamp.
-        head: Status variables before the time zone's.
+        collations: For each character set of MariaDB's character_set_collations the id of the collation
+            that it was compiled with, and of the one that it has by default; None of other servers.
+        heads: Status variables before the time zone's; in the second one also what only statements
+            that name a character set have.
         tail: Those behind it, up to what statements differ in.
         collation: MySQL: that of utf8mb4.
+        known: Status variables of statements by the id of what they use, which is kept with them.
     """
 
     flavor: Flavor
@@ -209,28 +215,38 @@ class SessionValues:
     fires_in_cascades: bool = False
     requires_primary_key: bool = False
     has_explicit_defaults: bool = False
-    head: bytes = field(init=False, repr=False)
+    collations: tuple[tuple[int, int], ...] | None = None
+    heads: tuple[bytes, bytes] = field(init=False, repr=False)
     zone: bytes = field(init=False, repr=False)
     tail: bytes = field(init=False, repr=False)
     collation: bytes = field(init=False, repr=False)
+    known: dict[int, tuple[object, bytes]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         increments = b""
         if self.auto_increment != (1, 1):
             increments = _AUTO_INCREMENT.pack(3, *self.auto_increment)
-        head = (
-            _FLAGS2.pack(0, self.flags2),
-            _SQL_MODE.pack(1, self.sql_mode),
-            _CATALOG,
-            increments,
-            _CHARSET.pack(4, *self.charset),
+        head = b"".join(
+            (
+                _FLAGS2.pack(0, self.flags2),
+                _SQL_MODE.pack(1, self.sql_mode),
+                _CATALOG,
+                increments,
+            )
         )
+        charset = _CHARSET.pack(4, *self.charset)
+        collations = b""
+        if self.collations is not None:
+            pairs = (_PAIR.pack(*pair) for pair in self.collations)
+            collations = bytes((131, len(self.collations))) + b"".join(pairs)
         zone = self.time_zone.encode()
         tail = (
             _U16.pack(7, self.locale) if self.locale else b"",
             _U16.pack(8, self.database_collation) if self.database_collation else b"",
         )
-        object.__setattr__(self, "head", b"".join(head))
+        object.__setattr__(self, "heads", (head + charset, head + collations + charset))
         object.__setattr__(self, "zone", bytes((5, len(zone))) + zone)
         object.__setattr__(self, "tail", b"".join(tail))
         object.__setattr__(self, "collation", _U16.pack(18, self.utf8mb4_collation))
@@ -247,9 +263,7 @@ class SessionValues:
             database_collation: That of its database then, where it has another one now.
         """
         flavor = self.flavor
-        # MariaDB takes the collation that the character set was compiled with, whatever is default.
-        version = _COMPILED if flavor is Flavor.MARIADB else None
-        client = collation_id(default_collation(charset, flavor, version), flavor)
+        client = collation_id(_compiled_collation(charset, flavor), flavor)
         bits = sql_mode_bits(mode, flavor)
         named = collation_id(connection, flavor)
         database = 0 if database_collation is None else collation_id(database_collation, flavor)
@@ -281,9 +295,10 @@ def session_values(
     """
     flavor = Flavor(server.flavor)
     charset = given["@@character_set_client"] or ""
-    collation = collation_id(server.default_collation(charset), flavor)
+    pairs = _collations(given.get("@@character_set_collations"), flavor)
+    compiled = collation_id(_compiled_collation(charset, flavor), flavor)
     ids = (
-        client_collation or collation,
+        client_collation or dict(pairs or ()).get(compiled or 0, compiled),
         collation_id(given["@@collation_connection"] or "", flavor),
         collation_id(given["@@collation_server"] or "", flavor),
     )
@@ -296,7 +311,7 @@ def session_values(
     client, connection, of_server = ids
     if client is None or connection is None or of_server is None or own < 0:
         return None
-    if mode is None or locale is None:
+    if mode is None or locale is None or pairs == _NOT_KNOWN:
         return None
     of_utf8mb4 = 0
     if flavor is Flavor.MYSQL:
@@ -324,8 +339,32 @@ def session_values(
         utf8mb4_collation=of_utf8mb4,
         fires_in_cascades=_is_on(given, "@@enable_cascade_triggers"),
         requires_primary_key=_is_on(given, "@@sql_require_primary_key"),
+        collations=pairs,
         has_explicit_defaults=_is_on(given, "@@explicit_defaults_for_timestamp"),
     )
+
+
+_NOT_KNOWN: Final = ((-1, -1),)
+
+
+def _compiled_collation(charset: str, flavor: Flavor) -> str:
+    """The collation that a character set was compiled with, whatever is its default one."""
+    return default_collation(charset, flavor, _COMPILED if flavor is Flavor.MARIADB else None)
+
+
+def _collations(text: str | None, flavor: Flavor) -> tuple[tuple[int, int], ...] | None:
+    """Pairs of ids as character_set_collations names them; None where there is no such variable."""
+    if text is None:
+        return None
+    found = []
+    for one in filter(None, text.split(",")):
+        charset, _, chosen = one.partition("=")
+        compiled = collation_id(_compiled_collation(charset, flavor), flavor)
+        own = collation_id(chosen, flavor)
+        if compiled is None or own is None:
+            return _NOT_KNOWN
+        found.append((compiled, own))
+    return tuple(found)
 
 
 def _flags2(given: Mapping[str, str | None], server: Server) -> int:

@@ -81,12 +81,13 @@ class StatementJournal:
         self._file_bytes = file_bytes
         self._present = present
         self._is_file_due = True
-        self._is_stale = self._is_shrunk = False
+        self._is_stale = self._is_shrunk = self._is_closed = False
         self._retry_s = 0.0
         self._needs: dict[int, dict[Stream, int]] = {}
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Write nothing any more, and let go of the files."""
+        self._is_closed = True
         self._log.close()
 
     # What the sessions' thread calls.
@@ -94,6 +95,8 @@ class StatementJournal:
     def write(self, kind: int, body: bytes) -> Place | None:
         """Write a record; None if that fails, which `failure` then tells."""
         log = self._log
+        if self._is_closed:
+            return None
         try:
             if self._is_file_due or log.current_bytes >= self._file_bytes:
                 if self.failure and time.monotonic() < self._retry_s:

@@ -9,17 +9,23 @@ Source: MariaDB 10.11 and MySQL 9.7 sql/handler.cc, `handler::update_auto_increm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from binlane.codec.columns import Value, decode_rows
 from binlane.codec.event import Event
 from binlane.codec.format import Format
-from binlane.codec.rows import UpdateRowsEvent, WriteRowsEvent, uncompressed
+from binlane.codec.rows import (
+    RowsEvent,
+    TableMapEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+    uncompressed,
+)
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import ColumnType
+from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import CodecError
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.routing.plan import Generated
@@ -61,7 +67,24 @@ def chosen_ids(
         format_: Of the FORMAT_DESCRIPTION before them.
     """
     try:
-        values = list(_values(rows, generated, file=file, format_=format_))
+        pairs = [
+            (body, owner) for _, body, owner in rows_with_tables(rows, file=file, format_=format_)
+        ]
+    except CodecError as error:
+        return f"AUTO_INCREMENT values cannot be read: {error}"
+    return first_chosen(pairs, generated, chosen, flavor=format_.flavor)
+
+
+def first_chosen(
+    rows: Iterable[tuple[RowsEvent, TableMapEvent]],
+    generated: Generated,
+    chosen: Chosen,
+    *,
+    flavor: Flavor,
+) -> int | str:
+    """The same of rows events, each with its table."""
+    try:
+        values = list(_values(rows, generated, flavor=flavor))
         increment, offset = _step(chosen.status_vars)
     except CodecError as error:
         return f"AUTO_INCREMENT values cannot be read: {error}"
@@ -81,18 +104,18 @@ def chosen_ids(
 
 
 def _values(
-    rows: Sequence[Event], generated: Generated, *, file: str, format_: Format
+    rows: Iterable[tuple[RowsEvent, TableMapEvent]], generated: Generated, *, flavor: Flavor
 ) -> Iterator[int | None]:
     """The column's values in new rows; None for what is no whole number.
 
     REPLACE updates a row in the place of deleting it and inserting another one; its value is new.
     """
-    for _, body, owner in rows_with_tables(rows, file=file, format_=format_):
+    for body, owner in rows:
         if table_name(owner) != generated.table:
             continue
         if not isinstance(body, WriteRowsEvent | UpdateRowsEvent):
             continue
-        columns = table_columns(owner, flavor=format_.flavor)
+        columns = table_columns(owner, flavor=flavor)
         if generated.column >= len(columns):
             raise CodecError(f"the table has no column {generated.column + 1}")
         bits = _BITS.get(columns[generated.column].type)

@@ -421,6 +421,19 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
     pieces = cut.pieces
     if not cut.end and not sections:
         return []  # a statement that stands alone, and is none of rows
+    found = is_same_group([piece.mapped for piece in pieces], sections)
+    return None if found is None else [[pieces[number] for number in one] for one in found]
+
+
+def is_same_group(
+    mapped: Sequence[frozenset[TableName]], sections: Sequence[Section]
+) -> list[range] | None:
+    """Which pieces of a group are of which section; None if it is not the group that was meant.
+
+    Args:
+        mapped: The tables that have maps in each piece.
+        sections: Of a plan.
+    """
     wanted = [
         frozenset(piece.tables) if piece else frozenset[TableName]()
         for section in sections
@@ -428,13 +441,15 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
     ]
     if len(sections) == 1:
         # Which of its tables changed may hang on data: the parts are those of one statement.
-        if not pieces or _union(piece.mapped for piece in pieces) != _union(wanted):
-            return None
-        return [list(pieces)]
-    if [piece.mapped for piece in pieces] != wanted:
+        is_same = bool(mapped) and _union(mapped) == _union(wanted)
+        return [range(len(mapped))] if is_same else None
+    if list(mapped) != wanted:
         return None
-    left = iter(pieces)
-    return [[next(left) for _ in section or (None,)] for section in sections]
+    found, end = list[range](), 0
+    for section in sections:
+        start, end = end, end + max(len(section), 1)
+        found.append(range(start, end))
+    return found
 
 
 def _union(sets: Iterable[frozenset[TableName]]) -> frozenset[TableName]:

@@ -26,6 +26,7 @@ from binlane.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart, whole_group
 from binlane.routing.planned_route import Threads, route_rows
+from binlane.routing.planned_spans import RawGroup, raw_group
 from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
@@ -352,6 +353,17 @@ class Router:
             self._route(output, group, waits=waits)
 
     def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
+        plan = groups.lanes.plans.get(number)
+        raw = None if plan is None else groups.raw(number)
+        gtid = groups.run.gtid(number) if raw is not None else None
+        if (
+            plan is not None
+            and raw is not None
+            and gtid is not None
+            and self._substitution is not None
+            and self._substitution.append_raw(output, plan, raw, gtid)
+        ):
+            return
         try:
             self._route(output, groups.group(number))
         except NotYetError:
@@ -453,6 +465,13 @@ class _Groups:
         self.lanes = lanes
         self.marked = marked_groups
         self._groups: dict[int, EventGroup] = {}
+        self._raw: dict[int, RawGroup | None] = {}
+
+    def raw(self, number: int) -> RawGroup | None:
+        """A group as bytes; None if it is one for the reference."""
+        if number not in self._raw:
+            self._raw[number] = raw_group(self.run, number)
+        return self._raw[number]
 
     def group(self, number: int) -> EventGroup:
         if number not in self._groups:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -41,6 +41,7 @@ from binlane.routing.planned_route import (
     route_planned,
     route_rows,
 )
+from binlane.routing.planned_spans import RawGroup, planned_bytes
 from binlane.routing.routed_group import Routing
 from binlane.routing.rows import table_name
 from binlane.service.outputs import Output
@@ -49,6 +50,7 @@ from binlane.sql.servers import LoggingMode
 PAST_THE_PORT: Final = "it did not come through the port"
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
+_FEW: Final = 8
 _ROWS: Final = RowsEvent | TransactionPayloadEvent
 
 logger = logging.getLogger(__name__)
@@ -82,10 +84,12 @@ class RunLanes:
     Attributes:
         numbers: Of the groups.
         groups: The same groups as sessions know them.
+        plans: By number, the plans that are known as they come.
     """
 
     numbers: tuple[int, ...] = ()
     groups: tuple[LaneGroup, ...] = ()
+    plans: Mapping[int, GroupPlan] = field(default_factory=dict)
 
 
 class Substitution:
@@ -119,6 +123,8 @@ class Substitution:
         """
         if is_new:
             self._attributions.forget()
+            if self._catalog is not None:
+                self._catalog.source_changed()
         self._lanes = Lanes(facts.flavor, facts.server_id)
         self._attributions.begin(position)
 
@@ -148,11 +154,21 @@ class Substitution:
                 groups.append((lane, gtid, bool(ends[number] == EventType.XID)))
             found = RunLanes(numbers, tuple(groups))
         self._attributions.read(found.groups, after)
-        return found
+        if not found.numbers:
+            return found
+        known = zip(found.numbers, self._attributions.known(found.groups), strict=True)
+        plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
+        return replace(found, plans=plans)
 
     @staticmethod
-    def _numbers(run: RawRun, lanes: Lanes) -> Iterable[int]:
+    def _numbers(run: RawRun, lanes: Lanes) -> Iterator[int]:
         """The groups of a run that are of lanes."""
+        if run.count <= _FEW:
+            for each in range(run.count):
+                gtid = run.gtid(each)
+                if gtid is not None and lanes.number_of(gtid) is not None:
+                    yield each
+            return
         first = run.groups[layout.GROUP_FIRST, : run.count]
         types = run.events[layout.EVENT_TYPE, first]
         is_of_lane = np.zeros(run.count, np.bool_)
@@ -165,7 +181,7 @@ class Substitution:
         for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
             gtid = run.gtid(int(number))
             is_of_lane[number] = gtid is not None and lanes.number_of(gtid) is not None
-        return map(int, np.flatnonzero(is_of_lane))
+        yield from map(int, np.flatnonzero(is_of_lane))
 
     def read_group(self, group: EventGroup | LargeGroup, after: Position | None) -> None:
         """Take in that a group comes."""
@@ -195,6 +211,33 @@ class Substitution:
         return [
             number for number, is_named in zip(lanes.numbers, are_named, strict=True) if is_named
         ]
+
+    @staticmethod
+    def append_raw(output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
+        """Give a binlog its part of a group, where that needs no reference; whether it has it now.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+        """
+        binlog = output.binlog
+        if output.name not in plan.binlogs:
+            return False
+        if binlog.reached.covers(gtid):
+            return True
+        definition, memory = binlog.definition, binlog.memory
+        made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
+        if made is None:
+            return False
+        if not binlog.room_bytes:
+            binlog.rotate(group.timestamp)
+            made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
+            assert made is not None, "it was made before, for another place"
+        data, events = made
+        binlog.append_placed(data, groups=1)
+        binlog.advance(gtid)
+        output.counts.event_groups += 1
+        output.counts.events += events
+        return True
 
     def route(self, output: Output, group: EventGroup, *, waits: bool = False) -> Routing:
         """What a binlog gets of a group.

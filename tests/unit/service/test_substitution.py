@@ -28,9 +28,10 @@ from binlane.port.attributions import Attributions, AttributionSettings
 from binlane.port.lane_groups import Reason
 from binlane.port.lanes import SERVER_ID_FIRST
 from binlane.port.settings import Bypass
-from binlane.positions import Gtid, GtidPosition
-from binlane.routing.plan import EncodedEvent, GroupPlan, RowsPiece, Text, basis_of
+from binlane.positions import AnyGtid, Gtid, GtidPosition
+from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, RowsPiece, Text, basis_of
 from binlane.routing.planned import MARKS, CutGroup, cut_group
+from binlane.routing.planned_spans import RawGroup
 from binlane.service.outputs import Output
 from binlane.service.router import Router
 from binlane.service.substitution import PAST_THE_PORT, Substitution
@@ -261,6 +262,62 @@ def test_statements_stand_in_the_places_of_their_rows(
                 )
         assert not run.outputs[0].counts.rows_instead
         assert not run.outputs[2].counts.rows_instead
+
+
+class ByReference(Substitution):
+    """Makes every group by the reference."""
+
+    @staticmethod
+    def append_raw(output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
+        del output, plan, group, gtid
+        return False
+
+
+@pytest.mark.parametrize("name", ["md1011_txn", "md1011_rotation", "md118_txn", "md1011_fk"])
+@pytest.mark.parametrize("has_ids", [False, True])
+def test_what_is_made_of_bytes_is_what_the_reference_makes(
+    name: str, *, has_ids: bool, tmp_path: Path
+) -> None:
+    source = Source.of(name, tmp_path, lanes=3)
+    files: list[list[bytes]] = []
+    counts = []
+    for kind in (Substitution, ByReference):
+        with running(tmp_path / kind.__name__, file_bytes=4096) as run:
+            run.substitution = kind(run.attributions)
+            run.substitution.connected(facts(), GtidPosition(), is_new=True)
+            run.router = Router(GtidPosition(), run.substitution)
+            for number, group in enumerate(source.groups):
+                plan = plan_of(group, source.format, run.outputs)
+                if plan is not None and has_ids:
+                    plan = _with_ids(plan)
+                run.intend(group, number, plan or GroupPlan())
+                run.done(group, number)
+            run.take(source)
+            run.wait()
+            run.store.sync_all()
+            files.append(
+                [file.path.read_bytes() for one in run.outputs for file in one.binlog.files()]
+            )
+            counts.append([one.counts for one in run.outputs])
+    assert files[0] == files[1]
+    assert counts[0] == counts[1]
+
+
+def _with_ids(plan: GroupPlan) -> GroupPlan:
+    """With statements that have the server choose the values of their table's first column."""
+    intvar = EncodedEvent(EventType.INTVAR, b"\x02" + bytes(8))
+    binlogs = {}
+    for name, parts in plan.binlogs.items():
+        made = []
+        for part in parts:
+            assert isinstance(part, Text)
+            assert part.section is not None
+            for table in plan.sections[part.section][0].tables[:1]:
+                events = (intvar, *part.events)
+                part = part._replace(events=events, generated=Generated(table, 0))  # noqa: PLW2901
+            made.append(part)
+        binlogs[name] = tuple(made)
+    return replace(plan, binlogs=binlogs)
 
 
 def test_a_binlog_that_waits_keeps_no_other_back(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""OK packets that are read in short form are those of the codec."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
+from binlane.codec.packets.framing import frame
+from binlane.codec.packets.replies import OkPacket
+from binlane.codec.packets.session_state import SessionState
+from binlane.errors import CodecError
+from binlane.gateway.followed_replies import FollowedReplies, Role, reply_of
+from binlane.gateway.judge import Reply
+
+OLD = Capability.PROTOCOL_41
+NEW = OLD | Capability.SESSION_TRACK
+_NUMBERS = st.sampled_from([0, 1, 250, 251, 252, 65_535, 65_536, 1 << 24, (1 << 64) - 1])
+_TEXTS = st.text(max_size=5) | st.sampled_from(["x" * 250, "y" * 251, "z" * 70_000])
+
+
+class Told:
+    """Remembers what it is told."""
+
+    def __init__(self, warnings: int) -> None:
+        self._warnings = warnings
+        self.replies: list[Reply] = []
+
+    def watched(self, payload: bytes) -> None:
+        """Nothing is watched here."""
+
+    def answered(self, replies: list[Reply]) -> int:
+        """As of `Listener`."""
+        self.replies += replies
+        return self._warnings
+
+    def own_answered(self, reply: Reply, payload: bytes) -> None:
+        """Nothing is binlane's own here."""
+
+
+def _tracker(source: Capability, client: Capability, told: Told) -> FollowedReplies:
+    tracker = FollowedReplies(source, ExtendedCapability(0), client=client, listener=told)
+    tracker.expect(Command.QUERY, Role.JUDGED)
+    return tracker
+
+
+@pytest.mark.parametrize("sides", [(OLD, OLD), (NEW, OLD), (NEW, NEW)])
+@given(
+    numbers=st.tuples(_NUMBERS, _NUMBERS),
+    count=st.sampled_from([0, 1, 65_535]),
+    info=_TEXTS,
+    state=st.none()
+    | st.builds(
+        SessionState,
+        variables=st.dictionaries(_TEXTS, _TEXTS, max_size=2),
+        database=st.none() | _TEXTS,
+        gtids=_TEXTS,
+    ),
+    warnings=st.sampled_from([0, 2]),
+)
+def test_any_ok_packet(
+    sides: tuple[Capability, Capability],
+    numbers: tuple[int, int],
+    count: int,
+    info: str,
+    state: SessionState | None,
+    warnings: int,
+) -> None:
+    source, client = sides
+    status = ServerStatus.AUTOCOMMIT
+    session_state = b""
+    if state is not None and Capability.SESSION_TRACK in source:
+        status |= ServerStatus.SESSION_STATE_CHANGED
+        session_state = state.encode()
+    ok = OkPacket(
+        affected_rows=numbers[0],
+        insert_id=numbers[1],
+        status=status,
+        warnings=count,
+        info=info.encode(),
+        session_state=session_state,
+    )
+    told = Told(warnings)
+    got = _tracker(source, client, told).feed(frame(ok.encode(source), 1))
+    assert told.replies == [reply_of(OkPacket.decode(ok.encode(source), source))]
+    more = OkPacket(
+        affected_rows=numbers[0],
+        insert_id=numbers[1],
+        status=status,
+        warnings=min(count + warnings, 65_535),
+        info=info.encode(),
+        session_state=session_state,
+    )
+    assert got == frame(more.encode(client), 1)
+
+
+def test_damaged_packets_are_errors() -> None:
+    ok = OkPacket(
+        status=ServerStatus.AUTOCOMMIT | ServerStatus.SESSION_STATE_CHANGED,
+        info=b"info",
+        session_state=SessionState(variables={"a": "b"}).encode(),
+    ).encode(NEW)
+    for end in range(1, len(ok)):
+        if end in (7, 7 + 5):
+            continue  # a packet may end there
+        with pytest.raises(CodecError):
+            _tracker(NEW, OLD, Told(0)).feed(frame(ok[:end], 1))
+    with pytest.raises(CodecError):
+        _tracker(NEW, OLD, Told(0)).feed(frame(ok + b"\0", 1))
