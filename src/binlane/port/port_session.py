@@ -228,10 +228,18 @@ class _Doubt:
         """Remember what a session knows of a statement's objects."""
         database, objects = session.database, session.objects
         resolved = session.resolved(facts, database)
-        tables = tuple((one.table, tuple(objects.triggers(one.name))) for one in resolved.accesses)
+        # What it makes or changes itself is another table behind it.
+        own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
+        tables = tuple(
+            (one.table, tuple(objects.triggers(one.name)))
+            for one in resolved.accesses
+            if one.name not in own
+        )
         via = (step.name for one in resolved.accesses for step in one.via)
         names = dict.fromkeys((*(use.name for use in facts.tables), *via, *resolved.functions))
-        others = tuple((name, objects.view(name), objects.function(name)) for name in names)
+        others = tuple(
+            (name, objects.view(name), objects.function(name)) for name in names if name not in own
+        )
         return cls(facts, database, tables, others)
 
     def is_settled(self, objects: Objects) -> bool:
