@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,7 @@ class Attributions:
         self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
-        self._known: dict[Point, tuple[int, GroupPlan | Unattributed]] = {}
+        self._known: OrderedDict[Point, tuple[int, GroupPlan | Unattributed]] = OrderedDict()
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
         self._is_begun = False
@@ -560,7 +561,7 @@ class Attributions:
 
     def _keep(self, lane: int, point: Point, known: GroupPlan | Unattributed) -> None:
         if len(self._known) >= _KEPT_MOST:
-            del self._known[next(iter(self._known))]
+            self._known.popitem(last=False)
         self._known[point] = lane, known
 
     def _is_open(self, lane: int, point: Point) -> bool:
