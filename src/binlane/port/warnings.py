@@ -9,7 +9,7 @@ warnings itself (measured on MariaDB 10.11.19 and 11.8.6, MySQL 9.7.4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
@@ -71,7 +71,7 @@ class Warnings:
         self._notes, self._refused = (), (*errors, *notes)
 
     def follow(
-        self, facts: StatementFacts, replies: Sequence[Reply], notes: Iterable[Note]
+        self, facts: StatementFacts, replies: Sequence[Reply], notes: Sequence[Note]
     ) -> None:
         """Be told of a statement that the source has run.
 
@@ -80,6 +80,8 @@ class Warnings:
             replies: The source's.
             notes: What the model notes of it.
         """
+        if not (notes or self._notes):
+            return
         told = tuple(note for note in notes if note.is_told)
         if told or not self._keeps(facts, replies):
             self._notes, self._refused = told, ()
