@@ -9,7 +9,7 @@ warnings itself (measured on MariaDB 10.11.19 and 11.8.6, MySQL 9.7.4).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
@@ -80,7 +80,7 @@ class Warnings:
             replies: The source's.
             notes: What the model notes of it.
         """
-        if not (notes or self._notes):
+        if not (notes or self._notes or self._refused):
             return
         told = tuple(note for note in notes if note.is_told)
         if told or not self._keeps(facts, replies):
