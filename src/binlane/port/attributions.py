@@ -165,7 +165,10 @@ class Attributions:
         """
         place, doubt = None, None
         if self._statements is not None:
-            body = records.intent_body(lane, number, encode_plans(plans))
+            groups = self._lanes.get(lane)
+            has_older = groups is not None and bool(groups.arrivals or groups.gone)
+            encoded = encode_plans(plans)
+            body = records.intent_body(lane, number, encoded, has_older=has_older)
             place = self._statements.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
@@ -224,6 +227,8 @@ class Attributions:
                 statement.count = len(plans)
             groups.answer(statement, spans, is_known=is_known)
             self._need(statement)
+            if self._patience_s and statement.doubt is None:
+                self._patience_s.pop(lane, None)
             self._wake()
 
     def lost(self, lane: int) -> None:
@@ -233,16 +238,18 @@ class Attributions:
             self._lane(lane).lose()
             self._wake()
 
-    def taken(self, lane: int, thread_id: int = 0) -> None:
+    def taken(self, lane: int, thread_id: int = 0, position: Position | None = None) -> None:
         """Say that a session got a lane.
 
         Args:
             lane: Which; it is clear.
             thread_id: Of the session at the source.
+            position: What the source had logged by then: nothing of it is this session's.
         """
-        self._write(records.TAKEN, records.lane_body(lane, thread_id))
+        start = {} if position is None else ends_of(position)
+        self._write(records.TAKEN, records.taken_body(lane, thread_id, start))
         with self._lock:
-            self._take(lane, thread_id)
+            self._take(lane, thread_id, start)
 
     def given(self, lane: int) -> None:
         """Say that a lane's session ended, or left it."""
@@ -335,42 +342,48 @@ class Attributions:
         point = point_of(gtid)
         known = self._known.get(point)
         if known is not None and known[0] == lane:
+            if self._found:
+                self._save()
             return known[1]
         with self._lock:
             if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
-            deadline_s = None
-            while self._is_open(lane, point):
-                wait = self._lanes[lane].wait
-                if wait is Wait.READING:
-                    self._give_up(lane, Reason.APART)
-                    continue
-                now_s = time.monotonic()
-                if deadline_s is None:
-                    patience_s = self._patience_s.get(lane, self._settings.wait_s)
-                    deadline_s = now_s + (patience_s if wait_s is None else wait_s)
-                if self._is_closed:
-                    return Unattributed(Reason.CLOSED)
-                if now_s >= deadline_s:
-                    self._lose_patience(lane)
-                    is_lost = wait is Wait.END
-                    self._give_up(lane, Reason.LOST if is_lost else Reason.NOT_ANSWERED)
-                    continue
-                self._is_waited_for = True
-                self._changed.wait(deadline_s - now_s)
-                self._is_waited_for = False
-                self._settle([lane])
+            if self._is_open(lane, point):
+                self._await(lane, point, wait_s)
             known = self._known.get(point)
-            if known is not None and deadline_s is not None and known[0] == lane:
-                self._patience_s.pop(lane, None)
+            is_closed = self._is_closed and self._is_open(lane, point)
         self._save()
+        if is_closed:
+            return Unattributed(Reason.CLOSED)
         if known is None:
             return self._recall(lane, point)
         return known[1] if known[0] == lane else Unattributed(Reason.NO_STATEMENT)
 
+    def _await(self, lane: int, point: Point, wait_s: float | None) -> None:
+        """Wait until it is known what a group is, or give up; with the lock."""
+        if wait_s is None:
+            wait_s = self._patience_s.get(lane, self._settings.wait_s)
+        deadline_s = time.monotonic() + wait_s
+        while not self._is_closed:
+            if self._lanes[lane].wait is Wait.READING:
+                self._give_up(lane, Reason.APART)
+            else:
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    self._lose_patience(lane)
+                    is_lost = self._lanes[lane].wait is Wait.END
+                    self._give_up(lane, Reason.LOST if is_lost else Reason.NOT_ANSWERED)
+                    return
+                self._is_waited_for = True
+                self._changed.wait(left_s)
+                self._is_waited_for = False
+                self._settle([lane])
+            if not self._is_open(lane, point):
+                return
+
     def known(self, groups: Sequence[LaneGroup]) -> list[GroupPlan | Unattributed | None]:
         """What is known of groups that were read just now; None where `find` has to say it."""
-        with self._changed:
+        with self._lock:
             found = [(lane, self._known.get(point_of(gtid))) for lane, gtid, _ in groups]
         return [
             known[1] if known is not None and known[0] == lane else None for lane, known in found
@@ -484,8 +497,9 @@ class Attributions:
             statements.clear()
             statements.extend(kept)
 
-    def _take(self, lane: int, thread_id: int) -> None:
+    def _take(self, lane: int, thread_id: int, start: dict[Stream, int]) -> None:
         groups = self._lane(lane)
+        groups.start = start
         self._drop_old(groups, 0)
         groups.is_taken, groups.thread_id = True, thread_id
         groups.needs_end, groups.end = False, None
@@ -509,7 +523,11 @@ class Attributions:
         if self._read.get(point.stream, 0) >= point.number:
             return False
         self._read[point.stream] = self._moved[point.stream] = point.number
-        self._lane(lane).arrivals.append(Arrival(point, is_commit))
+        groups = self._lane(lane)
+        if groups.start.get(point.stream, 0) >= point.number:
+            self._keep(lane, point, Unattributed(Reason.NO_STATEMENT))
+        else:
+            groups.arrivals.append(Arrival(point, is_commit))
         return True
 
     def _advance(self, after: Position | None) -> None:
@@ -604,7 +622,7 @@ class Attributions:
                 [
                     (number, statement)
                     for number, groups in self._lanes.items()
-                    for statement in groups.statements
+                    for statement in (*groups.gone, *groups.statements)
                 ],
             )
 
@@ -615,9 +633,12 @@ class Attributions:
             found, self._found = self._found, []
             arrivals: list[tuple[int, Arrival]] = []
             doubts: list[tuple[int, int]] = []
+            gone: list[tuple[list[Statement], int]] = []
             is_any_open = False
             for lane in tuple(self._busy):
                 groups = self._lanes[lane]
+                if groups.gone:
+                    gone.append((groups.gone, len(groups.gone)))
                 if not groups.statements and not groups.arrivals:
                     self._busy.discard(lane)
                     continue
@@ -627,13 +648,19 @@ class Attributions:
                     if statement.doubt is not None:
                         doubts.append((lane, statement.number))
             has_news = bool(found or arrivals or self._has_gap) or doubts != self._doubts
-            has_news |= journal is not None and bool(journal.failure)
+            has_news |= bool(gone) or (journal is not None and bool(journal.failure))
             if journal is None or not (has_news or (self._moved and is_any_open)):
+                for statements, _ in gone:
+                    statements.clear()
                 return
             ends = dict(self._read) if journal.is_file_due else self._moved
             reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, doubts, found)
             self._moved, self._has_gap, self._doubts = {}, False, doubts
         journal.write(reading)
+        if gone:
+            with self._lock:
+                for statements, count in gone:
+                    del statements[:count]
 
     def _recall(self, lane: int, point: Point) -> GroupPlan | Unattributed:
         """What was found out of a group that is not in memory any more."""
@@ -710,11 +737,13 @@ class Attributions:
             groups = self._lane(head.lane)
             groups.is_taken, groups.needs_end = head.is_taken, head.needs_end
             groups.has_untold, groups.thread_id = head.has_untold, head.thread_id
-            groups.told = dict(head.told)
+            groups.told, groups.start = dict(head.told), dict(head.start)
             groups.end = parse_position(head.end, self._flavor.value) if head.end else None
         for lane, statement in under_way:
             self._lane(lane).statements.append(statement)
             self._need(statement)
+        for groups in self._lanes.values():
+            self._drop_over(groups)
 
     def _replay(self, record: Record) -> None:
         kind, body, place = record.kind, record.body, record.place
@@ -722,17 +751,21 @@ class Attributions:
             intent = records.read_intent(body)
             groups = self._lane(intent.lane)
             self._drop_old(groups, intent.number)
-            groups.add(Statement(intent.number, intent.plan_count, None, place))
+            statement = Statement(intent.number, intent.plan_count, None, place)
+            if intent.has_older:
+                # Which of the groups that were read these are is not in the journal.
+                statement.doubt = Reason.FORGOTTEN
+            groups.add(statement)
         elif kind == records.ANSWER:
             self._replay_answer(records.read_answer(body), place)
         elif kind == records.ENDED:
             lane, position = records.read_ended(body)
             self._lane(lane).end = parse_position(position, self._flavor.value)
+        elif kind == records.TAKEN:
+            self._take(*records.read_taken(body))
         else:
-            lane, thread_id = records.read_lane(body)
-            if kind == records.TAKEN:
-                self._take(lane, thread_id)
-            elif kind == records.GIVEN:
+            lane = records.read_lane(body)
+            if kind == records.GIVEN:
                 self._give(lane)
             elif kind == records.LOST:
                 self._lane(lane).lose()
@@ -751,14 +784,11 @@ class Attributions:
         groups.answer(statement, spans, is_known=answer.is_known)
         self._need(statement)
         # Those of which nothing can come any more are many where binlogs lag.
-        while not groups.arrivals and groups.statements and self._is_over(groups.statements[0]):
-            groups.statements.popleft()
+        self._drop_over(groups)
 
-    def _is_over(self, statement: Statement) -> bool:
-        read = self._read
-        return statement.is_answered and all(
-            read.get(span.stream, 0) >= span.last for span in statement.last
-        )
+    def _drop_over(self, groups: LaneGroups) -> None:
+        while groups.statements and groups.is_over(groups.statements[0], self._read):
+            groups.statements.popleft()
 
     def _need(self, statement: Statement) -> None:
         if self._statements is not None:
@@ -767,6 +797,7 @@ class Attributions:
 
 def _head(number: int, groups: LaneGroups) -> records.LaneHead:
     return records.LaneHead(
+        start=dict(groups.start),
         lane=number,
         is_taken=groups.is_taken,
         needs_end=groups.needs_end,

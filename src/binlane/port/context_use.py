@@ -517,7 +517,7 @@ class KnownUses:
         """
         if facts.effects.kind is StatementKind.EXECUTE:
             facts = _prepared(facts, session) or facts
-        if version is not self._version:
+        if version != self._version:
             self._version = version
             self._known.clear()
         shape, objects = facts.shape, session.objects

@@ -157,6 +157,9 @@ class LaneGroups:
         end: What the source had logged when it was gone; None before.
         has_untold: A statement was answered that does not tell whether it made groups.
         has_strangers: Groups came while no statement was known that might have made them.
+        start: The last number of each stream when its session got the lane: what is not behind that
+            is of nobody here.
+        gone: Statements that nothing more can come of, and the journal does not know it yet.
     """
 
     statements: deque[Statement] = field(default_factory=deque)
@@ -168,6 +171,8 @@ class LaneGroups:
     end: Position | None = None
     has_untold: bool = False
     has_strangers: bool = False
+    start: dict[Stream, int] = field(default_factory=dict)
+    gone: list[Statement] = field(default_factory=list)
 
     def add(self, statement: Statement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
@@ -212,6 +217,19 @@ class LaneGroups:
         for stream, _, number in new:
             told[stream] = number
 
+    def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
+        """Whether all groups of a statement were attributed, in the order that they came in."""
+        if not statement.is_answered:
+            return False
+        return not any(
+            read.get(stream, 0) < last
+            or any(
+                point.stream == stream and (first or last) <= point.number <= last
+                for point, _ in self.arrivals
+            )
+            for stream, first, last in statement.last
+        )
+
     def lose(self) -> None:
         """The session is gone; what was under way gets no reply."""
         self.needs_end = True
@@ -252,7 +270,7 @@ class LaneGroups:
             if first.count == len(first.last) == 1 and first.doubt is None:
                 stream, begin, end = first.last[0]
                 if point == (stream, end) and begin in {0, end}:
-                    statements.clear()
+                    self.gone.append(statements.popleft())
                     arrivals.clear()
                     return (Verdict(point, first),)
         return self._settle(read, is_end_read=is_end_read)
@@ -268,6 +286,7 @@ class LaneGroups:
                 yield from self._settle_told(first, is_read=is_read)
                 if not is_read:
                     return
+                self.gone.append(first)
             self.statements.popleft()
         if self.arrivals:
             self.has_strangers = True
@@ -356,6 +375,7 @@ class LaneGroups:
             del self.arrivals[0]
         else:
             yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
+        self.gone.extend(self.statements)
         self.statements.clear()
 
     def _give(self, statement: Statement, count: int) -> Iterator[Verdict]:

@@ -7,7 +7,7 @@ allows it: all that a text names must be in it, and all that the statement chang
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -80,8 +80,8 @@ class Threads:
         lost: It lacks a text of theirs, so that it can have none any more.
     """
 
-    made: Collection[int] = frozenset()
-    lost: Collection[int] = frozenset()
+    made: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
 
 
 NO_THREADS: Final = Threads()
@@ -120,7 +120,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
     if plan.bases.get(name) == basis_of(definition):
         found = planned(group, plan, name, format_)
     if isinstance(found, Mismatch):
-        lost = _threads_of_plan(plan, name)
+        lost = threads_of_plan(plan, name, flags=HeaderFlag.THREAD_SPECIFIC)
         return PlannedRouting(routing=place.rows(group), reasons=(found.reason,), lost=lost)
     as_rows = place.rows(group) if place.learns_of_rows(found) else None
     if as_rows is not None and as_rows.incident is not None:
@@ -360,12 +360,18 @@ def _threads(parts: Iterable[PlannedPart]) -> frozenset[int]:
     )
 
 
-def _threads_of_plan(plan: GroupPlan, name: str) -> frozenset[int]:
-    """The same of what was planned: a statement begins with the number of its connection."""
+def threads_of_plan(plan: GroupPlan, name: str, *, flags: int) -> frozenset[int]:
+    """The connections whose statements a plan has as texts.
+
+    Args:
+        plan: For a group.
+        name: Of a binlog that it names.
+        flags: Those that an event has that counts; 0 for all statements.
+    """
     return frozenset(
-        int.from_bytes(event.body[:4], "little")
+        int.from_bytes(event.body[:4], "little")  # with which a statement begins
         for part in plan.binlogs[name]
         if isinstance(part, Text)
-        for event in part.events
-        if event.flags & HeaderFlag.THREAD_SPECIFIC
+        for event in part.events[-1:]
+        if event.flags & flags == flags
     )

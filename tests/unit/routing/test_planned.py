@@ -311,7 +311,7 @@ def test_temporary_tables_are_used_where_they_were_made() -> None:
             group, plan(cut.pieces, [using], definition), format_, definition, threads=after
         )
         assert not found.reasons
-        lost = Threads(made={7}, lost={7})
+        lost = Threads(made=frozenset({7}), lost=frozenset({7}))
         found = outcome(
             group, plan(cut.pieces, [making, using], definition), format_, definition, threads=lost
         )
