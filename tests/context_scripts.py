@@ -65,11 +65,27 @@ VARIABLES: Final = (
     "SET @i = 5, @u = 18446744073709551615, @neg = -7, @d = 5.25, @d2 = 0.5, @d3 = -0.05",
     "SET @d4 = 123456789012345678901234567890.123456789012345678, @f = 1e3, @f2 = -1.5e-300",
     "SET @s = 'abc', @b = _binary x'00ff27', @nul = NULL, @l = _latin1 x'e9' COLLATE latin1_bin",
-    "SET @e = '', @t = NOW(), @z = 0.0, @yes = TRUE, @h = 0x41, @`odd ``name` = 1, @größe = 2",
+    "SET @CamelCase = '', @t = NOW(), @z = 0.0, @yes = TRUE, @h = 0x41, @`odd ``name` = 1, @größe = 2",
     *(
         f"INSERT INTO t (a) VALUES (@{name})"
         for name in (
-            *("i", "u", "neg", "d", "d2", "d3", "d4", "f", "f2", "s", "nul", "l", "e", "t", "z"),
+            *(
+                "i",
+                "u",
+                "neg",
+                "d",
+                "d2",
+                "d3",
+                "d4",
+                "f",
+                "f2",
+                "s",
+                "nul",
+                "l",
+                "CamelCase",
+                "t",
+                "z",
+            ),
             *("yes", "h", "undefined", "`odd ``name`", "größe"),
         )
     ),

@@ -282,10 +282,12 @@ class ContextReader:
             found.append(_Asked((_LAST_INSERT_ID,), self._take_last_insert_id))
         if needs.seeds and self._server.is_mariadb:
             found.append(_Asked(_SEEDS, self._take_seeds))
+        written = dict(needs.use.variable_names)
         for name in needs.variables:
             sent = self._sent(name)
             if sent:
-                found.append(_Asked(asked_variable(sent), partial(self._take_variable, name)))
+                take = partial(self._take_variable, name, written.get(name.lower(), name))
+                found.append(_Asked(asked_variable(sent), take))
         return found
 
     def _take_last_insert_id(self, answer: ResultSet, place: int) -> None:
@@ -333,9 +335,10 @@ class ContextReader:
             return name
         return text_of(written_text(name, self.values.client_charset) or b"")
 
-    def _take_variable(self, name: str, answer: ResultSet, at: int) -> None:
+    def _take_variable(self, name: str, written: str, answer: ResultSet, at: int) -> None:
         try:
-            shown = name.encode()
+            # The servers write it as it was first set, which is seldom another way.
+            shown = written.encode()
         except UnicodeEncodeError:
             return  # bytes without a character set
         event = variable_event(shown, answer, at, self._flavor)

@@ -228,10 +228,18 @@ class _Doubt:
         """Remember what a session knows of a statement's objects."""
         database, objects = session.database, session.objects
         resolved = session.resolved(facts, database)
-        tables = tuple((one.table, tuple(objects.triggers(one.name))) for one in resolved.accesses)
+        # What it makes or changes itself is another table behind it.
+        own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
+        tables = tuple(
+            (one.table, tuple(objects.triggers(one.name)))
+            for one in resolved.accesses
+            if one.name not in own
+        )
         via = (step.name for one in resolved.accesses for step in one.via)
         names = dict.fromkeys((*(use.name for use in facts.tables), *via, *resolved.functions))
-        others = tuple((name, objects.view(name), objects.function(name)) for name in names)
+        others = tuple(
+            (name, objects.view(name), objects.function(name)) for name in names if name not in own
+        )
         return cls(facts, database, tables, others)
 
     def is_settled(self, objects: Objects) -> bool:
@@ -242,7 +250,7 @@ class _Doubt:
         ) and all(
             table.is_temporary
             or (
-                objects.base_table(table.name) == table
+                _defined_alike(objects.base_table(table.name), table)
                 and tuple(objects.triggers(table.name)) == triggers
             )
             for table, triggers in self.tables
@@ -1066,6 +1074,16 @@ class PortSession:
             generated,
             timestamp=context.timestamp if draft.number not in sections else 0,
         )
+
+
+def _defined_alike(one: Table | None, other: Table) -> bool:
+    """Whether two tables differ at most in the next AUTO_INCREMENT value, which SHOW CREATE tells."""
+    return one is not None and _definition(one) == _definition(other)
+
+
+def _definition(table: Table) -> Table:
+    options = tuple(each for each in table.options if each[0].upper() != "AUTO_INCREMENT")
+    return replace(table, create_statement="", options=options)
 
 
 def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:

@@ -210,6 +210,7 @@ class _Choice:
         self._threads = threads
         self._made: set[int] = set()
         self._is_plain = True
+        self._is_forced = False
 
     def routed(self) -> PlannedRouting:
         parts = tuple(map(self._chosen, self._found.parts))
@@ -250,7 +251,9 @@ class _Choice:
             return False
         if part.makes_temporary_table:
             self._made.add(thread)
-        return thread in self._made or thread in self._threads.made
+        if thread in self._made or thread in self._threads.made:
+            return True
+        return part.may_use_others_alone
 
     def _is_plainly_inside(self, part: PlannedPart) -> bool:
         """Whether all that a change of rows names and does is in scope, as its shape tells.
@@ -296,6 +299,10 @@ class _Choice:
         if isinstance(verdict, KeepWithRows):
             return part
         if isinstance(verdict, Drop) and not part.changed:
+            if part.drops_temporary_tables and statement.thread_id in self._threads.made:
+                # The definition was another one when they were made; replicas have them.
+                self._is_forced = True
+                return part
             return replace(part, text=())
         is_load = isinstance(part.text[-1].body, ExecuteLoadQueryEvent)
         if not isinstance(verdict, Keep) or (is_load and found.text != logged.text):
@@ -314,6 +321,10 @@ class _Choice:
             return Routing(group=None)
         if self._place.takes_all:
             return Routing(group=RoutedGroup(gtid=group.gtid, events=group.events))
+        if self._is_forced and len(self._found.parts) == 1:
+            (part,) = self._found.parts
+            events = tuple(e if e in part.text else self._confined(e) for e in group.events)
+            return Routing(group=RoutedGroup(gtid=group.gtid, events=events))
         if self._is_plain:
             events = tuple(map(self._confined, group.events))
             return Routing(group=RoutedGroup(gtid=group.gtid, events=events))

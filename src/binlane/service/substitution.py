@@ -21,7 +21,7 @@ import numpy as np
 from binlane.capture.source_facts import SourceFacts
 from binlane.codec.event import Event
 from binlane.codec.payload import TransactionPayloadEvent
-from binlane.codec.rows import RowsEvent
+from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup
@@ -52,6 +52,7 @@ PAST_THE_PORT: Final = "it did not come through the port"
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
 _FEW: Final = 8
+_UNSAID: Final = "it is not known what a mark in the source's log stands for"
 _ROWS: Final = RowsEvent | TransactionPayloadEvent
 
 logger = logging.getLogger(__name__)
@@ -254,11 +255,16 @@ class Substitution:
         lane = self._lane(group.gtid)
         if isinstance(found, GroupPlan):
             self._meet(output, lane, found)
+            if lane is not None and not found.binlogs and _is_mark(group):
+                self._doubt(output, lane)
+                self.count(output, group.gtid, _UNSAID)
             outcome = route_planned(group, found, *place, threads=output.threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
         if found and lane is not None:
             self._doubt(output, lane)
+            if _is_mark(group):
+                self.count(output, group.gtid, found)
         routing = route_rows(group, *place)
         if found and routing.group is not None and _has_rows(routing.group.events):
             self.note_rows(output, group.gtid, found)
@@ -413,6 +419,14 @@ def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
 
 def _is_of_statements(output: Output) -> bool:
     return output.binlog.definition.logging_mode is not LoggingMode.ROW
+
+
+def _is_mark(group: EventGroup) -> bool:
+    """Whether a group holds a mark."""
+    return any(
+        isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
+        for event in group.events
+    )
 
 
 def _has_rows(events: Sequence[Event]) -> bool:
