@@ -172,11 +172,13 @@ def known_of(session: Session, notes: int = 0) -> Known:
 
 def concerns(facts: StatementFacts) -> bool:
     """Whether a statement has to be rewritten before it goes on."""
+    variables = facts.system_variables
+    assigned = facts.assignments or facts.statement_assignments
+    if not (variables or assigned):
+        return False  # nearly all
     return any(
         _is_held(one.name) for one in (*facts.assignments, *facts.statement_assignments)
-    ) or (
-        facts.effects.kind in _READING and any(_is_read(one.name) for one in facts.system_variables)
-    )
+    ) or (facts.effects.kind in _READING and any(_is_read(one.name) for one in variables))
 
 
 def shows(facts: StatementFacts) -> bool:

@@ -181,6 +181,31 @@ class LaneGroups:
         self.has_strangers = False
         self.statements.append(statement)
 
+    def take(self, thread_id: int, start: Mapping[Stream, int]) -> None:
+        """A session gets the lane, which is clear."""
+        self.drop_old(0)
+        self.start = dict(start)
+        self.is_taken, self.thread_id = True, thread_id
+        self.needs_end, self.end = False, None
+
+    def give(self) -> None:
+        """The session ended, or left the lane."""
+        self.is_taken = False
+        if any(not statement.is_answered for statement in self.statements):
+            self.lose()
+
+    def drop_old(self, number: int) -> None:
+        """Let go of what a session before left, and of what was said before of this statement."""
+        statements = self.statements
+        if any(
+            each.is_lost or (each.number == number and not each.is_answered) for each in statements
+        ):
+            self.statements = deque(
+                each
+                for each in statements
+                if not each.is_lost and (each.is_answered or each.number != number)
+            )
+
     def find(self, number: int) -> Statement | None:
         """The statement of a number that has no reply yet."""
         for statement in reversed(self.statements):
