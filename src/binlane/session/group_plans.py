@@ -23,9 +23,10 @@ are only those that change temporary tables: later texts may need them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.grouping.sections import Section
@@ -83,10 +84,10 @@ class TextOf(NamedTuple):
 
 
 DraftPart = RowsOf | TextOf
+_NONE_NAMED: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDraft:
+class GroupDraft(NamedTuple):
     """What one group of the source is to the binlogs.
 
     Attributes:
@@ -104,12 +105,11 @@ class GroupDraft:
 
     sections: tuple[tuple[int, Section], ...] = ()
     is_standalone: bool = False
-    binlogs: Mapping[str, tuple[DraftPart, ...]] = field(default_factory=dict)
-    ends: Mapping[str, Body | None] = field(default_factory=dict)
+    binlogs: Mapping[str, tuple[DraftPart, ...]] = _NONE_NAMED
+    ends: Mapping[str, Body | None] = _NONE_NAMED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(NamedTuple):
     """What a statement does, and what the groups that it makes are.
 
     Attributes:
@@ -128,8 +128,8 @@ class Planned:
     number: int
     last: int
     groups: tuple[GroupDraft, ...] = ()
-    homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = field(default_factory=dict)
-    homeless_ends: Mapping[str, tuple[Body | None, ...]] = field(default_factory=dict)
+    homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]] = _NONE_NAMED
+    homeless_ends: Mapping[str, tuple[Body | None, ...]] = _NONE_NAMED
     has_texts: bool = False
     values: tuple[Body, ...] = ()
 
@@ -362,7 +362,7 @@ def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
     for body in (*bodies, *waiting):
         if isinstance(body, _VALUES) and body not in found:
             found.append(body)
-    return replace(planned, values=tuple(found)) if found else planned
+    return planned._replace(values=tuple(found)) if found else planned
 
 
 def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
@@ -647,6 +647,9 @@ class _Drafting:
         for place, source in enumerate(self._groups):
             for one in dict(source.group.runs):
                 self._places.setdefault(one, []).append(place)
+        at_source = result.binlogs[SOURCE_LOG]
+        # Where a binlog has the very same there is nothing to find out.
+        self._names = [name for name in self._names if result.binlogs[name] is not at_source]
         for name in self._names:
             self._fit(name, groups_of(result.binlogs[name], number))
         drafts = tuple(self._draft(place) for place in range(len(self._groups)))
@@ -778,7 +781,8 @@ class _Drafting:
         temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
-            if are_rows(bodies):
+            is_filled = source.sections.get(number) != ()
+            if are_rows(bodies) or (not is_filled and (number, bodies) in source.group.runs):
                 if has_rows and RowsOf(number) not in parts:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (

@@ -195,7 +195,8 @@ class SourceGroup:
 
     Attributes:
         group: It.
-        sections: The rows of its statements, by their numbers, in order.
+        sections: The rows of its statements, by their numbers, in order; none of one that made a
+            table and filled it with nothing.
         is_split: Each piece of rows is of one statement.
         is_standalone: As in `GroupDraft`.
         is_undone: Some of it, or all, is rolled back in the end.
@@ -237,6 +238,8 @@ class SourceGroup:
                 sections[number] = (*sections.get(number, ()), *pieces)
         is_split &= not tables
         is_created = not is_alone and bool(group.runs) and begins(group.runs[0][1], _CREATE)
+        if is_created and not sections:
+            sections[group.number] = ()
         is_undone = group.end is End.ROLLBACK or any(
             begins(bodies, _ROLLBACK_TO) for _, bodies in group.runs
         )

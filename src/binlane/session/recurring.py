@@ -3,7 +3,7 @@
 Most statements of an application differ from earlier ones in their literals alone, and meet the
 session as those met it. Such a statement is carried out once; what it appended, and what it left
 of the transaction, is kept and done again with the text of the next one. Kept is only what no
-literal can change, and nothing that has a place in the text: notes, errors, ways.
+literal can change, and nothing that has a place in the text: notes, ways, errors that nobody stated.
 
 A state of the session is found out by all of it that statements hang on, as long as the session
 goes on by itself; a statement that is kept leads from one state to the next without looking.
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.variables import IntvarEvent, RandEvent
-from binlane.policy.refusals import NO_OUTCOME, Outcome
+from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.used_objects import body_use
 from binlane.programs.host import LoggedVariable
 from binlane.scope.transaction import TransactionWrites
@@ -54,13 +54,8 @@ _KINDS: Final = (
 )
 
 
-_Key = Key | tuple[int, Key]
-"""Of a statement, with the number of rows where that is said."""
-
-
-def _is_told(outcome: Outcome) -> bool:
-    """Whether more is said of a statement than how many rows it changed."""
-    return outcome is not NO_OUTCOME and (outcome.error is not None or outcome.is_proven_empty)
+_Key = Key | tuple[int | None, int | None, Key]
+"""Of a statement, with the number of rows and the error where these are said."""
 
 
 class Foreseen(NamedTuple):
@@ -95,7 +90,8 @@ class Recurring:
 
     def foresee(self, text: str, outcome: Outcome) -> Foreseen | None:
         """Tell what a statement will do, if that is known; see `again`."""
-        place = None if _is_told(outcome) or len(text) > LONG else self._at or self.find()
+        is_kept = len(text) <= LONG and not outcome.is_proven_empty
+        place = (self._at or self.find()) if is_kept else None
         if place is None or place.version is not self._state.objects.version:
             return None
         kept = place.kept.get(self._key(text, place.dialect, outcome))
@@ -113,7 +109,9 @@ class Recurring:
         else:
             key = key_of(text, dialect)
             self._split = (text, dialect, key)
-        return key if outcome.rows is None else (outcome.rows, key)
+        if outcome is NO_OUTCOME or (outcome.rows is None and outcome.error is None):
+            return key
+        return outcome.rows, outcome.error, key
 
     def again(self, text: str, outcome: Outcome) -> StatementResult | Attempt | None:
         """Do again what is known of a statement.
@@ -126,7 +124,8 @@ class Recurring:
             What it did. If that is not known, what has to be told of it when it is carried out;
             None in states in which little comes again. Then the session goes on by itself.
         """
-        place = None if _is_told(outcome) or len(text) > LONG else self._at or self.find()
+        is_kept = len(text) <= LONG and not outcome.is_proven_empty
+        place = (self._at or self.find()) if is_kept else None
         if place is None:
             self.leave()
             return None
@@ -293,7 +292,10 @@ class Attempt:
 
     def was(self, state: SessionState, result: StatementResult) -> None:
         """Keep what the statement did, if that does not hang on its text."""
-        if result != StatementResult(binlogs=result.binlogs):
+        error = result.error
+        if result != StatementResult(error=error, binlogs=result.binlogs):
+            return
+        if error is not None and (not error.is_stated or error.why or error.others):
             return
         makers = _Makers(self._text, state)
         written: list[tuple[BinlogResult, _Made]] = []
@@ -323,6 +325,7 @@ class Attempt:
         _known.grow()
         self._place.kept[self._key] = KnownEffect(
             names=tuple(state.binlogs),
+            error=error,
             result=None if any(now.constant for _, now in written) else result,
             written=_groups(written),
             appended=[group for group in _groups(appended) if group[0].constant],
@@ -463,6 +466,7 @@ class KnownEffect:
         is_quiet: It writes nothing, and empties no cache.
         notes: What others keep with it.
         names: Of the binlogs.
+        error: That was stated.
         result: What it tells, if nothing is written; None: that is made of `written`.
         written: To the logs, and what is told beside that.
         appended: To the transaction caches.
@@ -475,6 +479,7 @@ class KnownEffect:
     """
 
     names: Sequence[str]
+    error: Refusal | None
     result: StatementResult | None
     written: Sequence[tuple[tuple[BinlogResult, _Made], Sequence[int]]]
     appended: Sequence[tuple[_Made, Sequence[int]]]
@@ -554,7 +559,7 @@ class KnownEffect:
                         runs=made.runs(cache),
                     )
                 told[self.names[number]] = found
-        return StatementResult(binlogs=told)
+        return StatementResult(error=self.error, binlogs=told)
 
 
 # What no literal can change -----------------------------------------------------------------------

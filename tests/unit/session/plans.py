@@ -134,6 +134,8 @@ class Follower:
         parts: Sequence[DraftPart] = draft.binlogs.get(name, tuple(map(RowsOf, numbers)))
         given = [part.number for part in parts]
         assert len(given) == len(set(given)), "no statement twice"
+        ordered = [number for number in given if number in numbers]
+        assert ordered == [number for number in numbers if number in given], "in their order"
         if not is_undone(group) and not is_unlogged:
             assert set(numbers) <= set(given), "all rows, or their text"
         assert all(part.number in numbers for part in parts if isinstance(part, RowsOf))

@@ -155,6 +155,13 @@ def test_table_made_with_rows_is_its_own_text() -> None:
     assert dict(group.ends) == {"s": None, "m": None}
 
 
+def test_table_made_of_nothing_has_a_section_without_rows() -> None:
+    planned = _session().execute("CREATE TABLE x SELECT * FROM t", Outcome(rows=0))
+    (group,) = planned.groups
+    assert group.sections == ((1, ()),)
+    assert _binlogs(group) == _in("sm", ["CREATE TABLE x SELECT * FROM t"])
+
+
 @pytest.mark.parametrize("flavor", FLAVORS)
 def test_nothing_reaches_the_binlogs_without_sql_log_bin(flavor: str) -> None:
     session = _session(flavor)
@@ -405,21 +412,25 @@ def test_recorded_sessions(path: Path, definitions: str | None) -> None:
     follower = Follower()
     is_known = definitions is None
     is_known &= "delayed" not in path.stem and "failed_create_or_replace" not in path.stem
-    for line in lines:
+    for place, line in enumerate(lines):
         said = Outcome(**line.get("outcome", {}))
         is_unlogged = not session.session.state.is_logging or "sql_log_bin" in line["sql"]
         if not line["sql"]:
             planned, result = session.disconnect(), plain.disconnect()
         else:
-            expected = session.preview(line["sql"], said)
+            expected = None if place % _PREVIEWED else session.preview(line["sql"], said)
             planned, result = session.execute(line["sql"], said), plain.execute(line["sql"], said)
-            assert planned == expected, line
+            assert expected is None or planned == expected, line
         follower.check(planned, is_unlogged=is_unlogged)
         error = planned.result.error
         is_known &= error is None or not error.symbol.startswith("BINLANE_")
         if is_known:
             told = planned.result.binlogs["binlog"]
             assert told.bodies == result.binlogs["binlog"].bodies, line
+
+
+_PREVIEWED: Final = 3
+"""Each third statement is asked for before it is run."""
 
 
 def _steps(record: Record) -> Iterable[tuple[str, Outcome]]:
@@ -430,12 +441,12 @@ def _steps(record: Record) -> Iterable[tuple[str, Outcome]]:
         yield statement, NO_OUTCOME
 
 
-_EVERY: Final = 29
+_EVERY: Final = 97
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
 def test_yardsticks(flavor: str) -> None:
-    """Of every 29th record: where one engine is written, a plan makes what the model appends."""
+    """Of every 97th record: where one engine is written, a plan makes what the model appends."""
     alike = 0
     for record in records(flavor):
         if record.number % _EVERY:
@@ -486,7 +497,7 @@ _OUTCOMES: Final = (*(NO_OUTCOME,) * 8, Outcome(rows=0), Outcome(rows=2), Outcom
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_sessions(flavor: str, seed: int) -> None:
     choose = random.Random(seed)
     session = _session(flavor, choose.choice((_THREE, f"{_THREE} CREATE BINLOG x LOG(`d`);")))
@@ -516,7 +527,7 @@ def test_texts_find_temporary_tables_as_the_source_had_them(flavor: str) -> None
     others = [one for one in _STATEMENTS if not one.startswith(left_out)]
     often = [one for one in others if "tmp" in one or one.startswith(("BEGIN", "COMMIT"))]
     texts = 0
-    for _ in range(15):
+    for _ in range(6):
         session = _session(flavor)
         follower = TemporaryFollower()
         for _ in range(120):
@@ -527,7 +538,7 @@ def test_texts_find_temporary_tables_as_the_source_had_them(flavor: str) -> None
     assert texts > _TEXTS_MIN
 
 
-_TEXTS_MIN: Final = 100
+_TEXTS_MIN: Final = 20
 
 
 def test_what_is_kept_is_what_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -544,7 +555,7 @@ def test_what_is_kept_is_what_is_found_anew(monkeypatch: pytest.MonkeyPatch) -> 
         often = [
             one for one in _STATEMENTS if one.startswith(("INSERT", "UPDATE", "BEGIN", "COMM"))
         ]
-        return [session.execute(choose.choice(often)) for _ in range(600)]
+        return [session.execute(choose.choice(often), choose.choice(_OUTCOMES)) for _ in range(600)]
 
     assert told(is_kept=True) == told(is_kept=False)
 
