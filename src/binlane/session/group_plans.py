@@ -778,12 +778,13 @@ class _Drafting:
         ends_alike = source.is_split and source.group.end is group.end
         self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
+        given = {part.number for part in parts}
         temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
             is_filled = source.sections.get(number) != ()
             if are_rows(bodies) or (not is_filled and (number, bodies) in source.group.runs):
-                if has_rows and RowsOf(number) not in parts:
+                if has_rows and number not in given:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (
                 ends_alike or (not has_rows and temporary.survive_rollback(number))
@@ -791,8 +792,9 @@ class _Drafting:
                 self._give(name, place, part)
             else:
                 temporary.drop(name, number)
-                if has_rows:
+                if has_rows and number not in given:
                     parts.append(RowsOf(number))
+            given.add(number)
 
     def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
         """Fit a statement that stands alone in a binlog."""
