@@ -135,6 +135,22 @@ def test_in_a_transaction_and_with_temporary_tables(
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["SET binlog_format = MIXED", "SELECT @@binlog_format, @@sql_log_bin", "SET sql_log_bin = 1"],
+)
+def test_warnings_are_the_servers(session: tuple[Flavor, Connection[Cursor]], text: str) -> None:
+    flavor, connection = session
+    told: list[object] = []
+    with connection.cursor() as cursor:
+        for each in (text, _sent(text, flavor)):
+            cursor.execute(each)
+            cursor.execute("SHOW WARNINGS")
+            told.append(cursor.fetchall())
+            cursor.execute("SET binlog_format = ROW")
+    assert told[0] == told[1]
+
+
 def test_columns_keep_their_names(session: tuple[Flavor, Connection[Cursor]]) -> None:
     flavor, connection = session
     text = "SELECT @@binlog_format, @@session.sql_log_bin AS n, LOWER(@@binlog_format)"

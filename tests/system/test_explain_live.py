@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ from binlane.scope.statements import CreateBinlog, create
 from binlane.service.explain import explain_binlog
 from binlane.service.private_server import PrivateServer
 from binlane.session.session import Session
+from tests.judged_port import judged
 from tests.live_catalog import live, settings_of
-from tests.servers import execute
+from tests.servers import ServerFactory, execute
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,36 @@ def test_dynamic_statements_are_followed(server: PrivateServer) -> None:
             assert (told["Verdict"], told["Logged_as"]) == ("UNSAFE", "STATEMENT")
 
     asyncio.run(run())
+
+
+def test_through_the_port_it_is_told_of_the_clients_own_session(servers: ServerFactory) -> None:
+    source = servers.start("explained")
+    execute(
+        source,
+        "CREATE DATABASE told",
+        "CREATE TABLE told.t (a INT PRIMARY KEY) ENGINE=InnoDB",
+        "CREATE TABLE told.m (a INT) ENGINE=MyISAM",
+    )
+    with judged(source.directory / "serve", source) as serve:
+        with serve.connect("root", "") as client, client.cursor() as cursor:
+            cursor.execute("CREATE BINLOG 'b' FORMAT='STATEMENT'")
+            cursor.execute("USE told")
+            client.begin()
+            cursor.execute("INSERT INTO t VALUES (1)")
+            cursor.execute("EXPLAIN BINLOG INSERT INTO m VALUES (1)")
+            (told,) = cursor.fetchall()
+            assert told[4] == "ER_BINLOG_UNSAFE_NONTRANS_AFTER_TRANS", told
+            client.rollback()
+            cursor.execute("EXPLAIN BINLOG INSERT INTO m VALUES (1)")
+            (told,) = cursor.fetchall()
+            assert told[2] == "SAFE", told
+            # What was changed past the port is known when the log has told of it.
+            execute(source, "ALTER TABLE told.t ADD COLUMN b INT AUTO_INCREMENT UNIQUE")
+            execute(source, "CREATE TABLE told.made (a INT)")
+            deadline_s = time.monotonic() + 30
+            while True:
+                cursor.execute("EXPLAIN BINLOG INSERT INTO made SELECT b FROM t")
+                (told,) = cursor.fetchall()
+                if told[3] is None or time.monotonic() > deadline_s:
+                    break
+            assert (told[1], told[2]) == ("STATEMENT", "SAFE"), told

@@ -21,6 +21,7 @@ from binlane.client.settings import ServerUrl
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.port import live_catalog
 from binlane.port.live_catalog import LiveCatalog
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.session.session import Session
@@ -224,6 +225,13 @@ def test_ddl_of_temporary_tables_and_of_what_is_as_it_was_changes_nothing(
             ):
                 catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a")
                 assert catalog.version is version, text
+            for text, errno in (
+                ("DROP TABLE t", 1142),
+                ("CREATE TABLE (", 1064),
+                ("DROP DATABASE cat_a", 1044),
+            ):
+                catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a", errno=errno)
+                assert catalog.version is version, text
             for text in (
                 "RENAME TABLE t TO mine, mine TO his",
                 "CREATE TABLE mine (a INT)",
@@ -233,6 +241,27 @@ def test_ddl_of_temporary_tables_and_of_what_is_as_it_was_changes_nothing(
                 version = catalog.version
                 catalog.changed(facts_of(catalog, text, "cat_a"), "cat_a")
                 assert catalog.version is not version, text
+
+    asyncio.run(run())
+
+
+def test_settings_that_no_log_tells_of_are_looked_at_from_time_to_time(
+    server: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_catalog, "WATCH_S", 0.05)
+    execute(server, "SET GLOBAL log_bin_trust_function_creators = 0")
+
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            version = catalog.version
+            await asyncio.sleep(0.3)
+            assert catalog.version is version
+            execute(server, "SET GLOBAL log_bin_trust_function_creators = 1")
+            async with asyncio.timeout(30):
+                while catalog.version is version:  # noqa: ASYNC110  # nobody tells
+                    await asyncio.sleep(0.02)
+            await fetch(catalog, "SELECT 1")
+            assert catalog.catalog().settings()["log_bin_trust_function_creators"] == "ON"
 
     asyncio.run(run())
 

@@ -1,16 +1,28 @@
-"""What the port asks and sets in a client's session, for a STATEMENT binlog, is not to be seen there."""
+"""What the port asks and sets in a client's session for texts: not to be seen there, and enough."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import pymysql
 import pytest
 
+from tests.context_scripts import (
+    CHARSETS,
+    CONTEXTS,
+    MARIADB_CONTEXTS,
+    MYSQL_CONTEXTS,
+    PLAIN,
+    TABLES,
+    VARIABLES,
+)
 from tests.judged_port import judged
-from tests.servers import ServerFactory, connect, mysql_program
+from tests.port_replicas import FollowedBinlogs
+from tests.servers import ServerFactory, connect, execute, mysql_program
 
 _KEY: Final = "id INT AUTO_INCREMENT PRIMARY KEY"
 SCHEMA: Final = (
@@ -108,3 +120,42 @@ def test_client_sees_what_it_sees_without_the_port(
         "INSERT INTO seen (t) VALUES (@x)",
     ):
         assert f"use `asked`; {text}" in texts
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_replicas_of_texts_with_many_contexts_are_equal(tmp_path: Path, flavor: str) -> None:
+    own = MARIADB_CONTEXTS if flavor == "mariadb" else MYSQL_CONTEXTS
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, tmp_path, ["STATEMENT", "MIXED"], flavor=flavor)
+        client: Any = stack.enter_context(
+            pymysql.connect(
+                host="127.0.0.1",
+                port=binlogs.serve.port,
+                user="root",
+                autocommit=True,
+                ssl_disabled=True,
+            )
+        )
+        client.encoding = "latin1"  # of names of columns in other character sets
+        for statement in ("CREATE DATABASE context", "USE context", *TABLES):
+            client.query(statement.encode())
+        for statement in (*PLAIN, *VARIABLES, *CONTEXTS, *own, "SET sql_mode = DEFAULT"):
+            if "sql_require_primary_key" not in statement:
+                client.query(statement.encode())
+        for charset, data in CHARSETS:
+            client.query(f"SET NAMES {charset}")
+            client.query(data)
+
+        assert binlogs.problems() == []
+        shown = execute(
+            binlogs.source, "SHOW FULL TABLES FROM context WHERE Table_type = 'BASE TABLE'"
+        )
+        for name, _ in shown:
+            wanted = execute(binlogs.source, f"SELECT * FROM context.{name}")
+            for replica in binlogs.replicas.values():
+                assert execute(replica, f"SELECT * FROM context.{name}") == wanted
+        events = binlogs.serve.execute_as_root("SHOW BINLOG EVENTS IN 'statement.000001'")
+        kinds = Counter(kind for _, _, kind, *_ in events)
+        assert kinds["User var"] > 25
+        assert kinds["RAND"] == 1
+        assert kinds["Annotate_rows"] + kinds["Table_map"] < 12

@@ -29,13 +29,23 @@ from binlane.codec.types import EventType, Flavor
 from binlane.codec.variables import UserVarType
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.port.context_reader import ContextReader
 from binlane.port.context_use import KnownUses
-from binlane.port.statement_context import ContextReader, StatementContext, complete
+from binlane.port.statement_context import StatementContext, complete
 from binlane.service.private_server import PrivateServer
 from binlane.session.log_events import Body
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.reading import read
+from tests.context_scripts import (
+    CHARSETS,
+    CONTEXTS,
+    MARIADB_CONTEXTS,
+    MYSQL_CONTEXTS,
+    PLAIN,
+    TABLES,
+    VARIABLES,
+)
 from tests.replay import run_text
 from tests.servers import connect, execute
 
@@ -52,150 +62,6 @@ _QUERY_HEAD: Final = 13
 _XID: Final = "XID"
 _MICROSECONDS: Final = frozenset(("HRNOW", "MICROSECONDS"))
 
-_KEY: Final = "id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(20)"
-_ON_UPDATE: Final = "DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)"
-TABLES: Final = (
-    "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(200) CHARACTER SET utf8mb4)",
-    f"CREATE TABLE now6 ({_KEY}, c TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6))",
-    f"CREATE TABLE now0 ({_KEY}, c TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP)",
-    f"CREATE TABLE upd6 ({_KEY}, c TIMESTAMP(6) NULL {_ON_UPDATE})",
-    "CREATE TABLE dates (id INT AUTO_INCREMENT PRIMARY KEY, dd DATETIME, d2 DATE, d3 TIME)",
-    "CREATE TABLE parent (id INT PRIMARY KEY)",
-    f"CREATE TABLE child ({_KEY}, p INT, FOREIGN KEY (p) REFERENCES parent (id))",
-    "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, a INT UNIQUE)",
-    "CREATE TABLE latin (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(20) CHARACTER SET latin1)",
-    "CREATE TABLE chinese (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(20) CHARACTER SET gbk)",
-    "CREATE TABLE noted (id INT PRIMARY KEY, a INT)",
-    "CREATE TABLE notes (n TIMESTAMP(6) NULL)",
-    "CREATE TRIGGER noting BEFORE INSERT ON noted FOR EACH ROW INSERT INTO notes VALUES (NOW(6))",
-    "CREATE PROCEDURE p1() INSERT INTO t (a) VALUES (CONCAT('ü', @i))",
-    "CREATE PROCEDURE p2() BEGIN SET @i = 6; INSERT INTO t (a) VALUES (@i); END",
-    "CREATE FUNCTION f1() RETURNS INT DETERMINISTIC BEGIN INSERT INTO parent VALUES (99); RETURN 1; END",
-)
-PLAIN: Final = (
-    "INSERT INTO t (a) VALUES ('x')",
-    "INSERT INTO t (a) VALUES ('ü€😀'), ('y')",
-    "INSERT INTO t (a) VALUES (NOW())",
-    "INSERT INTO t (a) VALUES (NOW(6))",
-    "INSERT INTO t (a) VALUES (UTC_TIMESTAMP(3))",
-    "INSERT INTO t (a) VALUES (CURDATE())",
-    "INSERT INTO t (a) VALUES (UNIX_TIMESTAMP())",
-    "INSERT INTO t (a) VALUES (FROM_UNIXTIME(1))",
-    "INSERT INTO now6 (a) VALUES ('x')",
-    "INSERT INTO now6 (a, c) VALUES ('x', '2020-01-01 10:00:00')",
-    "INSERT INTO now0 (a) VALUES ('x')",
-    "INSERT INTO upd6 (a) VALUES ('x')",
-    "UPDATE upd6 SET a = 'q' WHERE id = 1",
-    "UPDATE now6 SET a = 'r' WHERE id = 1",
-    "UPDATE now6, now0 SET now6.a = 'j' WHERE now6.id = now0.id",
-    "DELETE now6 FROM now6, now0 WHERE now6.id = now0.id",
-    "INSERT INTO parent VALUES (1)",
-    "INSERT INTO child (p) VALUES (1)",
-    "DELETE FROM child WHERE p = 1",
-    "INSERT INTO dates (d2, d3) VALUES ('2020-01-01', '10:00:00')",
-    "INSERT INTO dates (dd) VALUES ('2020-01-01')",
-    "INSERT INTO t (a) SELECT a FROM t",
-    "INSERT INTO t (a) VALUES (RAND())",
-    "INSERT INTO t (a) VALUES (LAST_INSERT_ID())",
-    "INSERT INTO t (a) SELECT LAST_INSERT_ID()",
-    "INSERT INTO t (a) VALUES (CONNECTION_ID())",
-    "INSERT IGNORE INTO u (a) VALUES (1), (2)",
-    "INSERT INTO u (a) VALUES (3) ON DUPLICATE KEY UPDATE a = 7",
-    "REPLACE INTO u (a) VALUES (1)",
-    "INSERT INTO noted VALUES (1, 1)",
-    "DO f1()",
-    "CREATE TEMPORARY TABLE tt (a INT, b TIMESTAMP NULL)",
-    "INSERT INTO tt VALUES (1, NULL)",
-    "INSERT INTO t (a) SELECT a FROM tt",
-    "DROP TEMPORARY TABLE tt",
-)
-VARIABLES: Final = (
-    "SET @i = 5, @u = 18446744073709551615, @neg = -7, @d = 5.25, @d2 = 0.5, @d3 = -0.05",
-    "SET @d4 = 123456789012345678901234567890.123456789012345678, @f = 1e3, @f2 = -1.5e-300",
-    "SET @s = 'abc', @b = _binary x'00ff27', @nul = NULL, @l = _latin1 x'e9' COLLATE latin1_bin",
-    "SET @e = '', @t = NOW(), @z = 0.0, @yes = TRUE, @h = 0x41, @`odd ``name` = 1, @größe = 2",
-    *(
-        f"INSERT INTO t (a) VALUES (@{name})"
-        for name in (
-            *("i", "u", "neg", "d", "d2", "d3", "d4", "f", "f2", "s", "nul", "l", "e", "t", "z"),
-            *("yes", "h", "undefined", "`odd ``name`", "größe"),
-        )
-    ),
-    "INSERT INTO t (a) VALUES (HEX(@b))",
-    "INSERT INTO t (a) VALUES (CONCAT(@i, @s, @i))",
-    "SET character_set_results = latin1",
-    "INSERT INTO t (a) VALUES (@größe)",
-    "SET character_set_results = NULL",
-    "INSERT INTO t (a) VALUES (@l)",
-    "SET character_set_results = utf16",
-    "INSERT INTO t (a) VALUES (@s)",
-    "SET character_set_results = utf8mb4, sql_select_limit = 0",
-    "INSERT INTO t (a) VALUES (@s)",
-    "PREPARE s FROM 'INSERT INTO t (a) VALUES (?)'",
-    "EXECUTE s USING @i",
-    "CALL p1()",
-)
-CONTEXTS: Final = (
-    "SET time_zone = '+02:00', lc_time_names = 'de_DE', foreign_key_checks = 0",
-    "SET auto_increment_increment = 3, auto_increment_offset = 2",
-    "SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES'",
-    "INSERT INTO t (a) VALUES (NOW(6))",
-    "CALL p1()",
-    "SET auto_increment_increment = 1, auto_increment_offset = 1, sql_mode = DEFAULT",
-    "SET unique_checks = 0, sql_auto_is_null = 1",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET collation_database = latin1_bin",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET collation_database = DEFAULT",
-    "INSERT INTO t (a) VALUES ('q')",
-    "CREATE DATABASE context_b COLLATE latin1_bin",
-    "USE context_b",
-    "INSERT INTO context.t (a) VALUES ('q')",
-    "USE context",
-    "DROP DATABASE context_b",
-    "SET collation_connection = latin1_bin",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET collation_connection = ucs2_bin, collation_server = latin1_german1_ci",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET NAMES utf8mb4",
-    "SET timestamp = 1000000000.123456",
-    "INSERT INTO t (a) VALUES (NOW(6))",
-    "INSERT INTO t (a) VALUES (NOW())",
-    "SET timestamp = DEFAULT",
-    "INSERT INTO t (a) VALUES (NOW(6))",
-    "SET lc_time_names = 'el_GR', time_zone = '-03:30'",
-    "INSERT INTO t (a) VALUES (DATE_FORMAT(NOW(), '%M'))",
-    "SET sql_mode = 'TRADITIONAL,HIGH_NOT_PRECEDENCE,PAD_CHAR_TO_FULL_LENGTH'",
-    "INSERT INTO t (a) VALUES ('q')",
-)
-MARIADB_CONTEXTS: Final = (
-    "SET check_constraint_checks = 0, explicit_defaults_for_timestamp = 0, sql_if_exists = 1",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET sql_mode = 'EMPTY_STRING_IS_NULL,TIME_ROUND_FRACTIONAL,ORACLE'",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET STATEMENT max_statement_time = 10 FOR INSERT INTO t (a) VALUES ('q')",
-)
-MYSQL_CONTEXTS: Final = (
-    "SET default_collation_for_utf8mb4 = utf8mb4_general_ci",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL', enable_cascade_triggers = 1",
-    "INSERT INTO t (a) VALUES ('q')",
-    "SET sql_require_primary_key = 1",
-    "CREATE TEMPORARY TABLE tt (id INT PRIMARY KEY)",
-)
-CHARSETS: Final = (
-    ("latin1", b"INSERT INTO latin (a) VALUES ('caf\xe9')"),
-    ("latin1", b"INSERT INTO latin (a) VALUES ('\xc3\xa9')"),
-    ("latin1", b"SET @`n\xe9` = 7"),
-    ("latin1", b"INSERT INTO t (a) VALUES (@`n\xe9`)"),
-    ("gbk", b"INSERT INTO chinese (a) VALUES ('\xb2\xe2\xca\xd4')"),
-    ("gbk", b"INSERT INTO chinese (a) VALUES ('\x81\x5c')"),
-    ("sjis", b"INSERT INTO t (a) VALUES ('\x83\x5c')"),
-    ("big5", b"INSERT INTO t (a) VALUES ('\xa5\x5c')"),
-    ("ujis", b"INSERT INTO t (a) VALUES ('\xa4\xa2')"),
-    ("cp1251", b"INSERT INTO t (a) VALUES ('\xcf\xf0\xe8')"),
-    ("utf8mb4", b"INSERT INTO t (a) VALUES (HEX(_binary'\xff\xfe'))"),
-)
 ROWS: Final = (
     # Whose context is not known: each is logged as its rows.
     "CALL p2()",

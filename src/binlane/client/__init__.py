@@ -6,7 +6,9 @@
 - `remote_machine`, `remote`: the files of a server's log, by a machine and a blocking socket.
 - `connection`: that socket.
 - `session`, `text_rows`: a session that asks one thing after the other; rows too many to hold.
-- `schema`, `source_objects`: the definitions of a server's tables: all, or those a statement needs.
+- `schema`: the definitions of all objects of a server.
+- `questions`, `known_objects`: those that statements need, one by one; what is known, until DDL.
+- `source_objects`: a client's session on the source, and what its account may see of them.
 
 What is done with a log, and when to try again, is for those who use it.
 """

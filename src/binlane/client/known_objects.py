@@ -54,6 +54,8 @@ _MAKING: Final = frozenset(
         *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
     )
 )
+_BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL COMPONENT"))
+"""What makes objects, and is no DDL to the log."""
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -304,7 +306,8 @@ class KnownObjects:
     ) -> Iterator[StatementFacts]:
         """The statement itself, or those of the programs that it runs."""
         kind = facts.effects.kind
-        if kind in DDL_KINDS or kind is StatementKind.SET or facts.effects.stopped_at is not None:
+        is_change = kind in DDL_KINDS or kind is StatementKind.SET or facts.verb in _BESIDE_DDL
+        if is_change or facts.effects.stopped_at is not None:
             yield facts
         if kind is StatementKind.COMPOUND:
             for part in body_use(facts.text, database, facts.dialect).facts:
@@ -352,7 +355,11 @@ class KnownObjects:
     def settings_changed(self, facts: StatementFacts) -> None:
         """SET, of which GLOBAL counts."""
         if any(one.scope in _GLOBAL for one in facts.assignments):
-            self._forget([Question(Topic.SETTINGS)])
+            self.forget_settings()
+
+    def forget_settings(self) -> None:
+        """Know no more which values global variables have."""
+        self._forget([Question(Topic.SETTINGS)])
 
     def tables_changed(self, facts: StatementFacts) -> None:
         """Tables, sequences, their indexes."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,10 @@ from threading import Condition, Lock
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
-from binlane.errors import CodecError, StoreError
+from binlane.errors import StoreError
 from binlane.port import journal_records as records
 from binlane.port.group_journal import GroupJournal
-from binlane.port.journal import Place, Record
+from binlane.port.journal import Place
 from binlane.port.lane_groups import (
     Arrival,
     LaneGroups,
@@ -40,8 +41,9 @@ from binlane.port.lane_groups import (
     spans_told,
 )
 from binlane.port.plan_bytes import encode_plans
-from binlane.port.statement_journal import Present, RecordedFile, StatementJournal
-from binlane.positions import AnyGtid, Position, parse_position
+from binlane.port.recovery import Recovery
+from binlane.port.statement_journal import Present, StatementJournal, head_of
+from binlane.positions import AnyGtid, Position
 from binlane.routing.plan import GroupPlan, Text
 from binlane.store.disk import Disk, LocalDisk
 
@@ -123,7 +125,7 @@ class Attributions:
         self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
-        self._known: dict[Point, tuple[int, GroupPlan | Unattributed]] = {}
+        self._known: OrderedDict[Point, tuple[int, GroupPlan | Unattributed]] = OrderedDict()
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
         self._is_begun = False
@@ -140,12 +142,14 @@ class Attributions:
             self._groups = GroupJournal(folder, disk, file_bytes // 8)
             self._statements = StatementJournal(folder, disk, file_bytes, self._present)
             try:
-                self._recover(self._statements, self._groups)
+                found = Recovery(flavor, self._statements, self._groups)
             except StoreError as error:
                 logger.error("the port's journal cannot be read, groups go as rows: %s", error)  # noqa: TRY400
-                self._lanes.clear()
-                self._read.clear()
-                self._is_begun = False
+            else:
+                self._lanes, self._read = found.lanes, found.read
+                self._busy.update(found.lanes)
+                self._is_begun = found.epoch is not None
+                self._epoch = self._epoch if found.epoch is None else found.epoch
 
     @property
     def failure(self) -> str:
@@ -165,7 +169,10 @@ class Attributions:
         """
         place, doubt = None, None
         if self._statements is not None:
-            body = records.intent_body(lane, number, encode_plans(plans))
+            groups = self._lanes.get(lane)
+            has_older = groups is not None and bool(groups.arrivals or groups.gone)
+            encoded = encode_plans(plans)
+            body = records.intent_body(lane, number, encoded, has_older=has_older)
             place = self._statements.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
@@ -176,7 +183,7 @@ class Attributions:
             if groups.arrivals:
                 self._settle([lane])  # what was read before is of statements before
             if groups.statements:
-                self._drop_old(groups, number)
+                groups.drop_old(number)
             groups.add(statement)
 
     def done(
@@ -224,6 +231,8 @@ class Attributions:
                 statement.count = len(plans)
             groups.answer(statement, spans, is_known=is_known)
             self._need(statement)
+            if self._patience_s and statement.doubt is None:
+                self._patience_s.pop(lane, None)
             self._wake()
 
     def lost(self, lane: int) -> None:
@@ -233,22 +242,24 @@ class Attributions:
             self._lane(lane).lose()
             self._wake()
 
-    def taken(self, lane: int, thread_id: int = 0) -> None:
+    def taken(self, lane: int, thread_id: int = 0, position: Position | None = None) -> None:
         """Say that a session got a lane.
 
         Args:
             lane: Which; it is clear.
             thread_id: Of the session at the source.
+            position: What the source had logged by then: nothing of it is this session's.
         """
-        self._write(records.TAKEN, records.lane_body(lane, thread_id))
+        start = {} if position is None else ends_of(position)
+        self._write(records.TAKEN, records.taken_body(lane, thread_id, start))
         with self._lock:
-            self._take(lane, thread_id)
+            self._lane(lane).take(thread_id, start)
 
     def given(self, lane: int) -> None:
         """Say that a lane's session ended, or left it."""
         self._write(records.GIVEN, records.lane_body(lane))
         with self._lock:
-            self._give(lane)
+            self._lane(lane).give()
             self._wake()
 
     def ended(self, lane: int, position: Position) -> None:
@@ -335,42 +346,48 @@ class Attributions:
         point = point_of(gtid)
         known = self._known.get(point)
         if known is not None and known[0] == lane:
+            if self._found:
+                self._save()
             return known[1]
         with self._lock:
             if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
-            deadline_s = None
-            while self._is_open(lane, point):
-                wait = self._lanes[lane].wait
-                if wait is Wait.READING:
-                    self._give_up(lane, Reason.APART)
-                    continue
-                now_s = time.monotonic()
-                if deadline_s is None:
-                    patience_s = self._patience_s.get(lane, self._settings.wait_s)
-                    deadline_s = now_s + (patience_s if wait_s is None else wait_s)
-                if self._is_closed:
-                    return Unattributed(Reason.CLOSED)
-                if now_s >= deadline_s:
-                    self._lose_patience(lane)
-                    is_lost = wait is Wait.END
-                    self._give_up(lane, Reason.LOST if is_lost else Reason.NOT_ANSWERED)
-                    continue
-                self._is_waited_for = True
-                self._changed.wait(deadline_s - now_s)
-                self._is_waited_for = False
-                self._settle([lane])
+            if self._is_open(lane, point):
+                self._await(lane, point, wait_s)
             known = self._known.get(point)
-            if known is not None and deadline_s is not None and known[0] == lane:
-                self._patience_s.pop(lane, None)
+            is_closed = self._is_closed and self._is_open(lane, point)
         self._save()
+        if is_closed:
+            return Unattributed(Reason.CLOSED)
         if known is None:
             return self._recall(lane, point)
         return known[1] if known[0] == lane else Unattributed(Reason.NO_STATEMENT)
 
+    def _await(self, lane: int, point: Point, wait_s: float | None) -> None:
+        """Wait until it is known what a group is, or give up; with the lock."""
+        if wait_s is None:
+            wait_s = self._patience_s.get(lane, self._settings.wait_s)
+        deadline_s = time.monotonic() + wait_s
+        while not self._is_closed:
+            if self._lanes[lane].wait is Wait.READING:
+                self._give_up(lane, Reason.APART)
+            else:
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    self._lose_patience(lane)
+                    is_lost = self._lanes[lane].wait is Wait.END
+                    self._give_up(lane, Reason.LOST if is_lost else Reason.NOT_ANSWERED)
+                    return
+                self._is_waited_for = True
+                self._changed.wait(left_s)
+                self._is_waited_for = False
+                self._settle([lane])
+            if not self._is_open(lane, point):
+                return
+
     def known(self, groups: Sequence[LaneGroup]) -> list[GroupPlan | Unattributed | None]:
         """What is known of groups that were read just now; None where `find` has to say it."""
-        with self._changed:
+        with self._lock:
             found = [(lane, self._known.get(point_of(gtid))) for lane, gtid, _ in groups]
         return [
             known[1] if known is not None and known[0] == lane else None for lane, known in found
@@ -469,33 +486,6 @@ class Attributions:
         self._busy.add(lane)
         return groups
 
-    @staticmethod
-    def _drop_old(groups: LaneGroups, number: int) -> None:
-        """Let go of what a session before left, and of what was said of this statement before."""
-        statements = groups.statements
-        if any(
-            each.is_lost or (each.number == number and not each.is_answered) for each in statements
-        ):
-            kept = [
-                each
-                for each in statements
-                if not each.is_lost and (each.is_answered or each.number != number)
-            ]
-            statements.clear()
-            statements.extend(kept)
-
-    def _take(self, lane: int, thread_id: int) -> None:
-        groups = self._lane(lane)
-        self._drop_old(groups, 0)
-        groups.is_taken, groups.thread_id = True, thread_id
-        groups.needs_end, groups.end = False, None
-
-    def _give(self, lane: int) -> None:
-        groups = self._lane(lane)
-        groups.is_taken = False
-        if any(not statement.is_answered for statement in groups.statements):
-            groups.lose()
-
     def _is_end_read(self, groups: LaneGroups) -> bool:
         return (
             groups.end is not None
@@ -509,7 +499,11 @@ class Attributions:
         if self._read.get(point.stream, 0) >= point.number:
             return False
         self._read[point.stream] = self._moved[point.stream] = point.number
-        self._lane(lane).arrivals.append(Arrival(point, is_commit))
+        groups = self._lane(lane)
+        if groups.start.get(point.stream, 0) >= point.number:
+            self._keep(lane, point, Unattributed(Reason.NO_STATEMENT))
+        else:
+            groups.arrivals.append(Arrival(point, is_commit))
         return True
 
     def _advance(self, after: Position | None) -> None:
@@ -567,7 +561,7 @@ class Attributions:
 
     def _keep(self, lane: int, point: Point, known: GroupPlan | Unattributed) -> None:
         if len(self._known) >= _KEPT_MOST:
-            del self._known[next(iter(self._known))]
+            self._known.popitem(last=False)
         self._known[point] = lane, known
 
     def _is_open(self, lane: int, point: Point) -> bool:
@@ -600,11 +594,11 @@ class Attributions:
         with self._lock:
             return Present(
                 self._epoch,
-                [_head(number, groups) for number, groups in self._lanes.items()],
+                [head_of(number, groups) for number, groups in self._lanes.items()],
                 [
                     (number, statement)
                     for number, groups in self._lanes.items()
-                    for statement in groups.statements
+                    for statement in (*groups.gone, *groups.statements)
                 ],
             )
 
@@ -615,9 +609,12 @@ class Attributions:
             found, self._found = self._found, []
             arrivals: list[tuple[int, Arrival]] = []
             doubts: list[tuple[int, int]] = []
+            gone: list[tuple[list[Statement], int]] = []
             is_any_open = False
             for lane in tuple(self._busy):
                 groups = self._lanes[lane]
+                if groups.gone:
+                    gone.append((groups.gone, len(groups.gone)))
                 if not groups.statements and not groups.arrivals:
                     self._busy.discard(lane)
                     continue
@@ -627,13 +624,19 @@ class Attributions:
                     if statement.doubt is not None:
                         doubts.append((lane, statement.number))
             has_news = bool(found or arrivals or self._has_gap) or doubts != self._doubts
-            has_news |= journal is not None and bool(journal.failure)
+            has_news |= bool(gone) or (journal is not None and bool(journal.failure))
             if journal is None or not (has_news or (self._moved and is_any_open)):
+                for statements, _ in gone:
+                    statements.clear()
                 return
             ends = dict(self._read) if journal.is_file_due else self._moved
             reading = records.Reading(self._epoch, self._has_gap, ends, arrivals, doubts, found)
             self._moved, self._has_gap, self._doubts = {}, False, doubts
         journal.write(reading)
+        if gone:
+            with self._lock:
+                for statements, count in gone:
+                    del statements[:count]
 
     def _recall(self, lane: int, point: Point) -> GroupPlan | Unattributed:
         """What was found out of a group that is not in memory any more."""
@@ -644,137 +647,9 @@ class Attributions:
                 return plans[found.plan]
         return Unattributed(Reason.FORGOTTEN)
 
-    # After a restart.
-
-    def _recover(self, statements: StatementJournal, groups: GroupJournal) -> None:
-        """Take up what the files tell."""
-        last: records.Reading | None = None
-        for reading in groups.files():
-            if last is None or reading.epoch != last.epoch:
-                self._read.clear()
-                self._epoch = reading.epoch
-            self._read.update(reading.ends)
-            last = reading
-            self._is_begun = True
-        for lane, arrival in last.arrivals if last is not None else ():
-            self._lane(lane).arrivals.append(arrival)
-        for file in statements.files():
-            self._recover_file(file)
-        for lane, number in last.doubts if last is not None else ():
-            for statement in self._lane(lane).statements:
-                if statement.number == number:
-                    statement.doubt = statement.doubt or Reason.FORGOTTEN
-        for each in self._lanes.values():
-            if each.is_taken or any(not one.is_answered for one in each.statements):
-                each.is_taken = False
-                each.lose()
-
-    def _recover_file(self, file: RecordedFile) -> None:
-        is_whole = True
-        try:
-            self._replay_file(file.records)
-        except CodecError as error:
-            logger.warning("the port's journal: %s", error)
-            is_whole = False
-        if is_whole and file.is_whole():
-            return
-        # What lacks there may be what came of them, and later ones.
-        for groups in self._lanes.values():
-            for statement in groups.statements:
-                if not statement.is_answered:
-                    statement.doubt = statement.doubt or Reason.FORGOTTEN
-
-    def _replay_file(self, found: Iterable[Record]) -> None:
-        under_way: list[tuple[int, Statement]] = []
-        is_current = False
-        for record in found:
-            if record.kind == records.OPEN:
-                lane, statement = records.read_open(record.body)
-                statement.place = record.place
-                under_way.append((lane, statement))
-            elif record.kind == records.LANES:
-                epoch, heads = records.read_lanes(record.body)
-                is_current = epoch == self._epoch
-                if is_current:
-                    self._begin_again(heads, under_way)
-            elif is_current:
-                self._replay(record)
-
-    def _begin_again(
-        self, heads: Iterable[records.LaneHead], under_way: Iterable[tuple[int, Statement]]
-    ) -> None:
-        """Take what a file begins with in place of what older ones told."""
-        arrivals = {lane: groups.arrivals for lane, groups in self._lanes.items()}
-        self._lanes = {lane: LaneGroups(arrivals=list(each)) for lane, each in arrivals.items()}
-        for head in heads:
-            groups = self._lane(head.lane)
-            groups.is_taken, groups.needs_end = head.is_taken, head.needs_end
-            groups.has_untold, groups.thread_id = head.has_untold, head.thread_id
-            groups.told = dict(head.told)
-            groups.end = parse_position(head.end, self._flavor.value) if head.end else None
-        for lane, statement in under_way:
-            self._lane(lane).statements.append(statement)
-            self._need(statement)
-
-    def _replay(self, record: Record) -> None:
-        kind, body, place = record.kind, record.body, record.place
-        if kind == records.INTENT:
-            intent = records.read_intent(body)
-            groups = self._lane(intent.lane)
-            self._drop_old(groups, intent.number)
-            groups.add(Statement(intent.number, intent.plan_count, None, place))
-        elif kind == records.ANSWER:
-            self._replay_answer(records.read_answer(body), place)
-        elif kind == records.ENDED:
-            lane, position = records.read_ended(body)
-            self._lane(lane).end = parse_position(position, self._flavor.value)
-        else:
-            lane, thread_id = records.read_lane(body)
-            if kind == records.TAKEN:
-                self._take(lane, thread_id)
-            elif kind == records.GIVEN:
-                self._give(lane)
-            elif kind == records.LOST:
-                self._lane(lane).lose()
-
-    def _replay_answer(self, answer: records.Answer, place: Place) -> None:
-        groups = self._lane(answer.lane)
-        statement = groups.find(answer.number)
-        if statement is None:
-            # Which of its groups were read before it was known is not in the journal.
-            statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
-            groups.add(statement)
-        if answer.plan_count is not None:
-            statement.plans, statement.place = None, place
-            statement.count = answer.plan_count
-        spans = spans_told(answer.last) if answer.last else ()
-        groups.answer(statement, spans, is_known=answer.is_known)
-        self._need(statement)
-        # Those of which nothing can come any more are many where binlogs lag.
-        while not groups.arrivals and groups.statements and self._is_over(groups.statements[0]):
-            groups.statements.popleft()
-
-    def _is_over(self, statement: Statement) -> bool:
-        read = self._read
-        return statement.is_answered and all(
-            read.get(span.stream, 0) >= span.last for span in statement.last
-        )
-
     def _need(self, statement: Statement) -> None:
         if self._statements is not None:
             self._statements.need(statement)
-
-
-def _head(number: int, groups: LaneGroups) -> records.LaneHead:
-    return records.LaneHead(
-        lane=number,
-        is_taken=groups.is_taken,
-        needs_end=groups.needs_end,
-        has_untold=groups.has_untold,
-        thread_id=groups.thread_id,
-        end="" if groups.end is None else str(groups.end),
-        told=dict(groups.told),
-    )
 
 
 def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:

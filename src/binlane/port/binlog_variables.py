@@ -2,7 +2,7 @@
 
 The source logs full rows whatever a client sets; what a client sets holds for the binlogs. So a SET
 is sent to the source with each of these variables given the value that it has there: the source
-still says who may not set it, and where it cannot be set, and nothing changes. The value itself is
+still says who may not set it, where it cannot be set, and what it warns of, and nothing changes. The value itself is
 for the model of the session, or, SET GLOBAL, for the sessions that begin later. Where one of these
 variables is read, the value that it has for the binlogs takes its place in the text.
 
@@ -172,11 +172,13 @@ def known_of(session: Session, notes: int = 0) -> Known:
 
 def concerns(facts: StatementFacts) -> bool:
     """Whether a statement has to be rewritten before it goes on."""
+    variables = facts.system_variables
+    assigned = facts.assignments or facts.statement_assignments
+    if not (variables or assigned):
+        return False  # nearly all
     return any(
         _is_held(one.name) for one in (*facts.assignments, *facts.statement_assignments)
-    ) or (
-        facts.effects.kind in _READING and any(_is_read(one.name) for one in facts.system_variables)
-    )
+    ) or (facts.effects.kind in _READING and any(_is_read(one.name) for one in variables))
 
 
 def shows(facts: StatementFacts) -> bool:
@@ -408,7 +410,9 @@ def _for_source(
         name = ROW_IMAGE
         return _Edit(item.start, item.end, f"@@SESSION.{name} = @@SESSION.{name}")
     scope = "GLOBAL" if item.is_global else "SESSION"
-    return _Edit(item.value_start, item.end, f" @@{scope}.{name}")
+    # A variable that MySQL warns of must not be read for it.
+    value = None if item.is_global else _AT_SOURCE.get(name)
+    return _Edit(item.value_start, item.end, f" {value or f'@@{scope}.{name}'}")
 
 
 def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
@@ -424,7 +428,11 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
         _Edit(
             use.offset,
             use.offset + use.length,
-            _literal(use.name, known(use.name, use.scope in _GLOBAL)),
+            _literal(
+                use.name,
+                known(use.name, use.scope in _GLOBAL),
+                is_warned_of=use.name == FORMAT and facts.dialect.flavor == Flavor.MYSQL.value,
+            ),
         )
         for use in uses
     ]
@@ -437,9 +445,11 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
     return edits
 
 
-def _literal(name: str, value: str) -> str:
+def _literal(name: str, value: str, *, is_warned_of: bool) -> str:
     if name == _WARNINGS:
         return f"(@@{_WARNINGS} + {value})"
+    if is_warned_of:
+        return f"CONCAT('{value}', LEFT(@@{name}, 0))"
     return str(_SWITCH.index(value)) if NAMES[name] is _SWITCH else f"'{value}'"
 
 

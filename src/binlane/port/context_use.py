@@ -110,6 +110,7 @@ class ContextUse(NamedTuple):
         reads_diagnostics: It reads what the statement before it left, as ROW_COUNT() does.
         changes_session: Programs in it may change variables of the session.
         sets_user_variables: What user variables it, or programs in it, may assign.
+        variable_names: User variables in small letters, and as they are written.
         may_skip_rows: It may leave rows out, or change others in their place, because of a key.
         creates_table: It creates a table by its text.
         creates_timestamps: That has a column of type TIMESTAMP.
@@ -131,6 +132,7 @@ class ContextUse(NamedTuple):
     reads_diagnostics: bool = False
     changes_session: bool = False
     sets_user_variables: frozenset[str] = frozenset()
+    variable_names: tuple[tuple[str, str], ...] = ()
     may_skip_rows: bool = False
     creates_table: bool = False
     creates_timestamps: bool = False
@@ -196,6 +198,7 @@ def context_use(
         reads_diagnostics=found.reads_diagnostics(),
         changes_session=found.changes_session(),
         sets_user_variables=found.set_variables(),
+        variable_names=found.variable_names(),
         may_skip_rows=any(map(_may_skip_rows, (facts, *found.programs))),
         needs_server_time=any(one.needs_server_time for one in flags),
         creates_table=kind in CREATE_TABLE_KINDS,
@@ -270,6 +273,15 @@ class _Finder:
             if one.name.startswith("@")
         }
         return frozenset(names)
+
+    def variable_names(self) -> tuple[tuple[str, str], ...]:
+        names: dict[str, str] = {}
+        for text in self.texts:
+            for use in text.user_variables:
+                written = text.text[use.offset + 1 : use.offset + use.length].strip("`'\"")
+                if written.lower() == use.name:
+                    names.setdefault(use.name, written)
+        return tuple(names.items())
 
     def of_function(self, use: FunctionUse) -> _TimeUse:
         name = use.upper_name
@@ -517,7 +529,7 @@ class KnownUses:
         """
         if facts.effects.kind is StatementKind.EXECUTE:
             facts = _prepared(facts, session) or facts
-        if version is not self._version:
+        if version != self._version:
             self._version = version
             self._known.clear()
         shape, objects = facts.shape, session.objects

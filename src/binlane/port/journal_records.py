@@ -35,6 +35,7 @@ was written may lack its end if it is not the present one."""
 
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
+_INTENT: Final = Struct("<IQB")
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBQ")
 _LANES: Final = Struct("<QI")
@@ -65,6 +66,7 @@ class LaneHead(NamedTuple):
         thread_id: Likewise.
         end: The position as text; empty for none.
         told: As `LaneGroups` has it.
+        start: Likewise.
     """
 
     lane: int
@@ -74,6 +76,7 @@ class LaneHead(NamedTuple):
     thread_id: int
     end: str
     told: Mapping[Stream, int]
+    start: Mapping[Stream, int]
 
 
 class Intent(NamedTuple):
@@ -82,11 +85,13 @@ class Intent(NamedTuple):
     Attributes:
         lane: On which.
         number: Which of its session.
+        has_older: Groups of statements before it were read that are not attributed.
         plan_count: How many plans there are.
     """
 
     lane: int
     number: int
+    has_older: bool
     plan_count: int
 
 
@@ -144,9 +149,9 @@ class Reading(NamedTuple):
     found: Sequence[FoundGroup]
 
 
-def intent_body(lane: int, number: int, plans: bytes) -> bytes:
+def intent_body(lane: int, number: int, plans: bytes, *, has_older: bool) -> bytes:
     """Of an INTENT."""
-    return _STATEMENT.pack(lane, number) + plans
+    return _INTENT.pack(lane, number, has_older) + plans
 
 
 def answer_body(lane: int, number: int, last: str, plans: bytes, *, is_known: bool) -> bytes:
@@ -168,9 +173,14 @@ def open_body(lane: int, statement: Statement, plans: bytes) -> bytes:
     return b"".join((*pieces, plans))
 
 
-def lane_body(lane: int, thread_id: int = 0) -> bytes:
-    """Of LOST, TAKEN and GIVEN."""
-    return _STATEMENT.pack(lane, thread_id)
+def lane_body(lane: int) -> bytes:
+    """Of LOST and GIVEN."""
+    return _U32.pack(lane)
+
+
+def taken_body(lane: int, thread_id: int, start: Mapping[Stream, int]) -> bytes:
+    """Of TAKEN."""
+    return _STATEMENT.pack(lane, thread_id) + _ends(start)
 
 
 def ended_body(lane: int, position: str) -> bytes:
@@ -189,7 +199,7 @@ def lanes_body(epoch: int, lanes: Iterable[LaneHead]) -> bytes:
             | head.has_untold * _UNTOLD_BIT
         )
         pieces += (_STATE.pack(head.lane, bits, head.thread_id), _text(head.end))
-        pieces.append(_ends(head.told))
+        pieces += (_ends(head.told), _ends(head.start))
     return b"".join(pieces)
 
 
@@ -213,8 +223,8 @@ def read_intent(body: bytes) -> Intent:
         CodecError: If the bytes are none, as of all here.
     """
     reader = Reader(body)
-    lane, number = reader.unpack(_STATEMENT)
-    return Intent(lane, number, reader.u32())
+    lane, number, has_older = reader.unpack(_INTENT)
+    return Intent(lane, number, bool(has_older), reader.u32())
 
 
 def read_open(body: bytes) -> tuple[int, Statement]:
@@ -245,7 +255,7 @@ def read_plans(kind: int, body: bytes) -> tuple[GroupPlan, ...]:
     """The plans in an INTENT or an ANSWER."""
     reader = Reader(body)
     if kind == INTENT:
-        reader.unpack(_STATEMENT)
+        reader.unpack(_INTENT)
     elif kind == OPEN:
         _read_open(reader)
     else:
@@ -256,9 +266,16 @@ def read_plans(kind: int, body: bytes) -> tuple[GroupPlan, ...]:
     return plans
 
 
-def read_lane(body: bytes) -> tuple[int, int]:
-    """The inverse of `lane_body`: the lane, and the thread."""
-    return _lane_number(Reader(body))
+def read_lane(body: bytes) -> int:
+    """The inverse of `lane_body`."""
+    return Reader(body).u32()
+
+
+def read_taken(body: bytes) -> tuple[int, int, dict[Stream, int]]:
+    """The inverse of `taken_body`."""
+    reader = Reader(body)
+    lane, thread_id = _lane_number(reader)
+    return lane, thread_id, _read_ends(reader, reader.u32())
 
 
 def read_ended(body: bytes) -> tuple[int, str]:
@@ -276,6 +293,7 @@ def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
         lane, bits, thread_id = reader.unpack(_STATE)
         end = _read_text(reader)
         told = _read_ends(reader, reader.u32())
+        start = _read_ends(reader, reader.u32())
         heads.append(
             LaneHead(
                 lane=lane,
@@ -285,6 +303,7 @@ def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
                 thread_id=thread_id,
                 end=end,
                 told=told,
+                start=start,
             )
         )
     return epoch, heads

@@ -157,6 +157,9 @@ class LaneGroups:
         end: What the source had logged when it was gone; None before.
         has_untold: A statement was answered that does not tell whether it made groups.
         has_strangers: Groups came while no statement was known that might have made them.
+        start: The last number of each stream when its session got the lane: what is not behind that
+            is of nobody here.
+        gone: Statements that nothing more can come of, and the journal does not know it yet.
     """
 
     statements: deque[Statement] = field(default_factory=deque)
@@ -168,6 +171,8 @@ class LaneGroups:
     end: Position | None = None
     has_untold: bool = False
     has_strangers: bool = False
+    start: dict[Stream, int] = field(default_factory=dict)
+    gone: list[Statement] = field(default_factory=list)
 
     def add(self, statement: Statement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
@@ -175,6 +180,31 @@ class LaneGroups:
             statement.doubt = statement.doubt or Reason.OTHER_COUNT
         self.has_strangers = False
         self.statements.append(statement)
+
+    def take(self, thread_id: int, start: Mapping[Stream, int]) -> None:
+        """A session gets the lane, which is clear."""
+        self.drop_old(0)
+        self.start = dict(start)
+        self.is_taken, self.thread_id = True, thread_id
+        self.needs_end, self.end = False, None
+
+    def give(self) -> None:
+        """The session ended, or left the lane."""
+        self.is_taken = False
+        if any(not statement.is_answered for statement in self.statements):
+            self.lose()
+
+    def drop_old(self, number: int) -> None:
+        """Let go of what a session before left, and of what was said before of this statement."""
+        statements = self.statements
+        if any(
+            each.is_lost or (each.number == number and not each.is_answered) for each in statements
+        ):
+            self.statements = deque(
+                each
+                for each in statements
+                if not each.is_lost and (each.is_answered or each.number != number)
+            )
 
     def find(self, number: int) -> Statement | None:
         """The statement of a number that has no reply yet."""
@@ -211,6 +241,19 @@ class LaneGroups:
         )
         for stream, _, number in new:
             told[stream] = number
+
+    def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
+        """Whether all groups of a statement were attributed, in the order that they came in."""
+        if not statement.is_answered:
+            return False
+        return not any(
+            read.get(stream, 0) < last
+            or any(
+                point.stream == stream and (first or last) <= point.number <= last
+                for point, _ in self.arrivals
+            )
+            for stream, first, last in statement.last
+        )
 
     def lose(self) -> None:
         """The session is gone; what was under way gets no reply."""
@@ -252,7 +295,7 @@ class LaneGroups:
             if first.count == len(first.last) == 1 and first.doubt is None:
                 stream, begin, end = first.last[0]
                 if point == (stream, end) and begin in {0, end}:
-                    statements.clear()
+                    self.gone.append(statements.popleft())
                     arrivals.clear()
                     return (Verdict(point, first),)
         return self._settle(read, is_end_read=is_end_read)
@@ -268,6 +311,7 @@ class LaneGroups:
                 yield from self._settle_told(first, is_read=is_read)
                 if not is_read:
                     return
+                self.gone.append(first)
             self.statements.popleft()
         if self.arrivals:
             self.has_strangers = True
@@ -356,6 +400,7 @@ class LaneGroups:
             del self.arrivals[0]
         else:
             yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
+        self.gone.extend(self.statements)
         self.statements.clear()
 
     def _give(self, statement: Statement, count: int) -> Iterator[Verdict]:

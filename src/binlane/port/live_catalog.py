@@ -34,6 +34,7 @@ from binlane.client.questions import (
     Need,
     NotUnderstoodError,
     Question,
+    Topic,
     asking,
 )
 from binlane.client.session import ServerSession
@@ -47,7 +48,7 @@ from binlane.policy.server import Server
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid
 from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import StatementFacts
+from binlane.sql.facts import DDL_KINDS, StatementFacts
 from binlane.sql.logged_statements import logged_statement
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
@@ -58,9 +59,14 @@ CONNECTIONS: Final = 4
 """Questions that are asked at the same time."""
 _ROUNDS_MAX: Final = 256
 """How deep views, triggers and foreign keys may hang on each other."""
+WATCH_S: Final = 10.0
+"""How long a global variable may have another value than is known."""
+_SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
+_REFUSED: Final = frozenset((1044, 1064, _ACCESS_DENIED, 1143, 1227, 1370))
+"""Errors of a statement that did nothing at all: it is not understood, or not allowed."""
 _NOT_TOLD: Final = "the source does not tell what the statement uses"
 _NEEDED: Final = ("SELECT", "SHOW VIEW", "TRIGGER")
 """Privileges on `*.*` without which the source hides objects, and does not say that it does."""
@@ -86,9 +92,12 @@ class LiveCatalog:
         self._waiting: dict[Question, asyncio.Task[None]] = {}
         self._opening: asyncio.Task[None] | None = None
         self._unknown: object = object()
+        self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begin; a source that is down is asked again when something is needed of it."""
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
         try:
             await self._open()
             await self._know(lambda known: known.lacking_of(()))
@@ -97,7 +106,7 @@ class LiveCatalog:
 
     async def stop(self) -> None:
         """Ask nothing more."""
-        for task in (*self._waiting.values(), *filter(None, [self._opening])):
+        for task in (*self._waiting.values(), *filter(None, [self._opening, self._watching])):
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._source.close()
@@ -222,7 +231,7 @@ class LiveCatalog:
         known.give(catalog.store, asked)
         catalog.version = object()
 
-    def changed(self, facts: StatementFacts, database: str) -> None:
+    def changed(self, facts: StatementFacts, database: str, *, errno: int = 0) -> None:
         """Know no more of what a statement may have changed.
 
         To be called for DDL, and for what may run some, after its end, whether it succeeded or
@@ -232,8 +241,11 @@ class LiveCatalog:
             facts: Of its text; one about a session's temporary table changes nothing here, if
                 either the text or what is known of the table says so.
             database: Its default database; empty without one.
+            errno: What the source answered; 0 where it did not fail. Who may not change anything
+                must not make others wait for what is read again.
         """
-        if self._known is not None:
+        is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
+        if self._known is not None and not is_refused:
             self._known.changed(facts, database)
 
     def forget(self) -> None:
@@ -327,7 +339,7 @@ class LiveCatalog:
                 return
             epoch, asked = known.epoch, known.asked
             try:
-                answer = await self._in_thread(lambda: self._source.answer(question, asked))  # noqa: B023  # awaited at once
+                answer = await self._in_thread(partial(self._source.answer, question, asked))
             except NotUnderstoodError as failure:
                 if known is self._known and epoch == known.epoch:
                     known.fail(question, failure)
@@ -341,6 +353,21 @@ class LiveCatalog:
         raise StatementError(
             f"{_NOT_TOLD}: its objects change all the time", hint="try again when DDL is through"
         )
+
+    async def _watch(self) -> None:
+        """See from time to time whether settings changed, of which no log tells."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            known = self._known
+            if known is None or not known.is_asked(_SETTINGS):
+                continue
+            asked = known.asked
+            try:
+                told = await self._in_thread(partial(self._source.answer, _SETTINGS, asked))
+            except StatementError:
+                continue  # whoever needs something is told
+            if known is self._known and told.objects.settings != known.store.settings:
+                known.forget_settings()
 
     async def _open(self) -> None:
         """Find out what the source is, once."""

@@ -54,12 +54,14 @@ from binlane.port.binlog_variables import (
     shown,
     shows,
 )
+from binlane.port.context_reader import ContextReader, Needs
 from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
-from binlane.port.statement_context import ContextReader, Needs, StatementContext, complete
+from binlane.port.statement_context import StatementContext, complete
 from binlane.port.warnings import Warnings
+from binlane.positions import parse_position
 from binlane.programs.runner import is_program
 from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
 from binlane.scope.definition import Definition
@@ -108,6 +110,15 @@ _TRACK: Final = (
 )
 _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
+)
+_NO_BULK: Final = StatementError(
+    "Only row based replication supported for bulk operations",
+    errno=4033,
+    hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
+)
+_NO_VALUES: Final = UnsafeStatementError(
+    "its values cannot be told as the server would log them",
+    hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
 )
 _SHOWN: Final = 40
 _LANE_AGAIN_S: Final = 5.0
@@ -217,10 +228,18 @@ class _Doubt:
         """Remember what a session knows of a statement's objects."""
         database, objects = session.database, session.objects
         resolved = session.resolved(facts, database)
-        tables = tuple((one.table, tuple(objects.triggers(one.name))) for one in resolved.accesses)
+        # What it makes or changes itself is another table behind it.
+        own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
+        tables = tuple(
+            (one.table, tuple(objects.triggers(one.name)))
+            for one in resolved.accesses
+            if one.name not in own
+        )
         via = (step.name for one in resolved.accesses for step in one.via)
         names = dict.fromkeys((*(use.name for use in facts.tables), *via, *resolved.functions))
-        others = tuple((name, objects.view(name), objects.function(name)) for name in names)
+        others = tuple(
+            (name, objects.view(name), objects.function(name)) for name in names if name not in own
+        )
         return cls(facts, database, tables, others)
 
     def is_settled(self, objects: Objects) -> bool:
@@ -231,7 +250,7 @@ class _Doubt:
         ) and all(
             table.is_temporary
             or (
-                objects.base_table(table.name) == table
+                _defined_alike(objects.base_table(table.name), table)
                 and tuple(objects.triggers(table.name)) == triggers
             )
             for table, triggers in self.tables
@@ -348,12 +367,28 @@ class PortSession:
         for statement in statements:
             text = reader.read_text(statement.text) if statement.is_complete else None
             if text is None:
-                return self._judge_unread(model)
+                return self._judge_unread(model, statement)
             texts.append(text)
         if len(texts) == 1:
             is_prepared = statements[0].is_prepared
             return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
         return await self._judge_several(model, texts)
+
+    async def state_now(self) -> tuple[LiveCatalog, Session] | None:
+        """The objects, and the model as the client's session is; None where it is not followed.
+
+        Raises:
+            StatementError: If the source does not tell what has to be known.
+            PeerError: If it goes away.
+        """
+        model = self._model
+        if model is None or (self._is_out_of_step and not self._is_in_transaction):
+            model = await self._begin()
+        shared = self._shared
+        if model is None or shared is None or self._is_out_of_step:
+            return None
+        self._make_current(model, shared)
+        return shared.catalog, model.session
 
     def local_data(self, data: bytes) -> None:
         """Take some of the file that LOAD DATA LOCAL sends."""
@@ -491,12 +526,17 @@ class PortSession:
         if self._lane is None:
             self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
             return
-        parts.attributions.taken(self._lane.number, self._client.thread_id)
+        number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
-            self._last = await self._told_last()
+            asked = await self._client.query_source("SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos")
+            self._last, logged = (value or "" for value in asked.texts()[0])
         else:
             await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
+            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed")
+            logged = asked.texts()[0][0] or ""
+        # What its lane has of sessions before is logged by now.
+        parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
 
     async def _told_last(self) -> str:
         return (await self._client.query_source("SELECT @@last_gtid")).texts()[0][0] or ""
@@ -545,9 +585,13 @@ class PortSession:
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def _judge_unread(self, model: PlannedSession) -> Verdict:
+    def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
         """Judge a command whose text is not known."""
         if not model.session.logs_rows_alone:
+            if statement.is_bulk:
+                return Refuse(_NO_BULK)
+            if statement.is_prepared and not statement.is_complete:
+                return Refuse(_NO_VALUES)
             return Refuse(
                 UnsafeStatementError(
                     "its text cannot be read in the session's character set",
@@ -847,8 +891,9 @@ class PortSession:
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
             self._lose_step()
-        if one.facts.effects.kind in DDL_KINDS or is_program(one.facts):
-            catalog.changed(one.facts, session.database)
+        kind = one.facts.effects.kind
+        if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
+            catalog.changed(one.facts, session.database, errno=reply.errno)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,
@@ -1029,6 +1074,16 @@ class PortSession:
             generated,
             timestamp=context.timestamp if draft.number not in sections else 0,
         )
+
+
+def _defined_alike(one: Table | None, other: Table) -> bool:
+    """Whether two tables differ at most in the next AUTO_INCREMENT value, which SHOW CREATE tells."""
+    return one is not None and _definition(one) == _definition(other)
+
+
+def _definition(table: Table) -> Table:
+    options = tuple(each for each in table.options if each[0].upper() != "AUTO_INCREMENT")
+    return replace(table, create_statement="", options=options)
 
 
 def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from binlane.errors import BinlaneError, StoreError
 from binlane.port import journal_records as records
 from binlane.port.journal import Place, Record, RecordLog
-from binlane.port.lane_groups import Statement, Stream
+from binlane.port.lane_groups import LaneGroups, Statement, Stream
 from binlane.port.plan_bytes import encode_plans
 from binlane.routing.plan import GroupPlan
 from binlane.store.disk import Disk
@@ -239,6 +239,20 @@ class StatementJournal:
             )
         for text in self._log.damage.values():
             logger.warning("the port's journal: %s", text)
+
+
+def head_of(number: int, groups: LaneGroups) -> records.LaneHead:
+    """What a file begins with of a lane."""
+    return records.LaneHead(
+        start=dict(groups.start),
+        lane=number,
+        is_taken=groups.is_taken,
+        needs_end=groups.needs_end,
+        has_untold=groups.has_untold,
+        thread_id=groups.thread_id,
+        end="" if groups.end is None else str(groups.end),
+        told=dict(groups.told),
+    )
 
 
 def _machine() -> bytes:

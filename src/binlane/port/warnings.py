@@ -71,7 +71,7 @@ class Warnings:
         self._notes, self._refused = (), (*errors, *notes)
 
     def follow(
-        self, facts: StatementFacts, replies: Sequence[Reply], notes: Iterable[Note]
+        self, facts: StatementFacts, replies: Sequence[Reply], notes: Sequence[Note]
     ) -> None:
         """Be told of a statement that the source has run.
 
@@ -80,6 +80,8 @@ class Warnings:
             replies: The source's.
             notes: What the model notes of it.
         """
+        if not (notes or self._notes or self._refused):
+            return
         told = tuple(note for note in notes if note.is_told)
         if told or not self._keeps(facts, replies):
             self._notes, self._refused = told, ()

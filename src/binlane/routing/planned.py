@@ -37,7 +37,13 @@ from binlane.names import TableName
 from binlane.routing.generated import Chosen, chosen_ids
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
 from binlane.routing.rows import PIECES, ends_statement, table_name, whole_rows
-from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.logged_statements import logged_statement
 
 MARKS: Final = TableName("binlane", "marks")
@@ -54,6 +60,7 @@ _MAKING: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TAB
 _ENDS: Final = frozenset({EventType.XID, EventType.XA_PREPARE_LOG})
 _XA_END: Final = b"XA END "
 _MAY_HAVE_STATEMENTS: Final = 1
+_OF_THE_THREAD: Final = frozenset({"CONNECTION_ID"})
 _STATEMENTS: Final = QueryEvent | ExecuteLoadQueryEvent
 
 
@@ -179,15 +186,40 @@ class PlannedPart:
 
     @property
     def uses_temporary_tables(self) -> bool:
-        """Whether the text can be run by the same connection of a replica alone."""
-        return bool(self.text) and bool(self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC)
+        """Whether the text means something in its session's connection only.
+
+        That is so of other statements, too: servers say it of each DELETE of several tables.
+        """
+        if not self.text:
+            return False
+        if self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC:
+            return True
+        # Of tables that others have, too, the source has logged it itself.
+        return not self.rows and self._facts().effects.kind in DDL_KINDS
+
+    @property
+    def may_use_others_alone(self) -> bool:
+        """Whether there is another reason than temporary tables for the text to be of a session."""
+        facts = self._facts()
+        is_delete = facts.effects.kind is StatementKind.DELETE and facts.is_multi_table
+        return is_delete or any(use.upper_name in _OF_THE_THREAD for use in facts.functions)
+
+    @property
+    def drops_temporary_tables(self) -> bool:
+        """Whether it is a DROP TEMPORARY TABLE, or SEQUENCE."""
+        effects = self._facts().effects
+        return effects.is_temporary and effects.kind in TABLE_DROPPING_KINDS
+
+    def _facts(self) -> StatementFacts:
+        assert self.statement is not None, "it is a text"
+        return logged_statement(self.statement).facts()
 
     @property
     def makes_temporary_table(self) -> bool:
         """Whether the text is a CREATE TEMPORARY TABLE, or SEQUENCE."""
         if self.statement is None or not self.uses_temporary_tables:
             return False
-        effects = logged_statement(self.statement).effects()
+        effects = self._facts().effects
         return effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
 
     def as_rows(self, reason: str) -> PlannedPart:

@@ -7,7 +7,7 @@ allows it: all that a text names must be in it, and all that the statement chang
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -80,8 +80,8 @@ class Threads:
         lost: It lacks a text of theirs, so that it can have none any more.
     """
 
-    made: Collection[int] = frozenset()
-    lost: Collection[int] = frozenset()
+    made: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
 
 
 NO_THREADS: Final = Threads()
@@ -120,7 +120,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
     if plan.bases.get(name) == basis_of(definition):
         found = planned(group, plan, name, format_)
     if isinstance(found, Mismatch):
-        lost = _threads_of_plan(plan, name)
+        lost = threads_of_plan(plan, name, flags=HeaderFlag.THREAD_SPECIFIC)
         return PlannedRouting(routing=place.rows(group), reasons=(found.reason,), lost=lost)
     as_rows = place.rows(group) if place.learns_of_rows(found) else None
     if as_rows is not None and as_rows.incident is not None:
@@ -210,6 +210,7 @@ class _Choice:
         self._threads = threads
         self._made: set[int] = set()
         self._is_plain = True
+        self._is_forced = False
 
     def routed(self) -> PlannedRouting:
         parts = tuple(map(self._chosen, self._found.parts))
@@ -250,7 +251,9 @@ class _Choice:
             return False
         if part.makes_temporary_table:
             self._made.add(thread)
-        return thread in self._made or thread in self._threads.made
+        if thread in self._made or thread in self._threads.made:
+            return True
+        return part.may_use_others_alone
 
     def _is_plainly_inside(self, part: PlannedPart) -> bool:
         """Whether all that a change of rows names and does is in scope, as its shape tells.
@@ -296,6 +299,10 @@ class _Choice:
         if isinstance(verdict, KeepWithRows):
             return part
         if isinstance(verdict, Drop) and not part.changed:
+            if part.drops_temporary_tables and statement.thread_id in self._threads.made:
+                # The definition was another one when they were made; replicas have them.
+                self._is_forced = True
+                return part
             return replace(part, text=())
         is_load = isinstance(part.text[-1].body, ExecuteLoadQueryEvent)
         if not isinstance(verdict, Keep) or (is_load and found.text != logged.text):
@@ -314,6 +321,10 @@ class _Choice:
             return Routing(group=None)
         if self._place.takes_all:
             return Routing(group=RoutedGroup(gtid=group.gtid, events=group.events))
+        if self._is_forced and len(self._found.parts) == 1:
+            (part,) = self._found.parts
+            events = tuple(e if e in part.text else self._confined(e) for e in group.events)
+            return Routing(group=RoutedGroup(gtid=group.gtid, events=events))
         if self._is_plain:
             events = tuple(map(self._confined, group.events))
             return Routing(group=RoutedGroup(gtid=group.gtid, events=events))
@@ -360,12 +371,18 @@ def _threads(parts: Iterable[PlannedPart]) -> frozenset[int]:
     )
 
 
-def _threads_of_plan(plan: GroupPlan, name: str) -> frozenset[int]:
-    """The same of what was planned: a statement begins with the number of its connection."""
+def threads_of_plan(plan: GroupPlan, name: str, *, flags: int) -> frozenset[int]:
+    """The connections whose statements a plan has as texts.
+
+    Args:
+        plan: For a group.
+        name: Of a binlog that it names.
+        flags: Those that an event has that counts; 0 for all statements.
+    """
     return frozenset(
-        int.from_bytes(event.body[:4], "little")
+        int.from_bytes(event.body[:4], "little")  # with which a statement begins
         for part in plan.binlogs[name]
         if isinstance(part, Text)
-        for event in part.events
-        if event.flags & HeaderFlag.THREAD_SPECIFIC
+        for event in part.events[-1:]
+        if event.flags & flags == flags
     )

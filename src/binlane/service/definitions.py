@@ -225,6 +225,7 @@ class Definitions:
                     feed.try_now()
                 return output.binlog.position
             loop.store.set_activity(name, Activity.CATCHING_UP)
+            output.accept(loop.main.position)
             output.is_stopped, output.due_s = False, 0.0
             output.backoff.reset()
             return output.binlog.position

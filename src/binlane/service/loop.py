@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import select
 import selectors
 import threading
 import time
@@ -42,6 +43,10 @@ _LOOK_AGAIN_S: Final = 0.1
 
 _HELD_S: Final = 0.003
 """How often groups are looked at that wait for what a session says."""
+
+_BETWEEN_READS_S: Final = 0.005
+"""A source that says something all the time is listened to this often: many groups at once cost
+about what one does."""
 
 _LONGEST_WAIT_S: Final = 60.0
 _TOGETHER_S: Final = 0.05
@@ -110,6 +115,7 @@ class RoutingLoop:
         self._commands: SimpleQueue[_Waiting] = SimpleQueue()
         self._waiting: list[_Waiting] = []
         self._is_stopping = False
+        self._read_s = 0.0
         self._saver: threading.Thread | None = None
         self._saved_position: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
@@ -328,7 +334,14 @@ class RoutingLoop:
             self.crash = error
             self._wake_readers([])
 
+    def _pause(self) -> None:
+        """Let more come from the source, unless somebody wants something else."""
+        left_s = self._read_s + _BETWEEN_READS_S - time.monotonic()
+        if left_s > 0 and not self._waiting and self._commands.empty():
+            select.select((self._pipe_out,), (), (), left_s)
+
     def _turn(self) -> None:
+        self._pause()
         for key, _ in self._selector.select(self._time_left_s()):
             if key.data is None:
                 with suppress(BlockingIOError):
@@ -349,6 +362,7 @@ class RoutingLoop:
 
     def _read(self, feed: Feed) -> None:
         """Route what a feed gives, and publish it."""
+        self._read_s = time.monotonic()
         try:
             feed.read(self.fail)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this feed's

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from binlane.capture.backoff import Backoff
+from binlane.positions import AnyGtid, Position
 from binlane.routing.planned_route import NO_THREADS, Threads
 from binlane.routing.routed_group import OmissionKind
 from binlane.routing.spans import SpanCounts
@@ -84,6 +85,11 @@ class Output:
         is_on_main: Whether the main feed feeds it.
         told: What its readers were last told of.
         threads: Connections of the source whose temporary tables it has, or lacks.
+        lane_threads: By lane the connection that last said what a group of it is.
+        doubtful_lanes: Lanes of which a group may have held texts on temporary tables, which nobody
+            knows of.
+        stopped_at: The group past the port that it stopped before; None without one.
+        accepted: Groups past the port up to here it takes, although it was to stop.
     """
 
     live: LiveBinlog
@@ -101,6 +107,23 @@ class Output:
     is_on_main: bool = False
     told: Published | None = None
     threads: Threads = NO_THREADS
+    lane_threads: dict[int, int] = field(default_factory=dict)
+    doubtful_lanes: set[int] = field(default_factory=set)
+    stopped_at: AnyGtid | None = None
+    accepted: Position | None = None
+
+    def lose_threads(self, threads: frozenset[int]) -> None:
+        """Note that it lacks texts on temporary tables of some connections."""
+        if not threads <= self.threads.lost:
+            self.threads = replace(self.threads, lost=self.threads.lost.union(threads))
+
+    def accept(self, position: Position | None) -> None:
+        """Take what stopped it although it came past the port: somebody wants it to go on."""
+        stopped_at, accepted = self.stopped_at, position or self.binlog.reached
+        if stopped_at is not None:
+            is_in = accepted.covers(stopped_at)
+            self.accepted = accepted if is_in else accepted.advance(stopped_at)
+            self.stopped_at = None
 
     @property
     def name(self) -> str:

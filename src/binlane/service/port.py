@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from typing import Final
+from weakref import WeakValueDictionary
 
 from binlane.capture.settings import SourceSettings
 from binlane.client.session import ServerSession
@@ -25,6 +26,7 @@ from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession
 from binlane.port.source_schema import wanted_privileges
 from binlane.service.binlogs import Binlogs
+from binlane.session.session import Session
 
 _LOOK_AGAIN_S: Final = 10.0
 _TIMEOUT_S: Final = 10.0
@@ -71,10 +73,24 @@ class Port:
         self._looked_s = float("-inf")
         self._looking = asyncio.Lock()
         self._ends = LaneEnds(attributions, settings)
+        self._sessions: WeakValueDictionary[int, PortSession] = WeakValueDictionary()
 
     def judge(self, session: SessionContext) -> PortSession:
         """The judge of a session."""
-        return PortSession(session, self._find)
+        judge = self._sessions[session.thread_id] = PortSession(session, self._find)
+        return judge
+
+    async def state_of(self, session: SessionContext) -> tuple[LiveCatalog, Session] | None:
+        """The source's objects, and what a session is like; None where that is not followed.
+
+        Raises:
+            PeerError: If the source goes away.
+        """
+        judge = self._sessions.get(session.thread_id)
+        try:
+            return None if judge is None else await judge.state_now()
+        except StatementError:
+            return None  # of which `problem` tells
 
     def start(self) -> None:
         """Begin to look after sessions that ended in the middle of a statement."""

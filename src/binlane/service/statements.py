@@ -141,7 +141,11 @@ class Statements:
         if about is not None:
             await session.require(Privilege.MONITOR)
             definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
-            return await explain_binlog(session, about, definitions)
+            state = None
+            if definitions and self._port is not None:
+                state = await self._port.state_of(session)
+            live, model = (None, None) if state is None else state
+            return await explain_binlog(session, about, definitions, live=live, model=model)
         parsed = await _parsed(session, statement)
         if parsed is None:
             return await self._system_tables.answer(session, statement)

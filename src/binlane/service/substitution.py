@@ -21,8 +21,8 @@ import numpy as np
 from binlane.capture.source_facts import SourceFacts
 from binlane.codec.event import Event
 from binlane.codec.payload import TransactionPayloadEvent
-from binlane.codec.rows import RowsEvent
-from binlane.codec.types import EventType
+from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import Item, LargeGroup, RawRun
@@ -40,6 +40,7 @@ from binlane.routing.planned_route import (
     Threads,
     route_planned,
     route_rows,
+    threads_of_plan,
 )
 from binlane.routing.planned_spans import RawGroup, planned_bytes
 from binlane.routing.routed_group import Routing
@@ -51,6 +52,7 @@ PAST_THE_PORT: Final = "it did not come through the port"
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
 _FEW: Final = 8
+_UNSAID: Final = "it is not known what a mark in the source's log stands for"
 _ROWS: Final = RowsEvent | TransactionPayloadEvent
 
 logger = logging.getLogger(__name__)
@@ -212,8 +214,7 @@ class Substitution:
             number for number, is_named in zip(lanes.numbers, are_named, strict=True) if is_named
         ]
 
-    @staticmethod
-    def append_raw(output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
+    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
         """Give a binlog its part of a group, where that needs no reference; whether it has it now.
 
         Raises:
@@ -228,6 +229,7 @@ class Substitution:
         made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
         if made is None:
             return False
+        self._meet(output, self._lane(gtid), plan)
         if not binlog.room_bytes:
             binlog.rotate(group.timestamp)
             made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
@@ -250,14 +252,45 @@ class Substitution:
         found = self._find(output, group.gtid, waits=waits)
         binlog = output.binlog
         place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
+        lane = self._lane(group.gtid)
         if isinstance(found, GroupPlan):
+            self._meet(output, lane, found)
+            if lane is not None and not found.binlogs and _is_mark(group):
+                self._doubt(output, lane)
+                self.count(output, group.gtid, _UNSAID)
             outcome = route_planned(group, found, *place, threads=output.threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
+        if found and lane is not None:
+            self._doubt(output, lane)
+            if _is_mark(group):
+                self.count(output, group.gtid, found)
         routing = route_rows(group, *place)
         if found and routing.group is not None and _has_rows(routing.group.events):
             self.note_rows(output, group.gtid, found)
         return routing
+
+    @staticmethod
+    def _meet(output: Output, lane: int | None, plan: GroupPlan) -> None:
+        """Note which connection says what a group of a lane is."""
+        if lane is None or not plan.binlogs.get(output.name):
+            return
+        for thread in threads_of_plan(plan, output.name, flags=0):
+            if output.lane_threads.get(lane) != thread:
+                if lane in output.doubtful_lanes:
+                    output.lose_threads(frozenset((thread,)))
+                output.lane_threads[lane] = thread
+            output.doubtful_lanes.discard(lane)
+
+    @staticmethod
+    def _doubt(output: Output, lane: int) -> None:
+        """Note that nobody knows what a group of a lane was: it may have made temporary tables.
+
+        Its connection is the one that was met last on the lane, or one that was not met yet.
+        """
+        output.doubtful_lanes.add(lane)
+        if lane in output.lane_threads:
+            output.lose_threads(frozenset((output.lane_threads[lane],)))
 
     def _find(
         self, output: Output, gtid: AnyGtid | None, *, waits: bool = False
@@ -299,12 +332,15 @@ class Substitution:
         """
         if reason != PAST_THE_PORT or self._bypass is Bypass.ROWS:
             return False
-        if self._bypass is Bypass.STOP:
+        accepted = output.accepted
+        is_accepted = accepted is not None and gtid is not None and accepted.covers(gtid)
+        if self._bypass is Bypass.STOP and not is_accepted:
+            output.stopped_at = gtid
             raise StoreError(
                 f"binlog {output.name}: group {gtid} changes rows in its scope and did not come "
                 "through the port",
                 path=output.name,
-                hint='ALTER BINLOG … FORMAT=\'ROW\', or set [gateway] bypass to "rows" or "mark"',
+                hint=f"START BINLOG '{output.name}' takes its rows",
             )
         logger.warning("binlog %s: %s as rows: %s", output.name, gtid, reason)
         return True
@@ -312,10 +348,10 @@ class Substitution:
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
         for reason in outcome.reasons:
             self.count(output, gtid, reason)
-        if outcome.made or outcome.lost:
-            threads = output.threads
-            made, lost = outcome.made.union(threads.made), outcome.lost.union(threads.lost)
-            output.threads = Threads(made, lost)
+        output.lose_threads(outcome.lost)
+        threads = output.threads
+        if not outcome.made <= threads.made:
+            output.threads = Threads(outcome.made | threads.made, threads.lost)
 
     @staticmethod
     def count(
@@ -340,10 +376,14 @@ class Substitution:
         """What a binlog has of a group that is not held; waits for what is not known yet."""
         found = self._find(output, gtid, waits=True)
         if not isinstance(found, GroupPlan):
+            lane = self._lane(gtid)
+            if found and lane is not None:
+                self._doubt(output, lane)
             return LargeChoice(output, reason=found or "")
         parts = found.binlogs.get(output.name)
         if parts is None:
             return LargeChoice(output)
+        output.lose_threads(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
         if found.bases.get(output.name) != basis_of(output.binlog.definition):
             return LargeChoice(output, reason=CHANGED_DEFINITION)
         if not parts:
@@ -379,6 +419,14 @@ def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
 
 def _is_of_statements(output: Output) -> bool:
     return output.binlog.definition.logging_mode is not LoggingMode.ROW
+
+
+def _is_mark(group: EventGroup) -> bool:
+    """Whether a group holds a mark."""
+    return any(
+        isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
+        for event in group.events
+    )
 
 
 def _has_rows(events: Sequence[Event]) -> bool:

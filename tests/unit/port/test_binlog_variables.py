@@ -69,27 +69,27 @@ def _session(*modes: str) -> Session:
     [
         (
             "SET binlog_format = ROW",
-            "SET binlog_format = @@SESSION.binlog_format",
+            "SET binlog_format = ROW",
             "SET binlog_format = 'ROW'",
         ),
         (
             "SET @a = 1, @@session.sql_log_bin:=0, autocommit=1",
-            "SET @a = 1, @@session.sql_log_bin:= @@SESSION.sql_log_bin, autocommit=1",
+            "SET @a = 1, @@session.sql_log_bin:= ON, autocommit=1",
             "SET @a = 1, @@session.sql_log_bin:= 'OFF', autocommit=1",
         ),
         (
             "SET LOCAL `binlog_format`='mixed', sql_log_bin=TRUE",
-            "SET LOCAL `binlog_format`= @@SESSION.binlog_format, sql_log_bin= @@SESSION.sql_log_bin",
+            "SET LOCAL `binlog_format`= ROW, sql_log_bin= ON",
             "SET LOCAL `binlog_format`= 'MIXED', sql_log_bin= 'ON'",
         ),
         (
             "/*!40101 SET SQL_LOG_BIN= 0 */",
-            "/*!40101 SET SQL_LOG_BIN= @@SESSION.sql_log_bin */",
+            "/*!40101 SET SQL_LOG_BIN= ON */",
             "/*!40101 SET SQL_LOG_BIN= 'OFF' */",
         ),
         (
             "SET STATEMENT binlog_format=ROW FOR INSERT INTO t VALUES (1)",
-            "SET STATEMENT binlog_format= @@SESSION.binlog_format FOR INSERT INTO t VALUES (1)",
+            "SET STATEMENT binlog_format= ROW FOR INSERT INTO t VALUES (1)",
             "SET STATEMENT binlog_format= 'ROW' FOR INSERT INTO t VALUES (1)",
         ),
         (
@@ -155,9 +155,7 @@ def test_an_expression_is_asked_for() -> None:
     answer = ResultSet(("a", "b"), ((b"row", b"0"),), ServerStatus.AUTOCOMMIT, heads)
     told = rewrite(facts, known, answer, flavor=Flavor.MARIADB)
     assert told.model == "SET binlog_format = 'ROW', sql_log_bin = 'OFF', @x = @y"
-    assert told.source == (
-        "SET binlog_format = @@SESSION.binlog_format, sql_log_bin = @@SESSION.sql_log_bin, @x = @y"
-    )
+    assert told.source == ("SET binlog_format = ROW, sql_log_bin = ON, @x = @y")
 
 
 @pytest.mark.parametrize("kind", [ColumnType.NEWDECIMAL, ColumnType.DOUBLE])
@@ -168,6 +166,13 @@ def test_an_expression_of_a_type_that_no_variable_takes(kind: ColumnType) -> Non
     )
     told = rewrite(facts_of(text), known, answer, flavor=Flavor.MARIADB)
     assert told == Rewritten(source=text, model=text)
+
+
+def test_mysql_warns_of_a_format_that_is_read() -> None:
+    told = rewritten("SELECT @@binlog_format, @@sql_log_bin n", flavor=Flavor.MYSQL)
+    assert told.source == (
+        "SELECT CONCAT('STATEMENT', LEFT(@@binlog_format, 0)) AS `@@binlog_format`, 1 n"
+    )
 
 
 def test_mysql_sets_no_format_while_there_are_temporary_tables() -> None:

@@ -122,7 +122,8 @@ class World:
         if self.sessions[lane] is None and self.attributions.is_clear(lane):
             assert lane not in self.orphans, "its thread is still there"
             self.sessions[lane] = Session()
-            self.attributions.taken(lane, self.random.randrange(1, 99))
+            position = self.position(len(self.log))
+            self.attributions.taken(lane, self.random.randrange(1, 99), position)
 
     def send(self) -> None:
         lane, session = self.pick()

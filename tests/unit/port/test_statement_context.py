@@ -14,13 +14,14 @@ from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ColumnDefinition, ResultSet
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.types import ColumnType, EventType, Flavor, HeaderFlag
+from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.port.context_reader import ContextReader
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import asked_values
 from binlane.port.statement_context import (
     FILE_BYTES_MAX,
-    ContextReader,
     StatementContext,
     complete,
 )
@@ -238,6 +239,7 @@ def test_microseconds_that_nothing_depends_on_need_not_be_known() -> None:
         (5, 0, "", None),
         (5, 3, "Records: 3  Duplicates: 0  Warnings: 0", 5),
         (5, 2, "Records: 3  Duplicates: 1  Warnings: 1", None),
+        (5, 2, "Records: 3  Duplicates: 0  Warnings: 0", None),
         (5, 3, "Datensätze: 3  Duplikate: 0  Warnungen: 0", 5),
         (5, 3, "Records: 3  Deleted: 0  Skipped: 0  Warnings: 0", 5),
         (5, 3, "Records: 3  Deleted: 0  Skipped: 1  Warnings: 0", None),
@@ -493,6 +495,7 @@ def test_what_cannot_be_set_or_asked_makes_rows() -> None:
     assert secure.begin(needs) is None
     reader = Source().reader()
     assert reader.needs([INSERT], TIMED._replace(needs_server_time=True)) is None
+    assert reader.needs([INSERT], TIMED._replace(is_program=True)) is None
     assert reader.needs([INSERT], ContextUse(is_known=False)) is None
     assert reader.needs([INSERT], ContextUse(sets_context=True)) is None
     left = ContextUse(reads_diagnostics=True)
@@ -548,6 +551,22 @@ def test_character_set_of_a_text_must_be_known() -> None:
     assert reader.read_text("SELECT 'ü'") is None
     assert not reader.must_ask_to_read("SELECT 'u'")
     assert reader.read_text("SELECT 'u'") == "SELECT 'u'"
+
+
+def test_a_question_that_the_source_refuses_makes_rows() -> None:
+    source = Source()
+    reader = source.reader()
+    reader.ran(facts_of("SET sql_mode = ''"))
+    needs = reader.needs([INSERT], PLAIN)
+    assert needs is not None
+
+    async def refuse(statement: str) -> ResultSet:
+        raise StatementError(f"interrupted: {statement}", errno=1317, sqlstate="70100")
+
+    asyncio.run(reader.read(refuse, needs))
+    assert reader.begin(needs) is None
+    asyncio.run(reader.read(source.ask, needs))
+    assert reader.begin(needs) is not None
 
 
 def test_context_of_a_procedure_is_that_of_its_creation() -> None:

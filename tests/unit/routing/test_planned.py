@@ -311,7 +311,7 @@ def test_temporary_tables_are_used_where_they_were_made() -> None:
             group, plan(cut.pieces, [using], definition), format_, definition, threads=after
         )
         assert not found.reasons
-        lost = Threads(made={7}, lost={7})
+        lost = Threads(made=frozenset({7}), lost=frozenset({7}))
         found = outcome(
             group, plan(cut.pieces, [making, using], definition), format_, definition, threads=lost
         )
@@ -319,6 +319,27 @@ def test_temporary_tables_are_used_where_they_were_made() -> None:
         assert images(_events(found), format_) == images(group.events, format_)
     wrong = replace(plan(cut.pieces, [making, using]), sections=())
     assert outcome(group, wrong, format_).lost == {7}
+
+
+def test_temporary_tables_are_dropped_whatever_the_scope_is_by_then() -> None:
+    format_, group, _ = one_group()
+    (crm,) = definitions("LOG(crm), FORMAT='STATEMENT'")
+    dropping = text(format_, None, "DROP TEMPORARY TABLE `tmp`", flags=4)
+    empty = replace(group, events=(group.events[0], group.events[-1]))
+    made = plan((), [dropping], crm)
+    found = outcome(empty, made, format_, crm, threads=Threads(made=frozenset({7})))
+    assert queries(_events(found)) == [b"DROP TEMPORARY TABLE `tmp`"]
+    found = outcome(empty, made, format_, crm)
+    assert found.routing.group is None
+
+
+def test_what_is_of_a_connection_for_another_reason_needs_no_temporary_table() -> None:
+    format_, group, cut = one_group()
+    for query in ("DELETE x, y FROM a x JOIN b y", "UPDATE shop.a SET a = CONNECTION_ID()"):
+        using = text(format_, 0, query, flags=4)
+        assert not outcome(group, plan(cut.pieces, [using]), format_).reasons
+        lost = Threads(lost=frozenset({7}))
+        assert outcome(group, plan(cut.pieces, [using]), format_, threads=lost).reasons
 
 
 def test_a_statement_that_stands_alone_has_no_end() -> None:

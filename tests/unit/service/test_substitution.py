@@ -17,7 +17,7 @@ from binlane.codec.event import Event
 from binlane.codec.format import MAGIC, Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.types import EventType, Flavor
+from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.placing import place, place_group
@@ -267,8 +267,7 @@ def test_statements_stand_in_the_places_of_their_rows(
 class ByReference(Substitution):
     """Makes every group by the reference."""
 
-    @staticmethod
-    def append_raw(output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
+    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
         del output, plan, group, gtid
         return False
 
@@ -410,6 +409,12 @@ def test_a_binlog_may_stop_at_what_does_not_come_through_the_port(
         assert gtids(run.groups(0)) == gtids(source.groups[:first])
         assert str(source.groups[first].gtid) in run.outputs[0].failure
         assert gtids(run.groups(2)) == gtids(source.groups)
+        run.outputs[0].accept(run.router.position)
+        run.outputs[0].failure = ""
+        run.router = Router(run.outputs[0].binlog.reached, run.substitution)
+        run.take(source, 512)
+        assert gtids(run.groups(0)) == gtids(source.groups)
+        assert not run.outputs[0].failure
     with running(tmp_path / "mark", bypass=Bypass.MARK) as run:
         caplog.clear()
         run.take(source, 512)
@@ -446,6 +451,51 @@ def test_marks_are_in_no_binlog_and_give_their_gtid_to_texts(tmp_path: Path) -> 
         assert len(lone_groups) == spoken
         assert all(len(group.events) == 2 for group in lone_groups)
         assert all(group.timestamp == 5 for group in lone_groups)
+
+
+@pytest.mark.parametrize("is_met", [False, True])
+def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no_text(
+    *, is_met: bool, tmp_path: Path
+) -> None:
+    marks = (3, 4, 5, 6)
+    queries = (
+        "CREATE TEMPORARY TABLE shop.one (a INT)",
+        "",
+        "CREATE TEMPORARY TABLE shop.two (a INT)",
+        "INSERT INTO shop.one VALUES (1)",
+    )
+    source = Source.of("md1011_txn", tmp_path, lanes=1)
+    changing = [number for number, group in enumerate(source.groups) if has_rows(group)]
+    numbers = [changing[one] for one in marks]
+    source = Source.of("md1011_txn", tmp_path, lanes=1, marks=numbers)
+    with running(tmp_path / "data", _SCOPES[0]) as run:
+        name = run.outputs[0].name
+        base = basis_of(run.outputs[0].binlog.definition)
+        for number, group in enumerate(source.groups):
+            query = queries[numbers.index(number)] if number in numbers else ""
+            if not is_met and query == queries[0]:
+                query = ""
+            plan = GroupPlan()
+            if query:
+                lone = text([TableName("shop", "x")])._replace(section=None, timestamp=5)
+                (encoded,) = lone.events
+                body = encoded.body[: encoded.body.index(b"UPDATE")] + query.encode()
+                flags = HeaderFlag.THREAD_SPECIFIC
+                lone = lone._replace(events=(EncodedEvent(EventType.QUERY, body, flags),))
+                plan = GroupPlan(binlogs={name: (lone,)}, bases={name: base})
+            # Of what is not said, nobody knows what it was.
+            run.intend(group, number, plan if query or number not in numbers else None)
+            run.done(group, number)
+        run.take(source, 512)
+        run.wait()
+        made = [
+            query.decode()
+            for group in run.groups(0)
+            for _, query in shape(group)
+            if b"shop.o" in query or b"shop.two" in query
+        ]
+        assert made == ([queries[0]] if is_met else [])
+        assert run.outputs[0].threads.lost == {7}
 
 
 def test_a_group_that_is_not_held_is_rows(tmp_path: Path) -> None:

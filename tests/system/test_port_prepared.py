@@ -1,0 +1,124 @@
+"""Prepared statements through a port that judges: binlogs hold them as their server would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from binlane.codec.packets.execution import (
+    DatetimeValue,
+    DecimalValue,
+    Execution,
+    TimeValue,
+    Value,
+)
+from binlane.codec.packets.flags import Command, ExtendedCapability
+from binlane.codec.types import ColumnType
+from binlane.errors import StatementError
+from tests.judged_port import judged
+from tests.raw_client import CAPABILITIES, RawClient
+from tests.serve_process import ServeProcess
+from tests.servers import ServerFactory, connect, execute
+
+_VALUES: list[tuple[int, Value]] = [
+    (ColumnType.VAR_STRING, 'é\'s \\ "q"\n\0'.encode()),
+    (ColumnType.BLOB, b"\x01\r\x1a\x7f"),
+    (ColumnType.LONG, -7),
+    (ColumnType.DOUBLE, 1 / 3),
+    (ColumnType.NEWDECIMAL, DecimalValue(b"-007.50")),
+    (ColumnType.DATETIME, DatetimeValue(2020, 2, 29, 1, 2, 3, 4)),
+    (ColumnType.TIME, TimeValue(True, 1, 2, 3, 4)),
+    (ColumnType.VAR_STRING, None),
+]
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def serve(
+    servers: ServerFactory, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[ServeProcess]:
+    """A port with a binlog of statements, before a source with a table `d.t`."""
+    source = servers.start("s") if request.param == "mariadb" else servers.start_mysql("s")
+    execute(
+        source,
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARBINARY(100))",
+    )
+    with judged(tmp_path / "serve", source) as serving:
+        with serving.connect("root", "") as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE BINLOG 's' FORMAT='STATEMENT'")
+        yield serving
+
+
+def _run(client: RawClient) -> None:
+    insert = client.prepare("INSERT INTO t (v) VALUES (?)")
+    for type_code, value in _VALUES:
+        client.execute(Execution(statement_id=insert, types=(type_code,), values=(value,)))
+    update = client.prepare("UPDATE t SET v = CONCAT(v, ?) WHERE id > ?")
+    types = (ColumnType.VAR_STRING, ColumnType.LONGLONG)
+    client.execute(Execution(statement_id=update, types=types, values=(b"!", 2)))
+
+
+def _queries(rows: tuple[tuple[object, ...], ...]) -> list[str]:
+    return [str(row[5]) for row in rows if row[2] == "Query" and "t SET v" in str(row[5])] + [
+        str(row[5]) for row in rows if row[2] == "Query" and "INTO t" in str(row[5])
+    ]
+
+
+def test_binlog_of_statements_holds_what_the_server_would(serve: ServeProcess) -> None:
+    with RawClient(serve.port, database="d") as client:
+        _run(client)
+    with serve.connect("root", "") as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW BINLOG EVENTS IN 's.000001'")
+        found = _queries(tuple(cursor.fetchall()))
+    source = serve.source
+    execute(source, "FLUSH BINARY LOGS", "TRUNCATE TABLE d.t")
+    begin = execute(source, "SHOW BINARY LOGS")[-1][0]
+    with RawClient(source.port, database="d") as client:
+        client.query("SET SESSION binlog_format = 'STATEMENT'")
+        _run(client)
+    expected = _queries(execute(source, f"SHOW BINLOG EVENTS IN '{begin}'"))
+    assert len(found) == len(_VALUES) + 1
+    assert found == expected
+
+
+def test_values_that_cannot_be_told_are_refused(serve: ServeProcess) -> None:
+    count = "SELECT COUNT(*) FROM d.t"
+    with RawClient(serve.port, database="d") as client:
+        client.query("INSERT INTO t (v) VALUES (1)")
+        delete = client.prepare("DELETE FROM t ORDER BY id LIMIT ?")
+        execution = Execution(statement_id=delete, types=(ColumnType.VAR_STRING,), values=(b"1",))
+        with pytest.raises(StatementError, match="its values cannot be told"):
+            client.execute(execution)
+        assert execute(serve.source, count) == ((1,),)
+        client.query("SET SESSION binlog_format = 'ROW'")
+        client.execute(execution)
+        assert execute(serve.source, count) == ((0,),)
+
+
+def test_many_rows_of_values_are_refused_as_the_server_does(
+    servers: ServerFactory, tmp_path: Path
+) -> None:
+    source = servers.start("s")
+    execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
+    bulk = ExtendedCapability.STMT_BULK_OPERATIONS
+    errors = []
+    with judged(tmp_path / "serve", source) as serve:
+        with serve.connect("root", "") as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE BINLOG 's' FORMAT='STATEMENT'")
+        for port in (serve.port, source.port):
+            with RawClient(port, CAPABILITIES, bulk, database="d") as client:
+                client.query("SET SESSION binlog_format = 'STATEMENT'")
+                statement_id = client.prepare("INSERT INTO t VALUES (?)")
+                payload = bytes((Command.STMT_BULK_EXECUTE,)) + statement_id.to_bytes(4, "little")
+                payload += b"\x80\0\x03\0" + b"".join(b"\0" + bytes((n, 0, 0, 0)) for n in (1, 2))
+                with pytest.raises(StatementError) as caught:
+                    client.ok(payload)
+                error = caught.value
+                errors.append((error.errno, error.sqlstate, error.message.partition(" (hint")[0]))
+                client.query("SET SESSION binlog_format = 'ROW'")
+                assert client.ok(payload).affected_rows == 2
+    assert errors[0] == errors[1]
+    with connect(source) as connection, connection.cursor() as cursor:
+        assert cursor.execute("SELECT * FROM d.t") == 4
