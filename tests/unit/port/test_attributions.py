@@ -67,6 +67,23 @@ def test_a_group_that_comes_before_the_reply() -> None:
     timer.join()
 
 
+def test_a_statement_that_was_not_planned_costs_no_later_one() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one")])
+    attributions.done(0, 1, str(gtid(1)))
+    attributions.read([(0, gtid(1), True)], at(1))
+    assert attributions.find(0, gtid(1)) == plan("one")
+    # Read before its session was told of it.
+    attributions.read([(0, gtid(2), True)], at(2))
+    assert attributions.find(0, gtid(2)) == Unattributed(Reason.NO_STATEMENT)
+    attributions.done(0, 2, str(gtid(2)), [])
+    for number in (3, 4):
+        attributions.intend(0, number, [plan(f"statement {number}")])
+        attributions.read([(0, gtid(number), True)], at(number))
+        attributions.done(0, number, str(gtid(number)))
+        assert attributions.find(0, gtid(number)) == plan(f"statement {number}")
+
+
 def test_nobody_waits_for_ever() -> None:
     attributions = begun()
     attributions.intend(0, 1, [plan("one"), plan("two")])
