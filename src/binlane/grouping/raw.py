@@ -29,7 +29,7 @@ from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import PIECE_BYTES, Bytes, ByteSource, Window
+from binlane.grouping.window import PADDING, PIECE_BYTES, Bytes, ByteSource, Window
 from binlane.kernels import layout
 from binlane.positions import (
     AnyGtid,
@@ -97,6 +97,37 @@ class RawRun:
     def head(self, count: int) -> RawRun:
         """The first groups of the run."""
         return replace(self, groups=np.ascontiguousarray(self.groups[:, :count]))
+
+    def size_bytes(self, number: int) -> int:
+        """Of a group."""
+        first, end = (
+            self.groups.item(row, number) for row in (layout.GROUP_FIRST, layout.GROUP_END)
+        )
+        start = self.events.item(layout.EVENT_OFFSET, first)
+        return self.events.item(layout.EVENT_END, end - 1) - start
+
+    def kept(self, first: int) -> RawRun:
+        """The groups from one on, as a run of its own that nobody changes.
+
+        Where row images begin, its index does not say.
+        """
+        begin = self.groups.item(layout.GROUP_FIRST, first)
+        end = self.groups.item(layout.GROUP_END, self.count - 1)
+        events = self.events[:, begin:end].copy()
+        start = int(events[layout.EVENT_OFFSET, 0])
+        stop = int(events[layout.EVENT_END, -1]) + self.format.checksum_length
+        for row in (layout.EVENT_OFFSET, layout.EVENT_END):
+            events[row] -= start
+        groups = self.groups[:, first:].copy()
+        groups[layout.GROUP_FIRST] -= begin
+        groups[layout.GROUP_END] -= begin
+        return replace(
+            self,
+            data=np.concatenate([self.data[start:stop], np.zeros(PADDING, np.uint8)]),
+            base=self.base + start,
+            events=events,
+            groups=groups,
+        )
 
     def timestamp(self, number: int) -> int:
         """Of a group, in seconds since 1970."""

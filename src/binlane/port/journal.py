@@ -160,19 +160,26 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(self._number)) from error
 
-    def records(self, number: int) -> Iterator[Record]:
+    def records(self, number: int, *, max_bytes: int = -1) -> Iterator[Record]:
         """What a file holds, up to its end or the first record that is damaged.
+
+        Args:
+            number: Of the file.
+            max_bytes: Only the whole records among its first so many; all by default.
 
         Raises:
             StoreError: If it cannot be read.
         """
         try:
-            data = self.path(number).read_bytes()
+            with self.path(number).open("rb") as file:
+                data = file.read(max_bytes)
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         offset = 0
         while offset < len(data):
             found = _record(data, offset)
+            if found is None and max_bytes >= 0:
+                return
             if found is None:
                 self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
                 return

@@ -210,6 +210,15 @@ class PlannedPart:
         effects = self._facts().effects
         return effects.is_temporary and effects.kind in TABLE_DROPPING_KINDS
 
+    @property
+    def commits(self) -> bool:
+        """Whether the text commits what is before it, so that servers log it alone."""
+        if not self.text or (self.rows and not isinstance(self.rows[0].body, QueryEvent)):
+            return False  # a change of rows, as all are but CREATE TABLE … SELECT
+        effects = self._facts().effects
+        is_filled = effects.kind is StatementKind.CREATE_TABLE_SELECT
+        return effects.kind in DDL_KINDS and not (is_filled and effects.is_temporary)
+
     def _facts(self) -> StatementFacts:
         assert self.statement is not None, "it is a text"
         return logged_statement(self.statement).facts()
@@ -320,6 +329,8 @@ def planned(
         own_end = _own_end(group, plan, binlog, format_)
     except CodecError as error:
         return Mismatch(f"what was planned is no event: {error}")
+    if binlog not in plan.ends and cut.end and len(made) == 1 and made[0].commits:
+        own_end = ()
     if not _undoes_alike(cut, sections, parts, made):
         return Mismatch("a savepoint is rolled back otherwise than planned")
     is_lone_statement = not cut.end

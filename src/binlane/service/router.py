@@ -25,6 +25,7 @@ from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart, whole_group
+from binlane.routing.plan import GroupPlan
 from binlane.routing.planned_route import Threads, route_rows
 from binlane.routing.planned_spans import RawGroup, raw_group
 from binlane.routing.routed_group import Omission, OmissionKind, Routing
@@ -141,12 +142,22 @@ class Router:
         while held.groups:
             is_full = held.size_bytes > _HELD_BYTES_MAX
             try:
-                self._place(output, held.groups[0], waits=waits or is_full)
+                self._place_held(output, held.groups[0], waits=waits or is_full)
             except NotYetError:
                 return
             held.size_bytes -= held.groups.popleft().size_bytes
 
-    def _hold(self, output: Output, group: EventGroup) -> None:
+    def _place_held(self, output: Output, held: EventGroup | _RawHeld, *, waits: bool) -> None:
+        if isinstance(held, EventGroup):
+            self._place(output, held, waits=waits)
+            return
+        run, number = held.groups.run, held.number
+        gtid, substitution = run.gtid(number), self._substitution
+        plan = None if gtid is None or substitution is None else substitution.plan_now(gtid)
+        if not self._append_raw(output, held.groups, number, plan):
+            self._route(output, held.groups.group(number), waits=waits)
+
+    def _hold(self, output: Output, group: EventGroup | _RawHeld) -> None:
         """Keep a group until those before it can be routed."""
         held = self._held.setdefault(output, _Held())
         held.groups.append(group)
@@ -184,7 +195,10 @@ class Router:
     ) -> None:
         run, binlog = groups.run, output.binlog
         first = _first_missing(run, binlog.reached, self.position)
-        if first is None or output in self._held:
+        if output in self._held:
+            self._hold_from(output, groups, 0)
+            return
+        if first is None:
             for each in range(run.count):
                 self._give(output, groups.group(each))
             return
@@ -205,8 +219,7 @@ class Router:
             )
         except _HeldError as held:
             stop = held.number
-            for each in range(stop, run.count):
-                self._hold(output, groups.group(each))
+            self._hold_from(output, groups, stop)
         counts = spans.counts(number).since(counts)
         if counts.statements:
             self._tell(output, run.gtid(spans.statements[0]), LOGGED_AS_STATEMENT)
@@ -353,21 +366,32 @@ class Router:
             self._route(output, group, waits=waits)
 
     def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
-        plan = groups.lanes.plans.get(number)
-        raw = None if plan is None else groups.raw(number)
-        gtid = groups.run.gtid(number) if raw is not None else None
-        if (
-            plan is not None
-            and raw is not None
-            and gtid is not None
-            and self._substitution is not None
-            and self._substitution.append_raw(output, plan, raw, gtid)
-        ):
+        if self._append_raw(output, groups, number, groups.lanes.plans.get(number)):
             return
         try:
             self._route(output, groups.group(number))
         except NotYetError:
             raise _HeldError(number) from None
+
+    def _append_raw(
+        self, output: Output, groups: _Groups, number: int, plan: GroupPlan | None
+    ) -> bool:
+        """Give a binlog its part of a planned group as bytes; whether it has it."""
+        raw = None if plan is None else groups.raw(number)
+        gtid = groups.run.gtid(number) if raw is not None else None
+        return (
+            plan is not None
+            and raw is not None
+            and gtid is not None
+            and self._substitution is not None
+            and self._substitution.append_raw(output, plan, raw, gtid)
+        )
+
+    def _hold_from(self, output: Output, groups: _Groups, first: int) -> None:
+        """Keep the groups of a run from one on."""
+        kept, start = groups.kept(first)
+        for number in range(first - start, kept.run.count):
+            self._hold(output, _RawHeld(kept, number))
 
     def _route(self, output: Output, group: EventGroup, *, waits: bool = False) -> None:
         """Give a binlog its part of a group, by the reference.
@@ -447,8 +471,26 @@ class _Held:
         size_bytes: Of all.
     """
 
-    groups: deque[EventGroup] = field(default_factory=deque)
+    groups: deque[EventGroup | _RawHeld] = field(default_factory=deque)
     size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _RawHeld:
+    """A group of a run that is kept.
+
+    Attributes:
+        groups: Of the run.
+        number: Which of them.
+    """
+
+    groups: _Groups
+    number: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its events."""
+        return self.groups.run.size_bytes(self.number)
 
 
 class _Groups:
@@ -466,6 +508,13 @@ class _Groups:
         self.marked = marked_groups
         self._groups: dict[int, EventGroup] = {}
         self._raw: dict[int, RawGroup | None] = {}
+        self._kept: tuple[_Groups, int] | None = None
+
+    def kept(self, first: int) -> tuple[_Groups, int]:
+        """The groups from one on, or more of them, to be kept; the number of the first of them."""
+        if self._kept is None or self._kept[1] > first:
+            self._kept = _Groups(self.run.kept(first), RunLanes(), []), first
+        return self._kept
 
     def raw(self, number: int) -> RawGroup | None:
         """A group as bytes; None if it is one for the reference."""

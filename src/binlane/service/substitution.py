@@ -162,6 +162,14 @@ class Substitution:
         plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
         return replace(found, plans=plans)
 
+    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
+        """The plan of a group that was read, if it is known by now."""
+        lane = self._lane(gtid)
+        if lane is None:
+            return None
+        (known,) = self._attributions.known(((lane, gtid, False),))
+        return known if isinstance(known, GroupPlan) else None
+
     @staticmethod
     def _numbers(run: RawRun, lanes: Lanes) -> Iterator[int]:
         """The groups of a run that are of lanes."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import decode_event
 from binlane.codec.format import Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.placing import fitted, place_group
 from binlane.grouping.walk import Walker
+from binlane.positions import GtidSet
+from binlane.routing.routed_group import RoutedGroup
+from binlane.store.reading import read_groups
+from binlane.store.settings import StoreSettings
+from binlane.store.store import Store
 from tests.fixture_sets import fixture_set
+from tests.routed_files import definitions
 
 
 def groups(name: str) -> tuple[Format, list[EventGroup]]:
@@ -59,3 +68,43 @@ def test_events_of_a_placed_group_end_where_they_say() -> None:
     ends = [(event.header.next_position, event.next_position) for event in walker.events()]
     assert len(ends) == len(found[3].events)
     assert all(told == end for told, end in ends)
+
+
+@pytest.mark.parametrize("name", ["my97_txn", "my97_gtid_tagged"])
+def test_nothing_is_applied_beside_a_transaction_of_statements(name: str, tmp_path: Path) -> None:
+    _, found = groups(name)
+    (first,) = (one.events[0].body for one in group_events_of(name)[:1])
+    assert isinstance(first, FormatDescriptionEvent)
+    (definition,) = definitions("LOG ALL, FORMAT='STATEMENT'")
+    with Store.open(tmp_path, StoreSettings()) as store:
+        binlog = store.create_binlog(
+            definition,
+            start=GtidSet(),
+            format_description=first,
+            server_id=1,
+            timestamp=0,
+        )
+        for number, group in enumerate(found):
+            made = RoutedGroup(gtid=group.gtid, events=group.events, is_alone=number % 3 == 1)
+            binlog.append(made)
+        store.sync_all()
+        clocks = [
+            (group.events[0].body.last_committed, group.events[0].body.sequence_number)
+            for group in read_groups([file.path for file in binlog.files()])
+            if isinstance(group.events[0].body, MysqlGtidEvent)
+        ]
+    assert len(clocks) == len(found)
+    for number, (last_committed, sequence_number) in enumerate(clocks):
+        assert last_committed is not None
+        assert sequence_number is not None
+        earlier = [one or 0 for _, one in clocks[:number]]
+        assert all(one < sequence_number for one in earlier)
+        if number % 3 == 1:
+            assert last_committed == sequence_number - 1
+        alone = [one or 0 for _, one in clocks[1:number:3]]
+        assert all(one <= last_committed for one in alone)
+
+
+def group_events_of(name: str) -> list[EventGroup]:
+    file, data = fixture_set(name).binlogs[0]
+    return list(group_events(Walker([data], file=file).events(), file=file))

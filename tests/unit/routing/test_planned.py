@@ -344,7 +344,7 @@ def test_what_is_of_a_connection_for_another_reason_needs_no_temporary_table() -
 
 def test_a_statement_that_stands_alone_has_no_end() -> None:
     format_, group, cut = one_group()
-    made = plan(cut.pieces, [text(format_, 0, "CREATE TABLE shop.a SELECT 1 AS a")])
+    made = plan(cut.pieces, [text(format_, 0, "UPDATE shop.a SET a = 1")])
     found = _events(outcome(group, replace(made, ends={ALL.name: None}), format_))
     assert len(found) == 2
     assert isinstance(found[0].body, GtidEvent)
@@ -353,6 +353,17 @@ def test_a_statement_that_stands_alone_has_no_end() -> None:
     found = _events(outcome(group, replace(made, ends={ALL.name: rolled_back}), format_))
     assert queries(found)[-1] == b"ROLLBACK"
     assert not any(event.header.type_code == EventType.XID for event in found)
+    empty = replace(group, events=(group.events[0], group.events[-1]))
+    for query, count in (
+        ("CREATE TEMPORARY TABLE tmp (a INT)", 2),
+        ("CREATE TEMPORARY TABLE tmp SELECT 1 AS a", 3),
+        ("DROP TEMPORARY TABLE IF EXISTS tmp", 2),
+        ("ALTER TABLE tmp ADD b INT", 2),
+        ("INSERT INTO tmp VALUES (1)", 3),
+    ):
+        alone = plan((), [text(format_, None, query)])
+        known = Threads(made=frozenset({7}))
+        assert len(_events(outcome(empty, alone, format_, threads=known))) == count
     two = replace(made, binlogs={ALL.name: (*made.binlogs[ALL.name], text(format_, None))})
     assert outcome(group, replace(two, ends={ALL.name: None}), format_).reasons
 
