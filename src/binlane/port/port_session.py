@@ -14,10 +14,10 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
-from typing import Final, Self
+from typing import Final
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
@@ -39,7 +39,7 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.names import TableName, quote
+from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
 from binlane.port.attributions import Attributions
@@ -56,16 +56,18 @@ from binlane.port.binlog_variables import (
 )
 from binlane.port.context_reader import ContextReader, Needs
 from binlane.port.context_use import ContextUse, KnownUses
+from binlane.port.doubts import Doubt
+from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
-from binlane.port.statement_context import StatementContext, complete
+from binlane.port.statement_context import StatementContext
 from binlane.port.warnings import Warnings
 from binlane.positions import parse_position
 from binlane.programs.runner import is_program
-from binlane.routing.plan import Generated, GroupPlan, Part, Rows, Section, Text, basis_of
+from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.scope.definition import Definition
-from binlane.session.group_plans import DraftPart, GroupDraft, Planned, PlannedSession, RowsOf
+from binlane.session.group_plans import DraftPart, Planned, PlannedSession
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
@@ -78,8 +80,7 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.reading import read
-from binlane.sql.schema import Objects, Routine, Table, Trigger, View
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, LoggingMode
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +105,8 @@ _WATCHED: Final = NAMES.keys() | {
     *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
 """What a session cannot set before somebody follows it."""
+_ASKED_FOR: Final = frozenset(("autocommit",))
+"""Of these what the source is asked for when somebody begins to."""
 _TRACK: Final = (
     "SET SESSION session_track_system_variables ="
     " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
@@ -208,66 +211,18 @@ class _Told:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
-    """A statement that was judged with objects that may have been others when it ran.
-
-    Attributes:
-        facts: What it says.
-        database: Its default database.
-        tables: Those that it was judged with, and their triggers.
-        others: Views and functions likewise, by name.
-    """
-
-    facts: StatementFacts
-    database: str
-    tables: tuple[tuple[Table, Sequence[Trigger]], ...]
-    others: tuple[tuple[TableName, View | None, Routine | None], ...]
-
-    @classmethod
-    def of(cls, facts: StatementFacts, session: Session) -> Self:
-        """Remember what a session knows of a statement's objects."""
-        database, objects = session.database, session.objects
-        resolved = session.resolved(facts, database)
-        # What it makes or changes itself is another table behind it.
-        own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
-        tables = tuple(
-            (one.table, tuple(objects.triggers(one.name)))
-            for one in resolved.accesses
-            if one.name not in own
-        )
-        via = (step.name for one in resolved.accesses for step in one.via)
-        names = dict.fromkeys((*(use.name for use in facts.tables), *via, *resolved.functions))
-        others = tuple(
-            (name, objects.view(name), objects.function(name)) for name in names if name not in own
-        )
-        return cls(facts, database, tables, others)
-
-    def is_settled(self, objects: Objects) -> bool:
-        """Whether its tables are the same as before."""
-        return all(
-            (view, function) == (objects.view(name), objects.function(name))
-            for name, view, function in self.others
-        ) and all(
-            table.is_temporary
-            or (
-                _defined_alike(objects.base_table(table.name), table)
-                and tuple(objects.triggers(table.name)) == triggers
-            )
-            for table, triggers in self.tables
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Homeless:
     """What binlogs are to have, and the source logs nothing of.
 
     Attributes:
         planned: What tells of it.
         parts: By binlog.
+        ends: As in a plan.
     """
 
     planned: Planned
     parts: Mapping[str, tuple[Part, ...]]
+    ends: Mapping[str, EncodedEvent | None]
 
 
 class PortSession:
@@ -291,14 +246,14 @@ class PortSession:
         self._reader: ContextReader | None = None
         self._lane: Lane | None = None
         self._last = ""
-        self._contexts: dict[int, StatementContext] = {}
-        self._generated: dict[int, Generated] = {}
+        self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
         self._unsettled: list[_Told] = []
-        self._doubts: list[_Doubt] = []
+        self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
         self._warnings = Warnings(self._flavor)
         self._lane_due_s = 0.0
+        self._has_passed = False
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
@@ -338,7 +293,7 @@ class PortSession:
         if not is_complete:
             return None
         if model is None or reader is None:
-            return Pass() if self._is_nothing(told) else None
+            return self._pass_unread(told)
         text = reader.read_text(told)
         if text is None or not self._is_current() or self._wants_lane(model):
             return None
@@ -353,6 +308,11 @@ class PortSession:
             PeerError: If it goes away.
         """
         model = self._model
+        if model is None:
+            self._shared = await self._find_parts()
+            if all(one.is_complete and self._concerns_nobody(one.text) for one in statements):
+                self._has_passed = True
+                return Pass()
         if model is None or (self._is_out_of_step and not self._is_in_transaction):
             model = await self._begin()
         reader, shared = self._reader, self._shared
@@ -405,6 +365,8 @@ class PortSession:
         """Follow what came of the command."""
         under_way, self._under_way = self._under_way, []
         model, reader = self._model, self._reader
+        if replies:
+            self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
         if model is None or reader is None or not under_way:
             return NOTHING_LEFT
         if not replies:
@@ -416,7 +378,6 @@ class PortSession:
         for one, own in self._each_reply(under_way, replies):
             planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
-        self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
@@ -440,7 +401,7 @@ class PortSession:
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
-        self._contexts.clear()
+        self._planning.clear()
         self._is_out_of_step = self._is_in_transaction = False
 
     async def _drop_temporary(self) -> None:
@@ -452,7 +413,7 @@ class PortSession:
         planned = model.disconnect()
         if not planned.homeless or context is None:
             return
-        self._contexts = dict.fromkeys(planned.numbers, context)
+        self._planning.know(planned.numbers, context)
         self._spoils = False
         self._find_home(planned)
         homeless, self._homeless = self._homeless, []
@@ -497,9 +458,10 @@ class PortSession:
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
+        is_new = self._reader is None and not self._has_passed
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
-        else:
+        if not is_new:
             # It may hold a timestamp of its own, which it has to take back.
             self._reader.lost_track()
         self._is_out_of_step = False
@@ -581,6 +543,37 @@ class PortSession:
             and not facts.has_into
             and not facts.statement_assignments
             and all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+        )
+
+    def _pass_unread(self, text: str) -> Pass | None:
+        """Let a statement pass that nobody has to follow yet; None for others."""
+        if self._is_nothing(text):
+            return Pass()
+        if not self._concerns_nobody(text):
+            return None
+        self._has_passed = True
+        return Pass()
+
+    def _concerns_nobody(self, text: str) -> bool:
+        """Whether no binlog could refuse a statement, or have anything but its rows.
+
+        So it is where all binlogs log everything as rows, of sessions that do not say otherwise.
+        """
+        shared = self._shared
+        if shared is None or shared.global_values():
+            return False
+        definitions = shared.definitions()
+        if not all(
+            one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions
+        ):
+            return False
+        facts = read(text, database="", dialect=self._first_dialect)
+        names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
+        return (
+            facts.effects.stopped_at is None
+            and names.isdisjoint(_WATCHED - _ASKED_FOR)
+            and not concerns(facts)
+            and not shows(facts)
         )
 
     # Before a statement runs ----------------------------------------------------------------------
@@ -819,9 +812,7 @@ class PortSession:
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
         if _reads_without_locks(facts, resolved):
             return None
-        generated = _generated(resolved)
-        if generated is not None:
-            self._generated[expected.number] = generated
+        self._planning.know_generated(expected.number, resolved)
         return reader.needs(expected.values, use)
 
     def _send(
@@ -844,15 +835,23 @@ class PortSession:
             catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
-            self._contexts.update(dict.fromkeys(expected.numbers, context))
+            self._planning.know(expected.numbers, context)
         if expected.groups and self._lane is not None and self._shared is not None:
-            plans = [self._plan(group) for group in expected.groups]
+            plans = self._plans(expected)
             self._shared.attributions.intend(self._lane.number, expected.number, plans)
             one.is_intended = True
         self._under_way = [one]
         return Run(before)
 
     # Behind it ------------------------------------------------------------------------------------
+
+    def _plans(self, planned: Planned) -> list[GroupPlan]:
+        """The plans of a statement's groups; none where what stands in them is not certain."""
+        if self._spoils:
+            return []
+        return [
+            self._planning.plan(group, self._definitions, self._catalog) for group in planned.groups
+        ]
 
     def _withdraw(self, under_way: Sequence[_UnderWay]) -> None:
         for one in under_way:
@@ -885,7 +884,7 @@ class PortSession:
         assert self._shared is not None, "the model goes along with the source"
         reply, session, catalog = replies[-1], model.session, self._shared.catalog
         if one.catalog_version is not catalog.version:
-            self._doubts.append(_Doubt.of(one.facts, session))
+            self._doubts.append(Doubt.of(one.facts, session))
         planned = model.execute(one.text, _outcome(one.facts, reply))
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
@@ -901,7 +900,7 @@ class PortSession:
                 affected_rows=reply.affected_rows,
                 info=reply.info,
             )
-            self._contexts.update(dict.fromkeys(planned.numbers, one.context))
+            self._planning.know(planned.numbers, one.context)
         if not reply.errno:
             is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
             if is_active != session.is_transaction_active:
@@ -913,8 +912,7 @@ class PortSession:
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
-            self._contexts.clear()
-            self._generated.clear()
+            self._planning.clear()
             self._spoils = self._is_out_of_step
         return planned
 
@@ -926,8 +924,7 @@ class PortSession:
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
         may_write = one.facts.effects.kind not in _READS or bool(planned.groups)
         # Now, as the contexts of a transaction go with its end.
-        plans = [] if self._spoils else [self._plan(group) for group in planned.groups]
-        told = _Told(planned.number, plans, is_intended=one.is_intended)
+        told = _Told(planned.number, self._plans(planned), is_intended=one.is_intended)
         if self._doubts or (last is None and is_silent and may_write):
             self._unsettled.append(replace(told, last=last))
         else:
@@ -997,14 +994,17 @@ class PortSession:
         model = self._model
         assert model is not None, "it told of that"
         parts: dict[str, tuple[Part, ...]] = {}
+        ends: dict[str, EncodedEvent | None] = {}
         for name, groups in planned.homeless.items():
-            made = [self._part(part, {}) for group in groups for part in group]
-            if None in made or self._lane is None or self._spoils:
+            made = self._planning.parts((part for group in groups for part in group), {})
+            if made is None or self._lane is None or self._spoils:
                 self._lose(model, name, groups)
-            else:
-                parts[name] = tuple(part for part in made if part is not None)
+                continue
+            parts[name] = made
+            if len(groups) == 1:
+                ends |= self._planning.ends({name: planned.homeless_ends[name][0]}, groups[0])
         if parts:
-            self._homeless.append(_Homeless(planned, parts))
+            self._homeless.append(_Homeless(planned, parts, ends))
 
     @staticmethod
     def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
@@ -1017,7 +1017,7 @@ class PortSession:
         if model is None or shared is None or lane is None:
             return
         parts = homeless.parts
-        plan = GroupPlan(binlogs=parts, bases=self._bases(parts))
+        plan = GroupPlan(binlogs=parts, bases=bases(self._definitions, parts), ends=homeless.ends)
         number = model.count()
         shared.attributions.intend(lane.number, number, [plan])
         try:
@@ -1029,61 +1029,6 @@ class PortSession:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
             shared.attributions.done(lane.number, number, last)
-
-    # Plans ----------------------------------------------------------------------------------------
-
-    def _plan(self, draft: GroupDraft) -> GroupPlan:
-        """A group as the binlogs are to have it, with all values; those that lack some get rows."""
-        sections = {number: place for place, (number, _) in enumerate(draft.sections)}
-        for number, section in draft.sections:
-            if number not in self._generated and (found := self._generated_in(section)):
-                self._generated[number] = found
-        binlogs: dict[str, tuple[Part, ...]] = {}
-        for name, parts in draft.binlogs.items():
-            made = [self._part(part, sections) for part in parts]
-            if None not in made:
-                binlogs[name] = tuple(part for part in made if part is not None)
-        return GroupPlan(
-            sections=tuple(section for _, section in draft.sections),
-            binlogs=binlogs,
-            bases=self._bases(binlogs),
-        )
-
-    def _generated_in(self, section: Section) -> Generated | None:
-        """Where AUTO_INCREMENT values stand that a statement of a program was given."""
-        tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
-        found = [place for name in tables if (place := _place(self._catalog.table(name)))]
-        return found[0] if len(found) == 1 else None
-
-    def _bases(self, names: Container[str]) -> dict[str, int]:
-        return {one.name: basis_of(one) for one in self._definitions if one.name in names}
-
-    def _part(self, draft: DraftPart, sections: Mapping[int, int]) -> Part | None:
-        if isinstance(draft, RowsOf):
-            return Rows(sections[draft.number])
-        context = self._contexts.get(draft.number)
-        if context is None:
-            return None
-        events = complete(draft.bodies, context, self._flavor)
-        if events is None:
-            return None
-        generated = self._generated.get(draft.number)
-        return Text(
-            events,
-            sections.get(draft.number),
-            generated,
-            timestamp=context.timestamp if draft.number not in sections else 0,
-        )
-
-
-def _defined_alike(one: Table | None, other: Table) -> bool:
-    """Whether two tables differ at most in the next AUTO_INCREMENT value, which SHOW CREATE tells."""
-    return one is not None and _definition(one) == _definition(other)
-
-
-def _definition(table: Table) -> Table:
-    options = tuple(each for each in table.options if each[0].upper() != "AUTO_INCREMENT")
-    return replace(table, create_statement="", options=options)
 
 
 def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
@@ -1097,25 +1042,6 @@ def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> 
     if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
         return True
     return facts.effects.kind is StatementKind.SELECT and any(not one.is_temporary for one in reads)
-
-
-def _generated(resolved: ResolvedStatement) -> Generated | None:
-    """Where the AUTO_INCREMENT values stand that the server may choose for a statement."""
-    for access in resolved.accesses:
-        if not access.is_prelocked and access.changes & _INSERTING:
-            place = _place(access.table)
-            if place is not None:
-                return place
-    return None
-
-
-def _place(table: Table | None) -> Generated | None:
-    """The AUTO_INCREMENT column of a table."""
-    column = None if table is None else table.auto_increment
-    if table is None or column is None:
-        return None
-    names = [one.name.lower() for one in table.definition.columns]
-    return Generated(table.name, names.index(column.lower()))
 
 
 def _literal(value: str) -> str:

@@ -101,6 +101,8 @@ class GroupPlan:
             named get the group's rows.
         bases: By name what `basis_of` says of the definition that this was found out with. A binlog
             with another definition by then gets the group's rows.
+        ends: By name the event that ends the binlog's group, where that is another one than the
+            source's; None: its one statement stands alone.
     """
 
     sections: tuple[Section, ...] = ()

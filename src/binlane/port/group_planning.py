@@ -1,0 +1,168 @@
+"""What a session's model says of groups, with all values that texts need: the plans.
+
+The context of a statement is known when it runs, the group that it stands in when its transaction
+ends. What lacks anything is not planned: the binlog gets the group's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Final
+
+from binlane.codec.types import Flavor
+from binlane.policy.resolution import ResolvedStatement
+from binlane.port.statement_context import StatementContext, complete
+from binlane.routing.plan import (
+    EncodedEvent,
+    Generated,
+    GroupPlan,
+    Part,
+    Rows,
+    Section,
+    Text,
+    basis_of,
+)
+from binlane.scope.definition import Definition
+from binlane.session.group_plans import DraftPart, GroupDraft, RowsOf
+from binlane.session.log_events import Body
+from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import RowChange
+from binlane.sql.schema import Table
+
+_INSERTING: Final = frozenset(
+    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+)
+
+
+class GroupPlanning:
+    """The contexts of a transaction's statements, and the plans of its groups.
+
+    Args:
+        flavor: Of the source.
+    """
+
+    def __init__(self, flavor: Flavor) -> None:
+        self._flavor = flavor
+        self._contexts: dict[int, StatementContext] = {}
+        self._generated: dict[int, Generated] = {}
+
+    def know(self, numbers: Iterable[int], context: StatementContext) -> None:
+        """Know the context of a statement, and of those that it runs, by their numbers."""
+        self._contexts.update(dict.fromkeys(numbers, context))
+
+    def know_generated(self, number: int, resolved: ResolvedStatement) -> None:
+        """Know where AUTO_INCREMENT values stand that the server may choose for a statement."""
+        found = _generated(resolved)
+        if found is not None:
+            self._generated[number] = found
+
+    def clear(self) -> None:
+        """Forget a transaction that is over."""
+        self._contexts.clear()
+        self._generated.clear()
+
+    def plan(
+        self, draft: GroupDraft, definitions: Sequence[Definition], catalog: SchemaCatalog
+    ) -> GroupPlan:
+        """A group as the binlogs are to have it.
+
+        Args:
+            draft: What the model says of it.
+            definitions: With which the model says so.
+            catalog: The objects that it knows.
+        """
+        sections = {number: place for place, (number, _) in enumerate(draft.sections)}
+        for number, section in draft.sections:
+            if number not in self._generated and (found := _generated_in(section, catalog)):
+                self._generated[number] = found
+        binlogs: dict[str, tuple[Part, ...]] = {}
+        ends: dict[str, EncodedEvent | None] = {}
+        for name, parts in draft.binlogs.items():
+            made = self.parts(parts, sections)
+            if made is None:
+                continue
+            if name in draft.ends:
+                ends |= self.ends({name: draft.ends[name]}, parts)
+            binlogs[name] = made
+        return GroupPlan(
+            sections=tuple(section for _, section in draft.sections),
+            binlogs=binlogs,
+            bases=bases(definitions, binlogs),
+            ends=ends,
+        )
+
+    def parts(
+        self, drafts: Iterable[DraftPart], sections: Mapping[int, int]
+    ) -> tuple[Part, ...] | None:
+        """What a binlog has of a group; None where a value of it is not known.
+
+        Args:
+            drafts: What the model says of it.
+            sections: The places of the group's sections by the numbers of their statements.
+        """
+        found: list[Part] = []
+        for draft in drafts:
+            part = self._part(draft, sections)
+            if part is None:
+                return None
+            found.append(part)
+        return tuple(found)
+
+    def _part(self, draft: DraftPart, sections: Mapping[int, int]) -> Part | None:
+        if isinstance(draft, RowsOf):
+            return Rows(sections[draft.number])
+        context = self._contexts.get(draft.number)
+        events = None if context is None else complete(draft.bodies, context, self._flavor)
+        if context is None or events is None:
+            return None
+        section = sections.get(draft.number)
+        timestamp = context.timestamp if section is None else 0
+        return Text(events, section, self._generated.get(draft.number), timestamp=timestamp)
+
+    def ends(
+        self, bodies: Mapping[str, Body | None], parts: Sequence[DraftPart]
+    ) -> dict[str, EncodedEvent | None]:
+        """The ends of binlogs' groups that are others than the source's, as far as they are known.
+
+        Args:
+            bodies: By binlog what the model says of them.
+            parts: Of the group: the last statement's context is that of the end.
+        """
+        context = self._contexts.get(parts[-1].number) if parts else None
+        found: dict[str, EncodedEvent | None] = {}
+        for name, body in bodies.items():
+            if body is None:
+                found[name] = None
+            elif context is not None and (events := complete((body,), context, self._flavor)):
+                found[name] = events[0]
+        return found
+
+
+def bases(definitions: Iterable[Definition], names: Container[str]) -> dict[str, int]:
+    """With which definitions of some binlogs something was found out."""
+    return {one.name: basis_of(one) for one in definitions if one.name in names}
+
+
+def _generated_in(section: Section, catalog: SchemaCatalog) -> Generated | None:
+    """Where AUTO_INCREMENT values stand that a statement of a program was given."""
+    tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
+    found = [place for name in tables if (place := _place(catalog.table(name)))]
+    return found[0] if len(found) == 1 else None
+
+
+def _generated(resolved: ResolvedStatement) -> Generated | None:
+    for access in resolved.accesses:
+        if not access.is_prelocked and access.changes & _INSERTING:
+            place = _place(access.table)
+            if place is not None:
+                return place
+    return None
+
+
+def _place(table: Table | None) -> Generated | None:
+    """The AUTO_INCREMENT column of a table."""
+    column = None if table is None else table.auto_increment
+    if table is None or column is None:
+        return None
+    names = [one.name.lower() for one in table.definition.columns]
+    return Generated(table.name, names.index(column.lower()))
