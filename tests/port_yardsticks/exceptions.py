@@ -20,6 +20,13 @@ NOTHING_CHANGED: Final = "it changed nothing at the source, so no group there is
 OWN_PLACE: Final = "what cannot be rolled back stands at its own place, not with its transaction"
 SOURCE_FILE: Final = "a file of the source that binlane does not have"
 ROW_WARNING: Final = "a warning of the source about its own log of rows"
+REFUSAL: Final = "a refusal of binlane's: it tells what would help, and no error of the engine"
+UNLOCKED: Final = (
+    "it reads what a source that logs rows lets others change meanwhile, so it is rows"
+)
+_UNLOCKED_TABLES: Final = ("tm", "tm2", "mysql.user")
+_HINT: Final = 1105
+_ENGINE_ERRORS: Final = frozenset({1015, 1030, 4094})
 _ROW_WARNINGS: Final = frozenset({1105, 1870})
 _ENDS: Final = ("COMMIT", "ROLLBACK")
 
@@ -33,6 +40,8 @@ def explained(record: Record, differences: Sequence[Difference]) -> str:
     """
     aspects = {difference.aspect: difference for difference in differences}
     logs = {"events", "events at end"}
+    if aspects.keys() == {"warnings"} and _is_refusal(aspects["warnings"]):
+        return REFUSAL
     if aspects.keys() == {"warnings"}:
         return ROW_WARNING if _is_row_warning(aspects["warnings"]) else ""
     if not aspects.keys() <= logs | {"warnings"}:
@@ -42,6 +51,7 @@ def explained(record: Record, differences: Sequence[Difference]) -> str:
     reasons: tuple[tuple[str, Callable[[Record, Sequence[Difference]], bool]], ...] = (
         (SOURCE_FILE, _is_of_file),
         (NOTHING_CHANGED, _changed_nothing),
+        (UNLOCKED, _is_unlocked),
         (OWN_PLACE, _is_moved),
     )
     found = [difference for difference in differences if difference.aspect in logs]
@@ -51,6 +61,17 @@ def explained(record: Record, differences: Sequence[Difference]) -> str:
 def _is_row_warning(difference: Difference) -> bool:
     theirs, ours = _warnings(difference.expected), _warnings(difference.actual)
     return not theirs - ours and all(errno in _ROW_WARNINGS for _, errno, _ in ours - theirs)
+
+
+def _is_refusal(difference: Difference) -> bool:
+    theirs, ours = _warnings(difference.expected), _warnings(difference.actual)
+    lacking, more = theirs - ours, ours - theirs
+    is_refused = any(level == "Error" for level, _, _ in ours)
+    return (
+        is_refused
+        and all(errno in _ENGINE_ERRORS for _, errno, _ in lacking)
+        and all(level == "Note" and errno == _HINT for level, errno, _ in more)
+    )
 
 
 def _warnings(value: object) -> Counter[tuple[str, int, str]]:
@@ -64,6 +85,22 @@ def _is_of_file(record: Record, differences: Sequence[Difference]) -> bool:
     return all(
         [_end(group) for group in _groups(difference.expected)]
         == [_end(group) for group in _groups(difference.actual)]
+        for difference in differences
+    )
+
+
+def _is_unlocked(record: Record, differences: Sequence[Difference]) -> bool:
+    """Rows in the place of the text of a statement that reads tables without row locks."""
+    words = record.sql.replace(",", " ").replace("(", " ").replace(")", " ").split()
+    if not any(word in _UNLOCKED_TABLES for word in words[2:]):
+        return False
+    return all(
+        [_end(group) for group in _groups(difference.expected)]
+        == [_end(group) for group in _groups(difference.actual)]
+        and not any(
+            event.type == "Query" and event.info.endswith(record.sql)
+            for event in _events(difference.actual)
+        )
         for difference in differences
     )
 

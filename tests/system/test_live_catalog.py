@@ -416,6 +416,30 @@ def make_slowly(session: pymysql.connections.Connection[pymysql.cursors.Cursor])
         cursor.execute("CREATE TABLE cat_a.t AS SELECT SLEEP(6) AS a")
 
 
+def test_nobody_waits_for_an_answer_when_it_ends(server: PrivateServer) -> None:
+    execute(server, "CREATE DATABASE cat_a")
+
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            facts = facts_of(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            with connect(server) as making:
+                thread = threading.Thread(target=make_slowly, args=(making,))
+                thread.start()
+                await asyncio.sleep(0.5)
+                asking = asyncio.create_task(catalog.fetch(facts, "cat_a"))
+                await asyncio.sleep(0.3)
+                begun_s = time.monotonic()
+                await catalog.stop()
+                with pytest.raises((StatementError, asyncio.CancelledError)):
+                    await asking
+                # Behind it nobody asks.
+                await asyncio.to_thread(catalog._threads.shutdown)
+                assert time.monotonic() - begun_s < 1
+                await asyncio.to_thread(thread.join)
+
+    asyncio.run(run())
+
+
 def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
     execute(
         server,

@@ -80,8 +80,6 @@ def test_formats_of_a_session(recorder: PortRecorder) -> None:
             "SET SESSION binlog_format = ROW",
             "INSERT INTO d.t VALUES (2, 1)",
             "SET @@session.binlog_format = CONCAT('STATE', 'MENT')",
-            # While all binlogs get rows nobody plans groups, so that this one may be doubted.
-            "REPLACE INTO d.t VALUES (0, 1)",
             "INSERT INTO d.t VALUES (3, 1)",
             "SET binlog_format = DEFAULT",
             "INSERT INTO d.t VALUES (4, 1)",

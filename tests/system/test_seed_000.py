@@ -35,29 +35,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
         yield process
 
 
-_JUDGED: Final = (
-    "How scoping works: a statement",
-    "How scoping works: only",
-    "Unsafe",
-    "Possibly",
-    "Temporary",
-    "LOAD DATA",
-)
-"""What needs a port that judges."""
-
-
-def _cases() -> list[Any]:
-    return [
-        pytest.param(
-            one,
-            id=one.name,
-            marks=[pytest.mark.xfail(strict=False)] if one.name.startswith(_JUDGED) else [],
-        )
-        for one in transcripts("seed_000")
-    ]
-
-
-@pytest.mark.parametrize("transcript", _cases())
+@pytest.mark.parametrize("transcript", transcripts("seed_000"), ids=lambda one: one.name)
 def test_the_port_answers_as_the_seed_shows(serve: ServeProcess, transcript: Transcript) -> None:
     _empty(serve)
     logs = _Logs(serve)

@@ -60,7 +60,7 @@ def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) ->
     stage: Stage | None = None
     done = False
     try:
-        story_console.print(f"[bold]1/6  A private {dialect.name}[/bold]")
+        story_console.print(f"[bold]1/7  A private {dialect.name}[/bold]")
         stage = Stage(directory, dialect)
         voice = _Voice(story_console)
         story = Story(stage, voice, transactions=transactions)
@@ -100,7 +100,7 @@ def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> lis
     """Run the steps; a failure says which step it was and where the logs are."""
     checks: list[Check] = []
     for number, (title, step) in enumerate(story.steps, 2):
-        console.print(f"[bold]{number}/6  {title}[/bold]")
+        console.print(f"[bold]{number}/7  {title}[/bold]")
         voice.progress(title)
         try:
             for check in step():

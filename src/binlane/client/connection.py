@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from binlane.client.account import tls_context
@@ -108,6 +109,11 @@ class ServerConnection:
     def close(self) -> None:
         """Go away."""
         self._socket.close()
+
+    def abort(self) -> None:
+        """Let another thread wait no longer for what comes: it finds the connection closed."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _start_tls(self) -> None:
         context = tls_context(self._url)

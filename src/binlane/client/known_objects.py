@@ -26,6 +26,8 @@ from binlane.names import TableName, folded
 from binlane.policy.used_objects import body_use
 from binlane.sql.facts import (
     DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
     VIEW_KINDS,
     Shape,
     StatementFacts,
@@ -48,12 +50,6 @@ _NO_OBJECTS: Final = frozenset(
     )
 )
 """DDL of what nobody asks for here."""
-_MAKING: Final = frozenset(
-    (
-        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
-        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
-    )
-)
 _BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL COMPONENT"))
 """What makes objects, and is no DDL to the log."""
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
@@ -381,18 +377,22 @@ class KnownObjects:
 
         What is known not to be there can be a temporary table of the session.
         """
-        effects = facts.effects
+        effects, kind = facts.effects, facts.effects.kind
         made: set[TableName] = set()
         for old, new in effects.renames:
             if old in made or not self._is_absent(old):
                 made.add(new)
                 yield from (old, new)
         renamed = {name for pair in effects.renames for name in pair}
-        is_made = effects.kind in _MAKING
-        is_left = is_made and effects.if_exists and not facts.is_or_replace
-        for name in {*effects.writes, *effects.drops} - renamed:
-            if not (self._is_there(name) if is_left else not is_made and self._is_absent(name)):
-                yield name
+        names = list(dict.fromkeys((*effects.writes, *effects.drops)))
+        if kind in TABLE_DROPPING_KINDS:
+            names = [name for name in names if not self._is_absent(name)]
+        elif kind in TABLE_MAKING_KINDS:
+            if effects.if_exists and not facts.is_or_replace and self._is_there(names[0]):
+                return
+        elif names and self._is_absent(names[0]):
+            return
+        yield from (name for name in names if name not in renamed)
 
     def _is_absent(self, name: TableName) -> bool:
         """Whether a table or view is known not to be there."""

@@ -67,6 +67,10 @@ class ServerSession:
         """Go away."""
         self._connection.close()
 
+    def abort(self) -> None:
+        """Let another thread wait no longer for an answer."""
+        self._connection.abort()
+
     def ask(self, statement: str) -> Texts:
         """The rows of a statement as text; none of one that has none.
 

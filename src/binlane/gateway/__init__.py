@@ -9,7 +9,7 @@
 - `replica_statements`: what replicas and binlog tools ask about the log (pure).
 - `privileges`: what SHOW GRANTS says (pure).
 - `handler`: what the gateway asks of whoever knows the binlogs.
-- `session`: one session at work; `transport`: the port.
+- `side`: one of a session's two connections; `session`: one at work; `transport`: the port.
 
 The handshake is relayed: no password is ever seen here, and the source alone decides who gets in.
 Binlogs, their statements and their dumps live elsewhere.

@@ -1,15 +1,15 @@
-"""One session at work: three tasks around a `Relay`.
+"""One session at work: a `Relay` between two connections, and a task that answers questions.
 
-Two read, one each side, and one answers questions, so that a client or a source that goes away is
-noticed whatever is under way.
+What passes is passed on as it arrives; a client or a source that goes away is noticed whatever is
+under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable
+from contextlib import aclosing
 from typing import Final
 
 from binlane.codec.format import flavor_of
@@ -37,47 +37,16 @@ from binlane.gateway.replica_statements import (
     SetVariables,
     recognise,
 )
+from binlane.gateway.side import Side
 
-_CHUNK: Final = 64 << 10
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _WAITING_MAX: Final = 1 << 20
-_LINGER_S: Final = 5.0
 # How long the source may take for a statement whose client has gone, and a judge to follow it.
 _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
 logger = logging.getLogger(__name__)
-
-
-class Side:
-    """One of the two connections."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    async def read(self) -> bytes:
-        """Some bytes; none at the end, however it came."""
-        try:
-            return await self._reader.read(_CHUNK)
-        except OSError:
-            return b""
-
-    def has_gone(self) -> bool:
-        """Whether the peer has ended or lost the connection, as far as that is known."""
-        return self._reader.at_eof() or self._reader.exception() is not None
-
-    async def send(self, data: bytes) -> None:
-        """Send bytes, and wait while the peer takes none."""
-        if data:
-            self._writer.write(data)
-            await self._writer.drain()
-
-    def close(self) -> None:
-        """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
-        self._writer.close()
-        asyncio.get_running_loop().call_later(_LINGER_S, self._writer.transport.abort)
 
 
 class Session:
@@ -117,8 +86,8 @@ class Session:
         self._logged_in = logged_in
         self._progress = asyncio.Event()
         self._is_draining = False
-        self._reader_waits = False
-        self._client_has_ended = False
+        self._client_has_ended = self._source_has_ended = False
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def user(self) -> str:
@@ -162,33 +131,40 @@ class Session:
             CodecError: If a side breaks the protocol.
             OSError: If a connection is lost while bytes are sent.
         """
-        tasks = [
-            asyncio.ensure_future(work)
-            for work in (self._read_client(), self._read_source(), self._answer_questions())
-        ]
+        client, source = self._client, self._source
+        answering = asyncio.ensure_future(self._answer_questions())
+        client.freed = source.freed = self._regulate
+        source.receive(self._from_source)
+        client.receive(self._from_client)
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            if self._client_has_ended and len(done) == 1:
-                await self._let_settle(tasks[1:])
+            done, _ = await asyncio.wait(
+                (answering, self._over), return_when=asyncio.FIRST_COMPLETED
+            )
+            for one in done:
+                one.result()
+            if self._client_has_ended and not answering.done():
+                await self._let_settle(answering)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            client.receive(None)
+            source.receive(None)
+            answering.cancel()
+            self._over.cancel()
+            await asyncio.gather(answering, self._over, return_exceptions=True)
             if self._is_judged and self._relay.judge is not None:
                 self._is_judged = False
                 await self._relay.judge.ended()
 
-    async def _let_settle(self, tasks: Sequence[asyncio.Future[None]]) -> None:
+    async def _let_settle(self, answering: asyncio.Future[None]) -> None:
         """Let the judge know what came of the last command, of a client that did not wait for it.
 
         Args:
-            tasks: The others.
+            answering: Answers questions.
         """
         try:
             async with asyncio.timeout(_SETTLE_S):
-                while self._relay.is_followed and not any(task.done() for task in tasks):
+                while (
+                    self._relay.is_followed and not self._source_has_ended and not answering.done()
+                ):
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
@@ -261,36 +237,67 @@ class Session:
         return reply
 
     async def _flush(self) -> None:
-        await self._source.send(self._relay.take_to_source())
-        if self._client_has_ended:
-            with suppress(OSError):  # it may still listen
-                await self._client.send(self._relay.take_to_client())
+        """Pass on what there is, and wait while a side takes none."""
+        self._pass_on()
+        await self._source.drain()
+        if not self._client_has_ended:
+            await self._client.drain()
+
+    def _pass_on(self) -> None:
+        relay = self._relay
+        self._source.write(relay.take_to_source())
+        self._client.write(relay.take_to_client())
+        if self._is_draining or self._client_has_ended or relay.question is not None:
             self._progress.set()
+        if relay.is_closed:
+            self._finish()
+        self._regulate()
+
+    def _regulate(self) -> None:
+        """Let a side wait whose bytes cannot be used now."""
+        relay = self._relay
+        has_too_much = relay.is_waiting and relay.waiting_bytes > _WAITING_MAX
+        self._client.pause(is_paused=self._source.is_congested or has_too_much)
+        self._source.pause(is_paused=self._client.is_congested)
+
+    def _from_client(self, data: bytes) -> None:
+        if not data:
+            self._client_has_ended = True
+            self._finish()
+        else:
+            self._take(self._relay.from_client, data)
+
+    def _from_source(self, data: bytes) -> None:
+        if not data:
+            self._source_has_ended = True
+            self._finish()
             return
-        await self._client.send(self._relay.take_to_client())
-        if self._is_draining or self._reader_waits or self._relay.question is not None:
-            self._progress.set()
+        self._take(self._read_source, data)
 
-    async def _read_client(self) -> None:
+    def _read_source(self, data: bytes) -> None:
         relay = self._relay
-        while not relay.is_closed and (data := await self._client.read()):
-            relay.from_client(data)
-            await self._flush()
-            while relay.is_waiting and relay.waiting_bytes > _WAITING_MAX:
-                self._reader_waits = True
-                self._progress.clear()
-                await self._progress.wait()
-            self._reader_waits = False
-        self._client_has_ended = True
+        was_logged_in = relay.is_logged_in
+        relay.from_source(data)
+        if relay.is_logged_in and not was_logged_in:
+            self._logged_in()
 
-    async def _read_source(self) -> None:
-        relay = self._relay
-        while not relay.is_closed and (data := await self._source.read()):
-            was_logged_in = relay.is_logged_in
-            relay.from_source(data)
-            if relay.is_logged_in and not was_logged_in:
-                self._logged_in()
-            await self._flush()
+    def _take(self, take: Callable[[bytes], None], data: bytes) -> None:
+        try:
+            take(data)
+            self._pass_on()
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._source_has_ended = True  # nothing of it is used any longer
+            self._finish(error)
+
+    def _finish(self, error: Exception | None = None) -> None:
+        """End `run`."""
+        self._progress.set()
+        if self._over.done():
+            return
+        if error is None:
+            self._over.set_result(None)
+        else:
+            self._over.set_exception(error)
 
     async def _answer_questions(self) -> None:
         while not (self._is_draining and self._relay.is_idle):

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import pwd
-import socket
 from collections import Counter
 from typing import Final
 
@@ -16,8 +15,9 @@ from binlane.errors import BinlaneError, ConfigError
 from binlane.gateway.handler import Handler
 from binlane.gateway.lobby import Guest, Lobby
 from binlane.gateway.machine import Relay
-from binlane.gateway.session import Session, Side
+from binlane.gateway.session import Session
 from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.side import Side
 
 _CANNOT_CONNECT_ERRNO: Final = 2003
 _TOO_MANY_ERRNO: Final = 1040
@@ -65,8 +65,11 @@ class Gateway:
         """
         settings = self._settings
         try:
-            self._server = await asyncio.start_server(
-                self._accept, settings.address, settings.port, backlog=settings.max_connections
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: Side(self._accept),
+                settings.address,
+                settings.port,
+                backlog=settings.max_connections,
             )
         except OSError as error:
             raise ConfigError(
@@ -95,15 +98,14 @@ class Gateway:
         await asyncio.gather(*self._clients, return_exceptions=True)
         await self._server.wait_closed()
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        address = writer.get_extra_info("peername")
-        if address is None:  # gone already
-            writer.close()
+    def _accept(self, client: Side) -> None:
+        peer = client.peer
+        if peer is None:  # gone already
+            client.close()
             return
-        # A replica that lost its power sends nothing more, and no end either.
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        host, port = address[:2]
-        task = asyncio.create_task(self._serve(Side(reader, writer), host, f"{host}:{port}"))
+        client.keep_alive()
+        host, port = peer
+        task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
         self._clients[task] = None
         task.add_done_callback(self._forget)
 
@@ -146,14 +148,16 @@ class Gateway:
             lobby.leave(guest)
 
     async def _connect(self) -> Side | None:
-        settings = self._settings
+        settings, loop = self._settings, asyncio.get_running_loop()
         try:
             async with asyncio.timeout(settings.connect_timeout_s):
                 if settings.source_socket is not None:
-                    return Side(*await asyncio.open_unix_connection(settings.source_socket))
-                return Side(
-                    *await asyncio.open_connection(settings.source_host, settings.source_port)
-                )
+                    _, side = await loop.create_unix_connection(Side, settings.source_socket)
+                else:
+                    _, side = await loop.create_connection(
+                        Side, settings.source_host, settings.source_port
+                    )
+                return side
         except (OSError, TimeoutError) as error:
             logger.warning("source %s cannot be reached: %s", _source(settings), error)
             return None

@@ -343,9 +343,18 @@ class LaneGroups:
         elif statement.gone.get(stream, 0) >= number:
             return
         elif is_read:
-            # It was read, and not on this lane: whatever else is there, too, is not understood.
-            count = len(points)
-            self.doubt_all(Reason.OTHER_COUNT)
+            # It was given to nobody before its statement was known, or is not of this lane. What
+            # came behind it is of later statements; what came before it is not understood.
+            count = next(
+                (
+                    place
+                    for place, point in enumerate(points)
+                    if point.stream == stream and point.number > number
+                ),
+                len(points),
+            )
+            if count:
+                self.doubt_all(Reason.OTHER_COUNT)
         elif statement.doubt is None and len(points) < statement.count:
             return
         else:

@@ -15,9 +15,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import random
@@ -411,6 +411,7 @@ class _Source:
         self._settings = settings
         self._lock = threading.Lock()
         self._idle: list[ServerSession] = []
+        self._busy: set[ServerSession] = set()
         self._backoff = Backoff()
         self._not_before_s = 0.0
         self._problem: PeerError | None = None
@@ -419,10 +420,12 @@ class _Source:
         self.incarnation = 0
 
     def close(self) -> None:
-        """Go away; a question under way ends in its time."""
+        """Go away; whoever asks is told that the source is gone."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
+            for session in self._busy:
+                session.abort()
         for session in idle:
             session.close()
 
@@ -484,14 +487,15 @@ class _Source:
                 incarnation = self.incarnation
                 session, is_new = self._session()
                 try:
-                    result = work(session)
+                    with self._asking(session):
+                        result = work(session)
                 except StatementError:
                     self._give_back(session, incarnation)
                     raise
                 except PeerError:
                     session.close()
                     self.drop()
-                    if is_new:
+                    if is_new or self._is_closed:
                         raise
                 except BaseException:
                     session.close()
@@ -505,6 +509,19 @@ class _Source:
             raise StatementError(
                 f"{_NOT_TOLD}: {error}", hint=error.hint or "see whether the source runs"
             ) from None
+
+    @contextmanager
+    def _asking(self, session: ServerSession) -> Iterator[None]:
+        """A session waits for answers, unless all ends."""
+        with self._lock:
+            if self._is_closed:
+                session.abort()
+            self._busy.add(session)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy.discard(session)
 
     def _session(self) -> tuple[ServerSession, bool]:
         """A session, and whether it is a new one."""

@@ -19,6 +19,7 @@ from binlane.codec.collation_names import collation_name
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
+from binlane.port.client_text import is_as_it_came
 from binlane.sql.servers import Version, default_collation
 
 _COLLATIONS_MAX: Final = 4096
@@ -191,6 +192,7 @@ class SessionValues:
         has_explicit_defaults: MySQL: explicit_defaults_for_timestamp.
         collations: For each character set of MariaDB's character_set_collations the id of the collation
             that it was compiled with, and of the one that it has by default; None of other servers.
+        is_text_as_it_came: Its texts are what the gateway reads.
         heads: Status variables before the time zone's; in the second one also what only statements
             that name a character set have.
         tail: Those behind it, up to what statements differ in.
@@ -216,6 +218,7 @@ class SessionValues:
     requires_primary_key: bool = False
     has_explicit_defaults: bool = False
     collations: tuple[tuple[int, int], ...] | None = None
+    is_text_as_it_came: bool = field(init=False, repr=False)
     heads: tuple[bytes, bytes] = field(init=False, repr=False)
     zone: bytes = field(init=False, repr=False)
     tail: bytes = field(init=False, repr=False)
@@ -249,6 +252,7 @@ class SessionValues:
         object.__setattr__(self, "heads", (head + charset, head + collations + charset))
         object.__setattr__(self, "zone", bytes((5, len(zone))) + zone)
         object.__setattr__(self, "tail", b"".join(tail))
+        object.__setattr__(self, "is_text_as_it_came", is_as_it_came(self.client_charset))
         object.__setattr__(self, "collation", _U16.pack(18, self.utf8mb4_collation))
 
     def in_routine(

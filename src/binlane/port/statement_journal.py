@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from binlane.errors import BinlaneError, StoreError
+from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.port import journal_records as records
 from binlane.port.journal import Place, Record, RecordLog
 from binlane.port.lane_groups import LaneGroups, Statement, Stream
@@ -24,6 +24,7 @@ from binlane.store.disk import Disk
 
 _SUFFIX: Final = "statements"
 _RETRY_S: Final = 1.0
+_HEAD_BYTES: Final = 1 << 20
 _MACHINE_BYTES: Final = 40
 
 logger = logging.getLogger(__name__)
@@ -222,23 +223,53 @@ class StatementJournal:
     # After a restart.
 
     def files(self) -> Iterator[RecordedFile]:
-        """What the files hold, oldest first, but for those of another version.
+        """What the files hold, from the last one on that tells all of its time.
 
         Raises:
             StoreError: If one cannot be read.
         """
+        first = self._note_needs()
         for number in tuple(self._log.sizes):
-            found = self._log.records(number)
-            first = next(found, None)
-            if first is None or first.kind != records.MACHINE or first.body[:1] != _MACHINE[:1]:
+            if number < first:
                 continue
-            is_of_this_run = first.body == _MACHINE
+            found = self._log.records(number)
+            machine = next(found, None)
+            if machine is None or machine.body[:1] != _MACHINE[:1]:
+                continue
+            is_of_this_run = machine.body == _MACHINE
             yield RecordedFile(
                 found,
                 lambda: is_of_this_run and number not in self._log.damage,  # noqa: B023
             )
         for text in self._log.damage.values():
             logger.warning("the port's journal: %s", text)
+
+    def _note_needs(self) -> int:
+        """Note of which groups older files tell; the last file that tells all of its time."""
+        first, before = 0, list[int]()
+        for number in tuple(self._log.sizes):
+            told = self._told(number)
+            if told is not None:
+                # A file is followed by another once all in it is told, or is said there again.
+                for older in before:
+                    self._needs[older] = told
+                first, before = number, []
+            before.append(number)
+        return first
+
+    def _told(self, number: int) -> dict[Stream, int] | None:
+        """Up to where groups were told before a file; None if it does not begin as it should."""
+        for record in self._log.records(number, max_bytes=_HEAD_BYTES):
+            if record.kind == records.MACHINE and record.body[:1] != _MACHINE[:1]:
+                return None
+            if record.kind == records.LANES:
+                told: dict[Stream, int] = {}
+                with suppress(CodecError):
+                    for head in records.read_lanes(record.body)[1]:
+                        for stream, last in head.told.items():
+                            told[stream] = max(last, told.get(stream, 0))
+                    return told
+        return None
 
 
 def head_of(number: int, groups: LaneGroups) -> records.LaneHead:

@@ -22,6 +22,7 @@ are only those that change temporary tables: later texts may need them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -317,7 +318,7 @@ class PlannedSession:
         self._forget_unmade()
         return planned
 
-    def _end_statement(self, ledger: _Ledger, waiting: Mapping[str, frozenset[int]]) -> None:
+    def _end_statement(self, ledger: _Ledger, waiting: Mapping[str, _Waiting]) -> None:
         """Remember what is to be known as long as something waits.
 
         Args:
@@ -366,13 +367,13 @@ def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
 
 
 def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
-    """What some statements have wait in the binlogs' transaction caches."""
+    """What some statements, the last ones, have wait in the binlogs' transaction caches."""
     for name, binlog in state.binlogs.items():
-        begin = 0
-        for end, number in binlog.transaction_cache.marks if name != SOURCE_LOG else ():
-            if number in numbers:
-                yield from binlog.transaction_cache.events[begin:end]
-            begin = end
+        marks = binlog.transaction_cache.marks if name != SOURCE_LOG else []
+        at = bisect_left(marks, numbers[0], key=itemgetter(1))
+        if at < len(marks):
+            begin = marks[at - 1][0] if at else 0
+            yield from binlog.transaction_cache.events[begin:]
 
 
 _VALUES: Final = (IntvarEvent, RandEvent, LoggedVariable)
@@ -394,16 +395,42 @@ class _Foreseen(NamedTuple):
     ledger: _Ledger
 
 
-def _numbers(state: SessionState, name: str) -> frozenset[int]:
-    """The numbers of the statements of which something waits in a binlog's transaction cache."""
-    marks = state.binlogs[name].transaction_cache.marks
-    return frozenset([number for _, number in marks]) if marks else _NONE
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """The statements of which something waits in a transaction cache; it is not copied for that.
+
+    Attributes:
+        marks: Those of the cache.
+        last: One more, behind them; 0: none.
+    """
+
+    marks: Sequence[tuple[int, int]] = ()
+    last: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.marks) or self.last > 0
+
+    def __contains__(self, number: int) -> bool:
+        if self.last and number == self.last:
+            return True
+        at = bisect_left(self.marks, number, key=itemgetter(1))
+        return at < len(self.marks) and self.marks[at][1] == number
+
+    def has_from(self, number: int) -> bool:
+        """Whether a statement waits that has a number or a greater one."""
+        newest = self.last or (self.marks[-1][1] if self.marks else 0)
+        return newest >= number
 
 
-def _waiting(state: SessionState, name: str, number: int, effect: KnownEffect) -> frozenset[int]:
+def _numbers(state: SessionState, name: str) -> _Waiting:
+    """The statements of which something waits in a binlog's transaction cache."""
+    return _Waiting(state.binlogs[name].transaction_cache.marks)
+
+
+def _waiting(state: SessionState, name: str, number: int, effect: KnownEffect) -> _Waiting:
     """As `_numbers`, behind a statement that is foreseen."""
-    before = _NONE if name in effect.clears else _numbers(state, name)
-    return before | {number} if name in effect.waits else before
+    marks = () if name in effect.clears else state.binlogs[name].transaction_cache.marks
+    return _Waiting(marks, number if name in effect.waits else 0)
 
 
 def _waits(state: SessionState) -> bool:
@@ -512,7 +539,7 @@ def _as_known(foreseen: Foreseen, number: int) -> Planned:
     result, effect = foreseen.result, foreseen.effect
     forms = effect.notes.get(_Forms)
     if forms is None:
-        waiting = dict.fromkeys(result.binlogs, _NONE)
+        waiting = dict.fromkeys(result.binlogs, _Waiting())
         planned = _Drafting(result, range(number, number + 1), _Ledger(), waiting).run()
         planned = _with_values(planned, ())
         effect.notes[_Forms] = _Forms.of(planned)
@@ -521,21 +548,20 @@ def _as_known(foreseen: Foreseen, number: int) -> Planned:
     return forms.planned(result, number)
 
 
-_NONE: Final[frozenset[int]] = frozenset()
-
-
 @dataclass(slots=True)
 class _Ledger:
     """What is to be remembered between the statements of a session.
 
     Attributes:
         removed: By binlog, the numbers of statements that are not to be there as text.
+        removed_until: The same for all binlogs and all statements up to this one.
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         temporary: The temporary tables that they have.
         has_texts: Texts may wait for the end of the transaction.
     """
 
     removed: dict[str, set[int]] = field(default_factory=dict)
+    removed_until: int = 0
     unlogged: set[int] = field(default_factory=set)
     temporary: TemporaryCopies = field(default_factory=TemporaryCopies)
     has_texts: bool = False
@@ -549,6 +575,7 @@ class _Ledger:
         """As it is now."""
         return _Ledger(
             removed={name: one.copy() for name, one in self.removed.items()},
+            removed_until=self.removed_until,
             unlogged=self.unlogged.copy(),
             temporary=self.temporary.copy(),
             has_texts=self.has_texts,
@@ -564,7 +591,7 @@ class _Ledger:
 
     def is_removed(self, name: str, number: int) -> bool:
         """Whether a statement is not to be in a binlog as text."""
-        return number in self.removed.get(name, ())
+        return number <= self.removed_until or number in self.removed.get(name, ())
 
     def remove(self, name: str, numbers: Collection[int]) -> None:
         """Have no statement of those in a binlog as text."""
@@ -590,7 +617,7 @@ class _Drafting:
         result: StatementResult,
         numbers: range,
         ledger: _Ledger,
-        waiting: Mapping[str, frozenset[int]],
+        waiting: Mapping[str, _Waiting],
     ) -> None:
         self._result, self._numbers = result, numbers
         self._ledger, self._waiting = ledger, waiting
@@ -683,17 +710,16 @@ class _Drafting:
             return True
         return any(
             self._result.binlogs[name].logged_as is not LoggingFormat.ROW
-            and not self._waiting[name].isdisjoint(own)
+            and self._waiting[name].has_from(own[0])
             for name in self._names
         )
 
     def _give_up(self) -> None:
         """Nobody knows what the statement does: all that waits goes as rows."""
+        self._ledger.removed_until = self._numbers[-1]
         for name in self._names:
             runs = self._result.binlogs[name].runs
-            written = {*self._numbers, *(number for _, _, number in runs)}
-            self._ledger.remove(name, self._waiting[name] | written)
-            for number in written:
+            for number in {*self._numbers, *(number for _, _, number in runs)}:
                 self._ledger.temporary.drop(name, number)
 
     # A binlog's groups -----------------------------------------------------------------------------
@@ -708,7 +734,7 @@ class _Drafting:
             groups: What its own log gets.
         """
         written: set[int] = set()
-        several: set[int] = set(self._waiting[name])
+        several: set[int] = set()
         for group in groups:
             own = {number for number, _ in group.runs}
             several |= written & own
@@ -766,6 +792,7 @@ class _Drafting:
         number = part.number
         is_whole = begins(part.bodies, DROP_TEMPORARY) or (
             number not in several
+            and number not in self._waiting[name]
             and number not in self._waiting[SOURCE_LOG]
             and len(self._places.get(number, ())) <= 1
             and not self._ledger.is_removed(name, number)
@@ -778,12 +805,13 @@ class _Drafting:
         ends_alike = source.is_split and source.group.end is group.end
         self._ends.setdefault((name, place), []).append(group.closing)
         parts = self._parts.setdefault((name, place), [])
+        given = {part.number for part in parts}
         temporary = self._ledger.temporary
         for number, bodies in group.runs:
             has_rows, part = number in source.sections, TextOf(number, bodies)
             is_filled = source.sections.get(number) != ()
             if are_rows(bodies) or (not is_filled and (number, bodies) in source.group.runs):
-                if has_rows and RowsOf(number) not in parts:
+                if has_rows and number not in given:
                     parts.append(RowsOf(number))
             elif self._can_be_text(name, part, several) and (
                 ends_alike or (not has_rows and temporary.survive_rollback(number))
@@ -791,8 +819,9 @@ class _Drafting:
                 self._give(name, place, part)
             else:
                 temporary.drop(name, number)
-                if has_rows:
+                if has_rows and number not in given:
                     parts.append(RowsOf(number))
+            given.add(number)
 
     def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
         """Fit a statement that stands alone in a binlog."""
@@ -877,7 +906,8 @@ class _Drafting:
         if not source.is_undone:
             # What the binlog's own log has at another time, or has no longer.
             parts = _with_rows(parts, [one for one in source.sections if one not in unlogged])
-        self._ledger.remove(name, self._waiting[name] & source.sections.keys())
+        waiting = self._waiting[name]
+        self._ledger.remove(name, [number for number in source.sections if number in waiting])
         if any(isinstance(part, TextOf) and not _is_savepoint(part) for part in parts):
             return tuple(parts)
         is_kept_from = not numbers.isdisjoint(unlogged) and (name, place) not in self._matched

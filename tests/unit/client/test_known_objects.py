@@ -150,6 +150,9 @@ def test_all_that_belongs_to_a_table_is_asked_once(known: KnownObjects) -> None:
         ("DROP TABLE noted, nothing", {"noted"}),
         ("CREATE OR REPLACE TABLE noted (a INT)", {"noted"}),
         ("CREATE OR REPLACE VIEW v AS SELECT 1", {"v"}),
+        ("ALTER TABLE alone CONVERT PARTITION p0 TO TABLE noted", {"noted"}),
+        ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE noted", {"t", "child", "noted"}),
+        ("ALTER TABLE nothing CONVERT PARTITION p0 TO TABLE noted", set()),
         ("DROP DATABASE d", {"t", "child", "noted", "v"}),
         ("DROP DATABASE other", set()),
         ("CREATE TABLE IF NOT EXISTS t (z INT)", set()),
@@ -177,6 +180,14 @@ def test_ddl_makes_unknown_what_it_may_have_changed(
         assert not known.covers(facts, "d")
     know(server, known, "DELETE FROM v")
     assert names(known) == {"t", "child", "noted", "v"}
+
+
+def test_a_table_that_comes_out_of_a_partition_is_looked_for(known: KnownObjects) -> None:
+    server = Server()
+    know(server, known, "SELECT * FROM t")
+    facts = know(server, known, "SELECT * FROM apart")
+    known.changed(facts_of(known, "ALTER TABLE t CONVERT PARTITION p0 TO TABLE apart"), "d")
+    assert not known.covers(facts, "d")
 
 
 def test_dropped_triggers_and_routines_are_asked_for_anew(known: KnownObjects) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -63,6 +65,23 @@ def test_a_group_that_comes_before_the_reply() -> None:
     timer.start()
     assert attributions.find(0, gtid(1)) == plan("one")
     timer.join()
+
+
+def test_a_statement_that_was_not_planned_costs_no_later_one() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("one")])
+    attributions.done(0, 1, str(gtid(1)))
+    attributions.read([(0, gtid(1), True)], at(1))
+    assert attributions.find(0, gtid(1)) == plan("one")
+    # Read before its session was told of it.
+    attributions.read([(0, gtid(2), True)], at(2))
+    assert attributions.find(0, gtid(2)) == Unattributed(Reason.NO_STATEMENT)
+    attributions.done(0, 2, str(gtid(2)), [])
+    for number in (3, 4):
+        attributions.intend(0, number, [plan(f"statement {number}")])
+        attributions.read([(0, gtid(number), True)], at(number))
+        attributions.done(0, number, str(gtid(number)))
+        assert attributions.find(0, gtid(number)) == plan(f"statement {number}")
 
 
 def test_nobody_waits_for_ever() -> None:
@@ -147,3 +166,108 @@ def test_mysql() -> None:
     attributions.done(0, 1, f"{UUID}:binlane_0:1-2")
     assert attributions.find(0, MysqlGtid(UUID, 1, "binlane_0")) == plan("one")
     assert attributions.find(0, MysqlGtid(UUID, 2, "binlane_0")) == plan("two")
+
+
+def test_two_threads_at_once(tmp_path: Path) -> None:
+    """Groups come before and after their replies, while the journal changes its files all the time."""
+    settings = AttributionSettings(wait_s=20.0, file_bytes=4000)
+    attributions = Attributions(tmp_path / "port", Flavor.MARIADB, settings)
+    attributions.begin(at(0))
+    log: SimpleQueue[tuple[int, Gtid, GroupPlan] | None] = SimpleQueue()
+    found: list[tuple[GroupPlan, GroupPlan | Unattributed]] = []
+
+    def route() -> None:
+        while (group := log.get()) is not None:
+            lane, each, wanted = group
+            attributions.read([(lane, each, True)], GtidPosition((each,)))
+            found.append((wanted, attributions.find(lane, each)))
+            if each.sequence % 50 == 0:
+                attributions.passed(at(each.sequence - 40))
+
+    thread = threading.Thread(target=route)
+    thread.start()
+    chance = random.Random(7)
+    sequence = 0
+    for number in range(1, 1001):
+        plans = {lane: plan(f"{lane}.{number}") for lane in range(4)}
+        for lane, each in plans.items():
+            attributions.intend(lane, number, [each])
+        replies = []
+        for lane, each in plans.items():
+            sequence += 1
+            log.put((lane, gtid(sequence, lane), each))
+            replies.append((lane, str(gtid(sequence, lane))))
+            if chance.random() < 0.5:
+                attributions.done(lane, number, replies.pop()[1])
+        for lane, last in replies:
+            attributions.done(lane, number, last)
+    log.put(None)
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+    assert len(found) == 4000
+    assert all(got == wanted for wanted, got in found)
+    assert not attributions.failure
+    assert not attributions.given_up
+    attributions.close()
+
+
+def test_closing_wakes_who_waits() -> None:
+    attributions = Attributions(None, Flavor.MARIADB, AttributionSettings(wait_s=60.0))
+    attributions.begin(at(0))
+    attributions.intend(0, 1, [plan("one")])
+    timer = threading.Timer(0.05, attributions.close)
+    timer.start()
+    since_s = time.monotonic()
+    assert attributions.find(0, gtid(1)) == Unattributed(Reason.CLOSED)
+    assert time.monotonic() - since_s < 30
+    timer.join()
+
+
+def test_another_source_knows_nothing_of_the_one_before(tmp_path: Path) -> None:
+    attributions = begun(tmp_path / "port")
+    attributions.intend(0, 1, [plan("one")])
+    attributions.done(0, 1, str(gtid(1)))
+    attributions.read([(0, gtid(1), True)], at(1))
+    assert attributions.find(0, gtid(1)) == plan("one")
+    attributions.intend(0, 2, [plan("two")])
+    attributions.forget()
+    attributions.begin(at(0))
+    assert isinstance(attributions.find(0, gtid(1)), Unattributed)
+    again = Attributions(tmp_path / "port", Flavor.MARIADB, QUICK)
+    again.begin(at(0))
+    for number in (1, 2):
+        assert isinstance(again.find(0, gtid(number)), Unattributed)
+
+
+def test_what_was_logged_before_a_session_came_is_not_its_own() -> None:
+    attributions = begun()
+    attributions.taken(0, 7, at(5))
+    attributions.intend(0, 1, [plan("one"), plan("two")])
+    attributions.done(0, 1, str(gtid(7)))
+    attributions.read([(0, gtid(number), True) for number in (4, 5, 7)], at(7))
+    assert attributions.find(0, gtid(5)) == Unattributed(Reason.NO_STATEMENT)
+    assert attributions.find(0, gtid(7)) == Unattributed(Reason.OTHER_COUNT)
+
+
+def test_a_lane_that_lets_others_wait_is_waited_for_less() -> None:
+    attributions = begun()
+    for number in range(1, 5):
+        attributions.intend(0, number, [plan("late")])
+        assert attributions.find(0, gtid(number)) == Unattributed(Reason.NOT_ANSWERED)
+        attributions.done(0, number, str(gtid(number)))
+    assert attributions.patience_s(0) < QUICK.wait_s
+    attributions.intend(0, 9, [plan("quick")])
+    attributions.done(0, 9, str(gtid(9)))
+    assert attributions.patience_s(0) == QUICK.wait_s
+    assert attributions.find(0, gtid(9)) == plan("quick")
+
+
+def test_nothing_told_after_an_error_is_not_counted_for_the_next() -> None:
+    attributions = begun()
+    attributions.intend(0, 1, [plan("failed")])
+    attributions.done(0, 1, None, ())
+    attributions.intend(0, 2, [plan("one"), plan("two")])
+    attributions.done(0, 2, str(gtid(2)))
+    attributions.read([(0, gtid(1), False), (0, gtid(2), True)], at(2))
+    assert attributions.find(0, gtid(1)) == Unattributed(Reason.OTHER_COUNT)
+    assert attributions.find(0, gtid(2)) == Unattributed(Reason.OTHER_COUNT)

@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import pymysql
 
+from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.service.demo.dialect import Dialect
 from binlane.service.private_server import PrivateServer
+from binlane.service.setup import NewAccount, set_up
 
 ADMIN, ADMIN_PASSWORD = "binlane", "demo-binlane"  # an account of a private server
 REPLICA, REPLICA_PASSWORD = "replica", "demo-replica"  # as above
@@ -62,7 +64,11 @@ class Stage:
         return self._serve.pid
 
     def create_accounts(self, databases: Sequence[str]) -> None:
-        """Databases and accounts on the source."""
+        """Databases and accounts on the source, and what `binlane setup` makes there.
+
+        Raises:
+            PeerError: If something that a source needs lacks all the same.
+        """
         with closing(self.connect_source()) as connection, connection.cursor() as cursor:
             for statement in (
                 *(f"CREATE DATABASE {name} {CHARACTER_SET}" for name in databases),
@@ -74,6 +80,16 @@ class Stage:
                 ),
             ):
                 cursor.execute(statement)
+        said: list[str] = []
+        account = NewAccount(ADMIN, "%", ADMIN_PASSWORD)
+        url = ServerUrl.parse(self.source.url)
+        if set_up(url, "", said.append, is_check=False, new=account).lacking:
+            raise PeerError(
+                "the source is not prepared",
+                peer=self.source.url,
+                phase="setup",
+                hint="\n".join(said),
+            )
 
     def start_serve(self) -> None:
         """Start `binlane serve` as a process of its own and wait until it takes logins.
@@ -132,6 +148,10 @@ class Stage:
     def connect_binlane(self) -> pymysql.Connection[Any]:
         """A session of an ordinary MySQL client on binlane's port."""
         return _connect(self.port, ADMIN, ADMIN_PASSWORD)
+
+    def connect_writer(self) -> pymysql.Connection[Any]:
+        """A session on binlane's port that may change everything."""
+        return _connect(self.port, "root", "")
 
     def wait_for(self, what: str, is_so: Callable[[], bool], *, timeout_s: float) -> float:
         """Wait until something is so.

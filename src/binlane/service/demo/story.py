@@ -34,7 +34,16 @@ DEFINITIONS: Final = (
     "CREATE BINLOG 'orders' LOG(shop.orders, shop.items), FORMAT='ROW'",
     "CREATE BINLOG 'analytics' IGNORE(crm)",
 )
+STATEMENTS: Final = "CREATE BINLOG 'statements' LOG(shop.inventory), FORMAT='STATEMENT'"
+PARTIAL_WRITE: Final = (
+    "UPDATE shop.orders o JOIN crm.person p USING (customer) SET o.note = 'seen', p.born = NULL"
+)
+TRANSACTION: Final = (
+    "UPDATE shop.inventory SET quantity = quantity + 10 WHERE product <= 5",
+    "DELETE FROM shop.inventory WHERE product = 7",
+)
 IN_SCOPE: Final = ("shop.orders", "shop.items")
+_ROWS_EVENTS: Final = ("Write_rows", "Update_rows", "Delete_rows")
 _CATCH_UP_TIMEOUT_S: Final = 120.0
 _CAT_TIMEOUT_S: Final = 120.0
 _CAT_LINES: Final = 30
@@ -118,6 +127,7 @@ class Story:
             ),
             ("A real replica of binlog `orders`, and a shop that lives", self.live),
             ("The replica against the source", self.compare_replica),
+            ("A session through the port", self.judge),
             ("What the binlogs hold", self.print),
             ("PySpark lands binlog `analytics` in Delta tables", self.land),
         )
@@ -226,6 +236,55 @@ class Story:
         yield Check(
             "no other table is on the replica", tables == sorted(IN_SCOPE), ", ".join(tables)
         )
+
+    def judge(self) -> Iterator[Check]:
+        """A statement that is refused, and a transaction that is text in one binlog, rows in another."""
+        with closing(self._stage.connect_binlane()) as connection:
+            self._voice.say(f"MySQL client> {STATEMENTS};")
+            _query(connection, STATEMENTS)
+        with closing(self._stage.connect_writer()) as connection:
+            before = self._done()
+            self._voice.say(f"MySQL client> {PARTIAL_WRITE};")
+            told = _refusal(connection, PARTIAL_WRITE)
+            self._voice.say(told)
+            yield Check(
+                "what binlogs would hold in part is refused before it runs",
+                "[11314]" in told and self._done() == before,
+                "the source has done nothing",
+            )
+            places = {name: self._end(connection, name) for name in ("statements", "analytics")}
+            for statement in ("BEGIN", *TRANSACTION, "COMMIT"):
+                self._voice.say(f"MySQL client> {statement};")
+                _query(connection, statement)
+            events = {
+                name: [
+                    (str(row[2]), str(row[5]))
+                    for row in _query(connection, f"SHOW BINLOG EVENTS IN '{file}' FROM {position}")
+                ]
+                for name, (file, position) in places.items()
+            }
+        texts = [text for kind, text in events["statements"] if kind == "Query" and " " in text]
+        rows = [kind for kind, _ in events["analytics"] if kind.startswith(_ROWS_EVENTS)]
+        for text in texts:
+            self._voice.say(f"binlog statements: {text}")
+        self._voice.say(f"binlog analytics:  {', '.join(rows)}")
+        yield Check(
+            "one transaction is statements in one binlog and rows in another",
+            texts == list(TRANSACTION)
+            and len(rows) == len(TRANSACTION)
+            and not any(kind.startswith(_ROWS_EVENTS) for kind, _ in events["statements"]),
+            f"{len(texts)} statements, {len(rows)} rows events",
+        )
+
+    def _done(self) -> str:
+        """What the source has done."""
+        with closing(self._stage.connect_source()) as connection:
+            return str(_query(connection, self._stage.dialect.done)[0][0])
+
+    def _end(self, connection: pymysql.Connection[Any], name: str) -> tuple[str, int]:
+        """File and position where a binlog goes on."""
+        (row,) = (row for row in _query(connection, "SHOW BINLOGS") if row[0] == name)
+        return str(row[1]), int(row[2])
 
     def print(self) -> Iterator[Check]:
         """A few groups as text, and a search for what must not be there."""
@@ -340,6 +399,17 @@ def _query(connection: pymysql.Connection[Any], statement: str) -> list[tuple[An
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall())
+
+
+def _refusal(connection: pymysql.Connection[Any], statement: str) -> str:
+    """The error that a statement gets, as the servers' client shows it; empty for none."""
+    from pymysql import MySQLError  # noqa: PLC0415  # as the type above
+
+    try:
+        _query(connection, statement)
+    except MySQLError as error:
+        return f"ERROR {error.args[0]} (HY000): {error.args[1]}"
+    return ""
 
 
 def _status(connection: pymysql.Connection[Any], statement: str) -> dict[str, Any]:
