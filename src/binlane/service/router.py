@@ -162,6 +162,8 @@ class Router:
         gtid, substitution = run.gtid(number), self._substitution
         plan = None if gtid is None or substitution is None else substitution.plan_now(gtid)
         if not self._append_raw(output, held.groups, number, plan):
+            if gtid is not None and substitution is not None and not waits:
+                substitution.require(output, gtid)
             self._route(output, held.groups.group(number), waits=waits)
 
     def _hold(self, output: Output, group: EventGroup | _RawHeld) -> None:
@@ -375,7 +377,10 @@ class Router:
     def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
         if self._append_raw(output, groups, number, groups.lanes.plans.get(number)):
             return
+        gtid = groups.run.gtid(number)
         try:
+            if gtid is not None and self._substitution is not None:
+                self._substitution.require(output, gtid)
             self._route(output, groups.group(number))
         except NotYetError:
             raise _HeldError(number) from None

@@ -315,10 +315,8 @@ class Substitution:
         plans = self._attributions
         if not is_of_statements and not plans.are_named(((lane, gtid, False),), output.name)[0]:
             return None
-        if not waits and plans.is_pending(lane, gtid):
-            now_s = time.monotonic()
-            if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(lane):
-                raise NotYetError
+        if not waits:
+            self._require(lane, gtid)
         self._asked.pop(gtid, None)
         answer = plans.find(lane, gtid, wait_s=None if waits else 0.0)
         return answer if isinstance(answer, GroupPlan) else answer.reason.value
@@ -331,6 +329,23 @@ class Substitution:
         """
         is_told = self._tell_bypass(output, gtid, reason)
         self.count(output, gtid, reason, is_told=is_told)
+
+    def require(self, output: Output, gtid: AnyGtid) -> None:
+        """See that it is known what a group is to a binlog, before it is decoded.
+
+        Raises:
+            NotYetError: If it is not.
+        """
+        lane = self._lane(gtid)
+        if lane is not None and _is_of_statements(output):
+            self._require(lane, gtid)
+
+    def _require(self, lane: int, gtid: AnyGtid) -> None:
+        plans = self._attributions
+        if plans.is_pending(lane, gtid):
+            now_s = time.monotonic()
+            if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(lane):
+                raise NotYetError
 
     def _tell_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> bool:
         """Say of a group that it did not come through the port, if that is wanted.
@@ -409,8 +424,9 @@ def marked(run: RawRun) -> list[int]:
     ]
     if not marks:
         return []
-    is_map = run.events[layout.EVENT_TYPE] == EventType.TABLE_MAP
-    is_mark = is_map & np.isin(run.events[layout.EVENT_MAP], marks)
+    last = run.groups[layout.GROUP_END, run.count - 1]
+    is_map = run.events[layout.EVENT_TYPE, :last] == EventType.TABLE_MAP
+    is_mark = is_map & np.isin(run.events[layout.EVENT_MAP, :last], marks)
     firsts = run.groups[layout.GROUP_FIRST, : run.count]
     numbers = np.searchsorted(firsts, np.flatnonzero(is_mark), side="right") - 1
     return sorted({int(number) for number in numbers})
@@ -418,7 +434,9 @@ def marked(run: RawRun) -> list[int]:
 
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
     """How many of some groups of a run have rows and were not taken out of it."""
-    types = run.events[layout.EVENT_TYPE]
+    if len(taken) == run.count:
+        return 0
+    types = run.events[layout.EVENT_TYPE, : run.groups[layout.GROUP_END, run.count - 1]]
     is_map = np.concatenate([[0], np.cumsum(types == EventType.TABLE_MAP)])
     counts = is_map[run.groups[layout.GROUP_END]] - is_map[run.groups[layout.GROUP_FIRST]]
     counts[list(taken)] = 0
