@@ -171,26 +171,29 @@ def test_through_the_port_it_is_told_of_the_clients_own_session(servers: ServerF
         "CREATE TABLE told.t (a INT PRIMARY KEY) ENGINE=InnoDB",
         "CREATE TABLE told.m (a INT) ENGINE=MyISAM",
     )
-    with judged(source.directory / "serve", source) as serve:
-        with serve.connect("root", "") as client, client.cursor() as cursor:
-            cursor.execute("CREATE BINLOG 'b' FORMAT='STATEMENT'")
-            cursor.execute("USE told")
-            client.begin()
-            cursor.execute("INSERT INTO t VALUES (1)")
-            cursor.execute("EXPLAIN BINLOG INSERT INTO m VALUES (1)")
+    with (
+        judged(source.directory / "serve", source) as serve,
+        serve.connect("root", "") as client,
+        client.cursor() as cursor,
+    ):
+        cursor.execute("CREATE BINLOG 'b' FORMAT='STATEMENT'")
+        cursor.execute("USE told")
+        client.begin()
+        cursor.execute("INSERT INTO t VALUES (1)")
+        cursor.execute("EXPLAIN BINLOG INSERT INTO m VALUES (1)")
+        (told,) = cursor.fetchall()
+        assert told[4] == "ER_BINLOG_UNSAFE_NONTRANS_AFTER_TRANS", told
+        client.rollback()
+        cursor.execute("EXPLAIN BINLOG INSERT INTO m VALUES (1)")
+        (told,) = cursor.fetchall()
+        assert told[2] == "SAFE", told
+        # What was changed past the port is known when the log has told of it.
+        execute(source, "ALTER TABLE told.t ADD COLUMN b INT AUTO_INCREMENT UNIQUE")
+        execute(source, "CREATE TABLE told.made (a INT)")
+        deadline_s = time.monotonic() + 30
+        while True:
+            cursor.execute("EXPLAIN BINLOG INSERT INTO made SELECT b FROM t")
             (told,) = cursor.fetchall()
-            assert told[4] == "ER_BINLOG_UNSAFE_NONTRANS_AFTER_TRANS", told
-            client.rollback()
-            cursor.execute("EXPLAIN BINLOG INSERT INTO m VALUES (1)")
-            (told,) = cursor.fetchall()
-            assert told[2] == "SAFE", told
-            # What was changed past the port is known when the log has told of it.
-            execute(source, "ALTER TABLE told.t ADD COLUMN b INT AUTO_INCREMENT UNIQUE")
-            execute(source, "CREATE TABLE told.made (a INT)")
-            deadline_s = time.monotonic() + 30
-            while True:
-                cursor.execute("EXPLAIN BINLOG INSERT INTO made SELECT b FROM t")
-                (told,) = cursor.fetchall()
-                if told[3] is None or time.monotonic() > deadline_s:
-                    break
-            assert (told[1], told[2]) == ("STATEMENT", "SAFE"), told
+            if told[3] is None or time.monotonic() > deadline_s:
+                break
+        assert (told[1], told[2]) == ("STATEMENT", "SAFE"), told

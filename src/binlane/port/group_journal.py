@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from binlane.store.disk import Disk
 
 _SUFFIX: Final = "groups"
 _LOADED_MOST: Final = 4
+_HEAD_BYTES: Final = 16 << 20
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +63,7 @@ class GroupJournal:
                 self._is_file_due = False
                 if self._is_stale:
                     self._drop_older()
+                self._log.append(records.OLDER, records.older_body(self._ranges))
             self._log.append(records.READ, records.reading_body(reading))
         except StoreError as error:
             if self.failure != str(error):
@@ -101,25 +104,40 @@ class GroupJournal:
         self._is_file_due = self._is_stale = True
 
     def files(self) -> Iterator[records.Reading]:
-        """What the files hold of the present source, oldest first.
+        """What the last file holds that begins with all that older ones tell.
 
         Raises:
             StoreError: If one cannot be read.
         """
-        epoch: int | None = None
-        for number in tuple(self._log.sizes):
-            try:
-                for record in self._log.records(number):
-                    reading = records.read_reading(record.body)
-                    if reading.epoch != epoch:
-                        self._ranges.clear()
-                        epoch = reading.epoch
-                    self._note(number, reading.found)
-                    yield reading
-            except CodecError as error:
-                logger.warning("the port's journal: %s: %s", self._log.path(number), error)
+        numbers = tuple(self._log.sizes)
+        heads = [number for number in numbers if self._has_head(number)]
+        for number in numbers:
+            if not heads or number < heads[-1]:
+                continue
+            for reading in self._readings(number):
+                self._note(number, reading.found)
+                yield reading
         for text in self._log.damage.values():
             logger.warning("the port's journal: %s", text)
+
+    def _has_head(self, number: int) -> bool:
+        """Whether a file says which groups older ones tell of, and how far was read."""
+        kinds = [
+            record.kind for record in islice(self._log.records(number, max_bytes=_HEAD_BYTES), 2)
+        ]
+        return kinds == [records.OLDER, records.READ]
+
+    def _readings(self, number: int) -> Iterator[records.Reading]:
+        try:
+            for record in self._log.records(number):
+                if record.kind == records.OLDER:
+                    there = self._log.sizes
+                    older = records.read_older(record.body)
+                    self._ranges = {file: each for file, each in older.items() if file in there}
+                else:
+                    yield records.read_reading(record.body)
+        except CodecError as error:
+            logger.warning("the port's journal: %s: %s", self._log.path(number), error)
 
     def _drop_older(self) -> None:
         self._is_stale = False
@@ -155,6 +173,8 @@ class GroupJournal:
             loaded = {}
             try:
                 for record in self._log.records(file):
+                    if record.kind != records.READ:
+                        continue
                     for found in records.read_reading(record.body).found:
                         loaded[found.point] = found
             except BinlaneError as error:

@@ -9,6 +9,7 @@ A log is of one writer. Files are numbered, `000001.statements` and on, and go a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
@@ -22,6 +23,7 @@ _CHECKSUM: Final = Struct("<I")
 _HEAD: Final = Struct("<IB")
 _FRAME: Final = Struct("<IIB")
 _DIGITS: Final = 6
+_READ_BYTES: Final = 4096
 _LOCAL_DISK: Final = LocalDisk()
 
 
@@ -196,11 +198,15 @@ class RecordLog:
         """
         path = self.path(place.file)
         try:
-            with path.open("rb") as file:
-                file.seek(place.offset)
-                head = file.read(_FRAME.size)
-                length = _FRAME.unpack(head)[1] if len(head) == _FRAME.size else 0
-                data = head + file.read(min(length, path.stat().st_size))
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = os.pread(descriptor, _READ_BYTES, place.offset)
+                length = _FRAME.unpack_from(data)[1] if len(data) >= _FRAME.size else 0
+                if _FRAME.size + length > _READ_BYTES:
+                    left = os.fstat(descriptor).st_size - place.offset
+                    data = os.pread(descriptor, min(_FRAME.size + length, left), place.offset)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise unusable(error, path) from error
         found = _record(data, 0)

@@ -29,6 +29,8 @@ GIVEN: Final = 6
 ENDED: Final = 7
 READ: Final = 8
 OPEN: Final = 9
+OLDER: Final = 11
+"""First in a file of groups: of which groups older files tell."""
 MACHINE: Final = 10
 """First in a file of statements: `VERSION`, and what tells this run of the machine from others. What
 was written may lack its end if it is not the present one."""
@@ -45,6 +47,7 @@ _ARRIVAL: Final = Struct("<IB")
 _FOUND: Final = Struct("<IIQII")
 _OPEN: Final = Struct("<IQBI")
 _PAIR: Final = Struct("<QQ")
+_COUNTED: Final = Struct("<II")
 
 _STREAMS_KEPT: Final = 1024
 _TAKEN_BIT: Final = 1
@@ -214,6 +217,30 @@ def reading_body(reading: Reading) -> bytes:
     for lane, point, place, plan in reading.found:
         pieces += (_FOUND.pack(lane, *place, plan), _point(point))
     return b"".join(pieces)
+
+
+def older_body(ranges: Mapping[int, Mapping[Stream, tuple[int, int]]]) -> bytes:
+    """Of OLDER: by file and stream the first and the last group."""
+    pieces = [_U32.pack(len(ranges))]
+    for file, streams in ranges.items():
+        pieces.append(_COUNTED.pack(file, len(streams)))
+        for stream, (first, last) in streams.items():
+            pieces.append(_stream(stream) + _PAIR.pack(first, last))
+    return b"".join(pieces)
+
+
+def read_older(body: bytes) -> dict[int, dict[Stream, tuple[int, int]]]:
+    """The inverse of `older_body`."""
+    reader = Reader(body)
+    ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
+    for _ in range(reader.u32()):
+        file, count = reader.unpack(_COUNTED)
+        streams = ranges[file] = {}
+        for _ in range(count):
+            stream = _read_text(reader)
+            first, last = reader.unpack(_PAIR)
+            streams[stream] = first, last
+    return ranges
 
 
 def read_intent(body: bytes) -> Intent:

@@ -45,7 +45,7 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "gateway": {
         "enabled": "whether statements are judged before they run, and binlogs may hold statements",
-        "workers": "processes that serve the port",
+        "workers": "processes that serve the port; more than 1 changes nothing yet",
         "bypass": '"rows", "mark" or "stop": what binlogs of statements do with other changes',
         "journal_max_size": "the journal of what statements make has no more bytes than this",
     },

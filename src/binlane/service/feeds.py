@@ -233,11 +233,9 @@ class Feed:
         self.identity = capture.identity
 
     def work_off(self, on_fault: OnFault) -> bool:
-        """Route what was held; whether there was anything."""
-        is_holding = self.router.is_holding
-        if is_holding:
-            self.router.work_off(tuple(self.outputs), on_fault)
-        return is_holding
+        """Route what was held, as far as all is known; whether there was any of that."""
+        router = self.router
+        return router.is_holding and router.work_off(tuple(self.outputs), on_fault)
 
     def check_silence(self) -> None:
         """See that something came lately.

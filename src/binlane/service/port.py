@@ -92,6 +92,14 @@ class Port:
         except StatementError:
             return None  # of which `problem` tells
 
+    async def problem_now(self) -> str:
+        """As `problem`, after a look at the source if the last one was some time ago."""
+        try:
+            await self._find()
+        except StatementError as error:
+            return str(error)
+        return self.problem
+
     def start(self) -> None:
         """Begin to look after sessions that ended in the middle of a statement."""
         self._ends.start()

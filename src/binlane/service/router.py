@@ -122,21 +122,28 @@ class Router:
 
     def work_off(
         self, outputs: Collection[Output], on_fault: OnFault, *, waits: bool = False
-    ) -> None:
+    ) -> bool:
         """Give binlogs the groups that were held, as far as all is known of them now.
 
         Args:
             outputs: Those that are still fed from here.
             on_fault: As for `take`.
             waits: Wait for what is not known, within bounds.
+
+        Returns:
+            Whether there is less to wait for.
         """
+        has_moved = False
         for output, held in tuple(self._held.items()):
             if output not in outputs:
                 del self._held[output]
                 continue
+            before = len(held.groups)
             work = partial(self._work_off, output, held, waits=waits)
             if not self._guarded(output, work, on_fault) or not held.groups:
                 self._held.pop(output, None)
+            has_moved |= len(held.groups) < before
+        return has_moved
 
     def _work_off(self, output: Output, held: _Held, *, waits: bool) -> None:
         while held.groups:

@@ -110,6 +110,11 @@ class Service:
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
         if self._port is not None:
             self._port.start()
+            if self._settings.port.workers > 1:
+                logger.warning(
+                    "[gateway] workers = %d: one process serves the port, this one",
+                    self._settings.port.workers,
+                )
             stack.push_async_callback(self._port.stop)
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)

@@ -54,6 +54,7 @@ from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, sou
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
 from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
@@ -63,6 +64,7 @@ from binlane.store.heads import read_head
 logger = logging.getLogger(__name__)
 
 _BAD_DATABASE: Final = 1049
+_DISABLED: Final = "all binlogs get rows: [gateway] enabled is false"
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
 _BY_FILE: Final = MappingProxyType(
     {
@@ -363,12 +365,24 @@ class Statements:
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
-        return RowsAnswer(
-            columns, [self._describe(self._binlogs.get(n)) for n in self._binlogs.names]
-        )
+        binlogs = [self._binlogs.get(name) for name in self._binlogs.names]
+        problem = ""
+        if any(one.definition.logging_mode is not LoggingMode.ROW for one in binlogs):
+            problem = _DISABLED if self._port is None else await self._port.problem_now()
+        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs])
 
-    def _describe(self, binlog: Binlog) -> tuple[str | None, ...]:
+    def _describe(self, binlog: Binlog, problem: str = "") -> tuple[str | None, ...]:
+        """A row of SHOW BINLOGS.
+
+        Args:
+            binlog: Of which.
+            problem: Why a binlog of statements gets rows; empty where it does not.
+        """
         end, definition = binlog.end, binlog.definition
+        state = self._binlogs.state(binlog.name)
+        told = str(state)
+        if problem and not state.reason and definition.logging_mode is not LoggingMode.ROW:
+            told = f"{told}: {problem}"
         return (
             binlog.name,
             end.file,
@@ -377,7 +391,7 @@ class Statements:
             "ALL" if definition.scope.log_all else definition.scope.render(ScopeList.LOG),
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
-            str(self._binlogs.state(binlog.name)),
+            told,
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:

@@ -330,3 +330,10 @@ def test_a_process_that_is_killed_leaves_all_that_it_said(tmp_path: Path, delay_
     again.ended(LANE, at(end))
     for number in range(first, end + 1):
         assert again.find(LANE, gtid(number)) == plan(f"{number}")
+
+
+@pytest.mark.parametrize("length", [0, 1, 4086, 4087, 4088, 100_000])
+def test_a_record_of_any_length_is_read_again(tmp_path: Path, length: int) -> None:
+    log = written(tmp_path)
+    places = [log.append(3, bytes(length)) for _ in range(3)]
+    assert [log.read(place) for place in places] == [(3, bytes(length))] * 3
