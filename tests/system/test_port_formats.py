@@ -1,0 +1,67 @@
+"""What seed 001 says of the mysql database, of sessions through the port into a binlog of each format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from tests.judged_port import Answered, PortRecorder, judged
+from tests.serve_process import ServeProcess
+from tests.servers import QUICK, execute
+
+_FORMATS = ("statement", "mixed", "row")
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    directory = tmp_path_factory.mktemp("formats")
+    with (
+        PrivateServer.start(directory, name="source", options=(*QUICK, *SOURCE_OPTIONS)) as source,
+        judged(directory / "serve", source) as process,
+    ):
+        execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
+        for name in _FORMATS:
+            process.execute_as_root(f"CREATE BINLOG '{name}' FORMAT='{name}'")
+        yield process
+
+
+def _answered(serve: ServeProcess, *statements: str) -> list[Answered]:
+    recorder = PortRecorder(serve, _FORMATS)
+    try:
+        return list(recorder.run(statements))
+    finally:
+        recorder.close()
+
+
+def _kinds(answered: Answered, binlog: str) -> list[str]:
+    """Texts and rows events that a binlog got."""
+    return [
+        event.info.removeprefix("use `d`; ") if event.type == "Query" else event.type
+        for event in answered.events[binlog]
+        if event.type not in {"Gtid", "Annotate_rows", "Xid"} and event.info != "COMMIT"
+    ]
+
+
+@pytest.mark.rule("001:mysql-direct")
+def test_edits_of_the_mysql_database_follow_the_format(serve: ServeProcess) -> None:
+    edit = "INSERT INTO mysql.time_zone (Use_leap_seconds) VALUES ('N')"
+    answered, _ = _answered(serve, edit)
+    assert answered.error is None
+    assert _kinds(answered, "statement")[-1] == edit
+    assert _kinds(answered, "row") == ["Table_map", "Write_rows_v1"]
+
+
+@pytest.mark.rule("001:mysql-indirect")
+def test_account_statements_are_statements_in_every_format(serve: ServeProcess) -> None:
+    statements = (
+        "CREATE USER someone@localhost",
+        "GRANT SELECT ON d.t TO someone@localhost",
+        "RENAME USER someone@localhost TO other@localhost",
+        "REVOKE SELECT ON d.t FROM other@localhost",
+        "DROP USER other@localhost",
+    )
+    for answered in _answered(serve, *statements)[:-1]:
+        for name in _FORMATS:
+            assert _kinds(answered, name) == [answered.sql], name
