@@ -48,6 +48,9 @@ _BETWEEN_READS_S: Final = 0.005
 """A source that says something all the time is listened to this often: many groups at once cost
 about what one does."""
 
+_BETWEEN_READS_MOST_S: Final = 0.05
+_SHARE: Final = 4
+"""Reads begin so many times as far apart as one takes, within these bounds."""
 _LONGEST_WAIT_S: Final = 60.0
 _TOGETHER_S: Final = 0.05
 _NEAR_S: Final = 2
@@ -116,6 +119,7 @@ class RoutingLoop:
         self._waiting: list[_Waiting] = []
         self._is_stopping = False
         self._read_s = 0.0
+        self._between_s = _BETWEEN_READS_S
         self._saver: threading.Thread | None = None
         self._saved_position: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
@@ -336,7 +340,7 @@ class RoutingLoop:
 
     def _pause(self) -> None:
         """Let more come from the source, unless somebody wants something else."""
-        left_s = self._read_s + _BETWEEN_READS_S - time.monotonic()
+        left_s = self._read_s + self._between_s - time.monotonic()
         if left_s > 0 and not self._waiting and self._commands.empty():
             select.select((self._pipe_out,), (), (), left_s)
 
@@ -362,13 +366,18 @@ class RoutingLoop:
 
     def _read(self, feed: Feed) -> None:
         """Route what a feed gives, and publish it."""
-        self._read_s = time.monotonic()
+        self._read_s = begun_s = time.monotonic()
         try:
             feed.read(self.fail)
         except Exception as error:  # noqa: BLE001  # whatever it is, it is this feed's
             self._fail_feed(feed, error)
         self.sync(feed.outputs)
+        # What costs much is worth waiting for more, and leaves the sessions' thread its time.
+        took_s = time.monotonic() - begun_s
+        self._between_s = _BETWEEN_READS_S
         if feed.is_level:
+            wanted_s = max(_BETWEEN_READS_S, _SHARE * took_s)
+            self._between_s = min(_BETWEEN_READS_MOST_S, wanted_s)
             now_s = time.time()
             for output in feed.outputs:
                 if not feed.router.holds(output):
