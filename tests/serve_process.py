@@ -207,8 +207,9 @@ class ServeProcess:
         position = source_position(self.source)
 
         def is_complete() -> bool:
+            # A session that ends may still leave a mark at the source.
             return any(
-                row[0] == name and parse_position(row[3], position.flavor) == position
+                row[0] == name and parse_position(row[3], position.flavor).includes(position)
                 for row in self.execute("SHOW BINLOGS")
             )
 
