@@ -208,10 +208,11 @@ class ServeProcess:
 
         def is_complete() -> bool:
             # A session that ends may still leave a mark at the source.
-            return any(
-                row[0] == name and parse_position(row[3], position.flavor).includes(position)
-                for row in self.execute("SHOW BINLOGS")
-            )
+            told = [row[3] for row in self.execute("SHOW BINLOGS") if row[0] == name]
+            if not told:
+                return False
+            reached: Position = parse_position(told[0], position.flavor)
+            return reached.includes(position)
 
         wait_until(is_complete, timeout_s)
         return str(position)
