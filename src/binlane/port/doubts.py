@@ -54,7 +54,7 @@ class Doubt:
     def is_settled(self, objects: Objects) -> bool:
         """Whether its tables are the same as before."""
         return all(
-            (view, function) == (objects.view(name), objects.function(name))
+            _is_same_view(view, objects.view(name)) and function == objects.function(name)
             for name, view, function in self.others
         ) and all(
             table.is_temporary
@@ -64,6 +64,13 @@ class Doubt:
             )
             for table, triggers in self.tables
         )
+
+
+def _is_same_view(one: View | None, other: View | None) -> bool:
+    """Whether two views are the same to the last word."""
+    if one is None or other is None:
+        return one is other
+    return one == other and one.facts.text == other.facts.text
 
 
 def _defined_alike(one: Table | None, other: Table) -> bool:
