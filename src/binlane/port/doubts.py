@@ -36,7 +36,7 @@ class Doubt:
     def of(cls, facts: StatementFacts, session: Session) -> Self:
         """Remember what a session knows of a statement's objects."""
         database, objects = session.database, session.objects
-        resolved = session.resolved(facts, database)
+        resolved = session.opened_by(facts, database)
         # What it makes or changes itself is another table behind it.
         own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
         tables = tuple(

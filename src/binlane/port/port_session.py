@@ -198,13 +198,14 @@ class _Told:
 
     Attributes:
         number: Its number.
-        plans: Of the groups, if it made them; nothing where they are not known.
+        plans: Of the groups, if it made them; nothing where they are not known, None where they are
+            those that were intended.
         is_intended: They were told before it was sent.
         last: What its replies told of its last group; None for nothing.
     """
 
     number: int
-    plans: Sequence[GroupPlan]
+    plans: Sequence[GroupPlan] | None
     _: KW_ONLY
     is_intended: bool
     last: str | None = None
@@ -808,7 +809,7 @@ class PortSession:
         if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
             return None
         session = model.session
-        resolved = session.resolved(facts, session.database)
+        resolved = session.opened_by(facts, session.database)
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
         if _reads_without_locks(facts, resolved):
             return None
@@ -924,7 +925,10 @@ class PortSession:
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
         may_write = one.facts.effects.kind not in _READS or bool(planned.groups)
         # Now, as the contexts of a transaction go with its end.
-        told = _Told(planned.number, self._plans(planned), is_intended=one.is_intended)
+        is_same = one.is_intended and planned is one.expected and not self._spoils
+        # An id that the server chose is told by the reply.
+        plans = None if is_same and not replies[-1].insert_id else self._plans(planned)
+        told = _Told(planned.number, plans, is_intended=one.is_intended)
         if self._doubts or (last is None and is_silent and may_write):
             self._unsettled.append(replace(told, last=last))
         else:

@@ -378,6 +378,10 @@ class Session:
         resolved = self._plan(facts, database).resolved
         return resolved if facts.shift is None else resolved.moved(facts.shift)
 
+    def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
+        """As `resolved`, with the places of the first statement of its shape."""
+        return self._plan(facts, database).resolved
+
     def misnamed(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
     ) -> Refusal | None:
