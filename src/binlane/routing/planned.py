@@ -264,6 +264,11 @@ class PlannedGroup:
     makes_tables: bool = False
 
     @property
+    def is_lone(self) -> bool:
+        """Whether the source's group is one statement, not rows."""
+        return not self.end
+
+    @property
     def has_text(self) -> bool:
         """Whether a statement stands there as its text."""
         return any(part.text for part in self.parts)
@@ -333,8 +338,7 @@ def planned(
         own_end = ()
     if not _undoes_alike(cut, sections, parts, made):
         return Mismatch("a savepoint is rolled back otherwise than planned")
-    is_lone_statement = not cut.end
-    if is_lone_statement and not (len(made) == 1 and made[0].text):
+    if frame.is_lone and not (len(made) == 1 and made[0].text):
         return Mismatch("a statement that stands alone is planned as several, or as rows")
     if own_end == () and not (len(made) == 1 and made[0].text):
         return Mismatch("several statements are planned to stand alone")

@@ -215,13 +215,17 @@ class _Choice:
     def routed(self) -> PlannedRouting:
         parts = tuple(map(self._chosen, self._found.parts))
         found = replace(self._found, parts=parts)
+        pairs = zip(self._found.parts, parts, strict=True)
+        lost = _threads(before for before, after in pairs if after.reason)
+        if found.is_lone and found.reasons:
+            # The source has a statement there itself, CREATE TABLE … LIKE a temporary one: no rows.
+            routing = self._place.rows(found.source)
+            return PlannedRouting(routing=routing, reasons=found.reasons, lost=lost)
         routing = self._route(found.group)
         if routing is None:
             as_rows = self._as_rows or self._place.rows(self._found.source)
             lost = _threads(self._found.parts)
             return PlannedRouting(routing=as_rows, reasons=(_INCIDENT,), lost=lost)
-        pairs = zip(self._found.parts, parts, strict=True)
-        lost = _threads(before for before, after in pairs if after.reason)
         return PlannedRouting(
             routing=self._finished(routing, found),
             reasons=found.reasons,

@@ -333,6 +333,22 @@ def test_temporary_tables_are_dropped_whatever_the_scope_is_by_then() -> None:
     assert found.routing.group is None
 
 
+def test_a_statement_of_the_source_itself_stays_without_the_temporary_tables_it_names() -> None:
+    format_, found = groups("md1011_txn")
+    lone = next(
+        group
+        for group in found
+        if isinstance(cut := cut_group(group, format_), CutGroup) and not cut.end
+    )
+    like = text(format_, None, "CREATE TABLE shop.n LIKE shop.tmp", flags=4)
+    for definition in (ALL, SHOP):
+        made, lost = plan((), [like], definition), Threads(lost=frozenset({7}))
+        got = outcome(lone, made, format_, definition, threads=lost)
+        assert got.reasons
+        assert got.lost == {7}
+        assert got.routing == route(lone, definition, format_)
+
+
 def test_what_is_of_a_connection_for_another_reason_needs_no_temporary_table() -> None:
     format_, group, cut = one_group()
     for query in ("DELETE x, y FROM a x JOIN b y", "UPDATE shop.a SET a = CONNECTION_ID()"):
