@@ -65,3 +65,26 @@ def test_account_statements_are_statements_in_every_format(serve: ServeProcess) 
     for answered in _answered(serve, *statements)[:-1]:
         for name in _FORMATS:
             assert _kinds(answered, name) == [answered.sql], name
+
+
+def test_what_others_may_change_while_it_is_read_is_no_text(serve: ServeProcess) -> None:
+    copy = "INSERT INTO d.copies SELECT a FROM d.t"
+    made = _answered(
+        serve,
+        "INSERT INTO d.t VALUES (1), (2)",
+        "CREATE TABLE d.copies (a INT) ENGINE=MyISAM",
+        copy,
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        copy,
+        "INSERT INTO d.copies VALUES (9)",
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+        "INSERT INTO d.t SELECT a FROM d.copies",
+    )
+    assert [one.error for one in made] == [None] * len(made)
+    locked, unlocked, without_reads, of_myisam = (made[number] for number in (2, 4, 5, 7))
+    rows = ["Table_map", "Write_rows_v1"]
+    for name in ("statement", "mixed"):
+        assert _kinds(locked, name)[-1] == copy
+        assert _kinds(unlocked, name) == rows
+        assert _kinds(without_reads, name)[-1] == without_reads.sql
+        assert _kinds(of_myisam, name) == rows

@@ -811,7 +811,7 @@ class PortSession:
         session = model.session
         resolved = session.opened_by(facts, session.database)
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
-        if _reads_without_locks(facts, resolved):
+        if _reads_without_locks(facts, resolved, session):
             return None
         self._planning.know_generated(expected.number, resolved)
         return reader.needs(expected.values, use)
@@ -1035,17 +1035,22 @@ class PortSession:
             shared.attributions.done(lane.number, number, last)
 
 
-def _reads_without_locks(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+def _reads_without_locks(
+    facts: StatementFacts, resolved: ResolvedStatement, session: Session
+) -> bool:
     """Whether others may change meanwhile, unseen by a text, what a statement reads.
 
     A source that logs rows lets them do so where one that logs statements makes them wait: rows are
     added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
-    locks. Then the order of the log is not the order in which things were read.
+    locks, as all does that changes other engines at READ COMMITTED. Then the order of the log is
+    not the order in which things were read.
     """
     reads = [access.table for access in resolved.accesses if not access.changes]
     if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
         return True
-    return facts.effects.kind is StatementKind.SELECT and any(not one.is_temporary for one in reads)
+    if session.locks_reads and facts.effects.kind is not StatementKind.SELECT:
+        return False
+    return any(not one.is_temporary for one in reads)
 
 
 def _literal(value: str) -> str:

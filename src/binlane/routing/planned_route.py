@@ -219,8 +219,8 @@ class _Choice:
         lost = _threads(before for before, after in pairs if after.reason)
         if found.is_lone and found.reasons:
             # The source has a statement there itself, CREATE TABLE … LIKE a temporary one: no rows.
-            routing = self._place.rows(found.source)
-            return PlannedRouting(routing=routing, reasons=found.reasons, lost=lost)
+            as_source = self._place.rows(found.source)
+            return PlannedRouting(routing=as_source, reasons=found.reasons, lost=lost)
         routing = self._route(found.group)
         if routing is None:
             as_rows = self._as_rows or self._place.rows(self._found.source)

@@ -20,7 +20,7 @@ from binlane.policy.privileges import Identity, denied, denied_inside
 from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
-from binlane.policy.server import Server
+from binlane.policy.server import Isolation, Server
 from binlane.programs import runner
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
@@ -188,6 +188,11 @@ class Session:
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         return state.safety.logs_rows_alone
+
+    @property
+    def locks_reads(self) -> bool:
+        """Whether the transaction's isolation level keeps what a change only reads as it is."""
+        return self._state.current_isolation >= Isolation.REPEATABLE_READ
 
     @property
     def has_scopes(self) -> bool:
