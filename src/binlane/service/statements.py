@@ -155,7 +155,7 @@ class Statements:
 
     async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
-        names = self._binlogs.names
+        names = await self._readable(session)
         if len(names) != 1:
             return None
         await self._wait_until_complete(session, names[0])
@@ -163,17 +163,15 @@ class Statements:
 
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """What was done before the first file of the only binlog there is."""
-        del session
-        names = self._binlogs.names
+        names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     async def gtid_position_at(
         self, session: SessionContext, file: str, position: int
     ) -> Position | None:
         """What is done before a position in a binlog file; None if that is no such position."""
-        del session
         name = file.rpartition(".")[0]
-        if name not in self._binlogs.names:
+        if name not in await self._readable(session):
             return None
         found = next((f for f in self._binlogs.get(name).files() if f.name == file), None)
         if found is None or found.flavor != GtidPosition.flavor:
@@ -194,7 +192,7 @@ class Statements:
         """
         flavor = flavor_of(session.server_version)
         request = DumpRequest.of(command, session.variables, flavor=flavor)
-        name = self._binlog_for(request)
+        name = self._binlog_for(request, await self._readable(session))
         live = self._binlogs.live(name)
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
@@ -203,13 +201,17 @@ class Statements:
         with self._connected(session, request, name):
             return await serve_dump(request, live, send, source_id=source_id)
 
-    def _binlog_for(self, request: DumpRequest) -> str:
+    async def _readable(self, session: SessionContext) -> tuple[str, ...]:
+        """Names of the binlogs that a session's account may read, sorted."""
+        del session  # whoever may read at all may read every one
+        return self._binlogs.names
+
+    def _binlog_for(self, request: DumpRequest, names: Sequence[str]) -> str:
         # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
         is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
         if is_by_file and request.file:
             name = request.file.rpartition(".")[0]
             return self._binlogs.get(name).name
-        names = self._binlogs.names
         if len(names) == 1:
             return names[0]
         listed = ", ".join(f"'{name}'" for name in names)
