@@ -8,6 +8,7 @@ there is none, tests that ask for one are skipped.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -29,6 +30,8 @@ from tests.rules import ROOT
 
 QUICK: Final = ("--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2")
 """A commit is written and not forced to disk: a kill of the process loses nothing of it."""
+
+_XAER_NOTA: Final = 1397
 
 
 class ServerFactory:
@@ -102,3 +105,20 @@ def execute(server: PrivateServer, *statements: str) -> tuple[tuple[Any, ...], .
         for statement in statements:
             cursor.execute(statement)
         return tuple(cursor.fetchall())
+
+
+def end_xa(server: PrivateServer, *statements: str) -> None:
+    """Run XA COMMIT and ROLLBACK of transactions that sessions prepared which have just gone.
+
+    Until the server has noticed that, their transactions are nobody else's (error 1397).
+    """
+    until = time.monotonic() + 10
+    for statement in statements:
+        while True:
+            try:
+                execute(server, statement)
+                break
+            except pymysql.err.OperationalError as error:
+                if error.args[0] != _XAER_NOTA or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)

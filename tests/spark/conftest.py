@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = build_session("local[2]", log_file=log_file)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_sockets_of_threads_that_ended() -> Iterator[None]:
+    """Collect what PySpark leaves of ended threads here: it would be an error of some later test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from binlane.codec.control import IncidentEvent
 from binlane.grouping.walk import walk
 from binlane.service.private_server import PrivateServer
 from tests.serve_process import ServeProcess, create_account
-from tests.servers import ServerFactory, connect, execute
+from tests.servers import ServerFactory, connect, end_xa, execute
 
 _KEY = "CONSTRAINT of_p FOREIGN KEY (p) REFERENCES crm.p (id)"
 TABLES = (
@@ -100,9 +100,9 @@ def test_an_xa_transaction_that_was_prepared_before(
     prepare("b", "INSERT INTO shop.c VALUES (11, NULL)")
     serve.execute("CREATE BINLOG 'shop' LOG(shop)", "ALTER BINLOG 'everything' LOG(shop)")
     prepare("c", "INSERT INTO crm.p VALUES (12, 1)")
-    execute(source, "XA ROLLBACK 'b'", "XA COMMIT 'c'")
+    end_xa(source, "XA ROLLBACK 'b'", "XA COMMIT 'c'")
     assert incidents(serve, "shop") == []
-    execute(source, "XA COMMIT 'a'")
+    end_xa(source, "XA COMMIT 'a'")
     (told,) = incidents(serve, "shop")
     assert b"prepared before this binlog began" in told
     assert incidents(serve, "everything") == []

@@ -20,7 +20,7 @@ from binlane.ranges.items import Trouble, TroubleKind, Want
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.read import read_range
 from binlane.service.private_server import PrivateServer
-from tests.servers import connect, execute
+from tests.servers import connect, end_xa, execute
 
 SHOP = "xa_rows"
 WANT = Want(has_statements=True, change_columns=("_op", "_gtid", "_file", "_pos", "_row"))
@@ -67,7 +67,8 @@ def changes(server: PrivateServer, *, is_compressed: bool) -> None:
     )
     execute(server, f"INSERT INTO {SHOP}.t VALUES (3, 'between')", "FLUSH BINARY LOGS")
     prepare(server, "b", f"INSERT INTO {SHOP}.t VALUES (10, {text})", settings=settings)
-    execute(server, "FLUSH BINARY LOGS", "XA ROLLBACK 'b'", "XA COMMIT 'a'")
+    execute(server, "FLUSH BINARY LOGS")
+    end_xa(server, "XA ROLLBACK 'b'", "XA COMMIT 'a'")
     prepare(
         server,
         "a",
@@ -76,14 +77,15 @@ def changes(server: PrivateServer, *, is_compressed: bool) -> None:
         settings=settings,
     )
     execute(server, f"INSERT INTO {SHOP}.u VALUES (2, 'between')", "FLUSH BINARY LOGS")
-    execute(server, "FLUSH BINARY LOGS", "XA COMMIT 'a'")
+    execute(server, "FLUSH BINARY LOGS")
+    end_xa(server, "XA COMMIT 'a'")
     execute(
         server,
         *("XA START 'b'", f"INSERT INTO {SHOP}.t VALUES (11, 'once')", "XA END 'b'"),
         "XA COMMIT 'b' ONE PHASE",
     )
     prepare(server, "c", f"UPDATE {SHOP}.t SET v = {text} WHERE id = 11", settings=settings)
-    execute(server, "XA COMMIT 'c'")
+    end_xa(server, "XA COMMIT 'c'")
     prepare(server, "d", f"INSERT INTO {SHOP}.t VALUES (99, 'never')", settings=settings)
 
 
@@ -115,7 +117,8 @@ def log(server: PrivateServer, request: pytest.FixtureRequest) -> Iterator[list[
             )
         )
     yield pieces
-    execute(server, "XA ROLLBACK 'd'", f"DROP DATABASE {SHOP}")
+    end_xa(server, "XA ROLLBACK 'd'")
+    execute(server, f"DROP DATABASE {SHOP}")
     if server.program.scheme == "mariadb":
         execute(server, "SET GLOBAL log_bin_compress = 0")
 

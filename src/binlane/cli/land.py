@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,8 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from binlane.landing.engine import Engine
     from binlane.landing.landing import Landing
     from binlane.landing.settings import LandingSettings
@@ -126,9 +129,11 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
         )
         _serve_metrics(stack, options["metrics"], landing)
         signal.signal(signal.SIGTERM, lambda *_signal: landing.stop())
+        check_interrupted = _watch_interrupt(landing.stop)
         why = ""
         try:
             landing.run()
+            check_interrupted()
         except BaseException as ended:
             why = str(ended) or type(ended).__name__
             raise
@@ -139,6 +144,28 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     if not quiet:
         click.echo(text_report(report), nl=False)
     return 1 if report.given_up else 0
+
+
+def _watch_interrupt(stop: Callable[[], None]) -> Callable[[], None]:
+    """Interrupt as Python does, and stop in any case: an exception in a finalizer reaches nobody.
+
+    Returns:
+        Raises KeyboardInterrupt if that was so.
+    """
+    interrupted: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del frame
+        interrupted.append(number)
+        stop()
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if interrupted:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    return check
 
 
 def _serve_metrics(stack: ExitStack, where: str | None, landing: Landing) -> None:

@@ -183,7 +183,13 @@ class _Files:
     def claims(self) -> list[_Claim]:
         """All of them, those of older epochs first."""
         selector = fs.FileSelector(self._folder, allow_not_found=True)
-        names = [info.base_name for info in self._filesystem.get_file_info(selector)]
+        while True:
+            try:
+                infos = self._filesystem.get_file_info(selector)
+            except FileNotFoundError:  # made by another driver while we looked: look again
+                continue
+            break
+        names = [info.base_name for info in infos]
         return sorted(_Claim(int(name[:12]), name) for name in names if name.endswith(".json"))
 
     def read(self, claim: _Claim) -> dict[str, Any] | None:
