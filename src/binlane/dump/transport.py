@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import BinaryIO, Final
 
 from binlane.codec.format import HEADER_LENGTH
@@ -43,7 +43,12 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 async def serve_dump(
-    request: DumpRequest, live: LiveBinlog, send: Send, *, source_id: str = ""
+    request: DumpRequest,
+    live: LiveBinlog,
+    send: Send,
+    *,
+    source_id: str = "",
+    ended: asyncio.Future[StatementError | None] | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -52,6 +57,7 @@ async def serve_dump(
         live: The binlog.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
         source_id: A MySQL source's UUID.
+        ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -59,7 +65,7 @@ async def serve_dump(
     """
     dump = Dump(request)
     try:
-        await _Stream(request, live, dump, send, source_id).run()
+        await _until(ended, _Stream(request, live, dump, send, source_id).run())
     except _EndingError:
         logger.info("dump of %s to replica %d ends", live.name, request.server_id)
     except StatementError as error:
@@ -71,6 +77,26 @@ async def serve_dump(
         logger.exception("dump of %s to replica %d", live.name, request.server_id)
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
     return dump.end()
+
+
+async def _until(
+    ended: asyncio.Future[StatementError | None] | None, work: Coroutine[None, None, None]
+) -> None:
+    """Run a dump until it is over or is to end; packets are sent whole or not at all."""
+    if ended is None:
+        await work
+        return
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    if not task.cancelled():
+        task.result()
+    elif (error := ended.result()) is not None:
+        raise error
 
 
 class _EndingError(Exception):

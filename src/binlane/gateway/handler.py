@@ -11,7 +11,7 @@ from binlane.codec.packets.results import ResultSet
 from binlane.gateway.answers import Answer
 from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.privileges import Privilege
-from binlane.positions import Position
+from binlane.positions import FilePosition, Position
 
 Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets to the client; returns when it takes more."""
@@ -118,13 +118,41 @@ class Handler(Protocol):
         ...
 
     async def gtid_position_at(
-        self, session: SessionContext, file: str, position: int
+        self, session: SessionContext, place: FilePosition
     ) -> Position | None:
-        """What is done before a position in a binlog file; None if that is no such position.
+        """What is done before a position in a binlog file; None where the source is to answer.
 
         Raises:
             StatementError: To be told to the client.
         """
+        ...
+
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """Where the binlog that the session reads stands for a place in the source's log.
+
+        Args:
+            session: Asks.
+            place: In a file of the source, between two groups.
+
+        Returns:
+            All of the binlog before it came before `place`, and nothing behind it; None where the
+            session reads none or several.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether `answer` would answer a statement; nothing of it is executed.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    def killed(self, thread_id: int) -> None:
+        """Be told that the source has killed a session, or the statement of one."""
         ...
 
     async def dump(

@@ -80,6 +80,7 @@ from binlane.sql.servers import Dialect
 _READ_COMMANDS: Final = frozenset(
     {
         Command.QUERY,
+        Command.STMT_PREPARE,
         Command.CHANGE_USER,
         Command.RESET_CONNECTION,
         Command.REGISTER_SLAVE,
@@ -185,10 +186,12 @@ class Statement:
     Attributes:
         text: SQL as the client sent it.
         packet: Its frame, for the source.
+        is_prepared: It is to be prepared, and executed later.
     """
 
     text: str
     packet: bytes
+    is_prepared: bool = False
 
 
 Question = (
@@ -353,15 +356,24 @@ class Relay:
         self._client_bytes += data
         self._read_commands()
 
-    def hand_on(self) -> None:
-        """Let the source answer the open statement, if its judge does."""
-        assert isinstance(self.question, Statement), "a dump is not handed on"
-        packet, self.question = self.question.packet, None
-        if self.judge is None:
-            self._forward(Command.QUERY, packet)
+    def hand_on(self, text: str | None = None) -> None:
+        """Let the source answer the open statement, if its judge does.
+
+        Args:
+            text: What is to be run in its place; None for itself.
+        """
+        question = self.question
+        assert isinstance(question, Statement), "a dump is not handed on"
+        packet, self.question = question.packet, None
+        number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
+        if text is not None:
+            assert not question.is_prepared, "what is prepared is run later"
+            packet = frame(encode_query(text, self.capabilities), 0)
+        if self._followed is None or self.judge is None:
+            self._forward(number, packet)
         else:
-            payload = packet[FRAME_HEADER_LENGTH:]
-            self._judge(self.judge, ClientCommand(Command.QUERY, payload, packet))
+            command = ClientCommand(number, packet[FRAME_HEADER_LENGTH:], packet)
+            self._take_command(self._followed, self.judge, command)
         if self._get_question() is None:
             self._close_question()
 
@@ -558,6 +570,8 @@ class Relay:
     def _is_question(self, command: int, payload: bytes) -> bool:
         if command == Command.QUERY:
             return may_concern_binlogs(decode_query(payload, self.capabilities))
+        if command == Command.STMT_PREPARE:
+            return may_concern_binlogs(payload[1:])
         return command not in (Command.CHANGE_USER, Command.RESET_CONNECTION)
 
     def _open(self, command: int, payload: bytes, packet: bytes) -> None:
@@ -568,11 +582,13 @@ class Relay:
             self.question = self.replica = RegisterSlave.decode(payload)
         elif command == Command.BINLOG_DUMP_GTID:
             self.question = BinlogDumpGtid.decode(payload)
+        elif command == Command.STMT_PREPARE:
+            self.question = Statement(text_of(payload[1:]), packet, is_prepared=True)
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
     def _forward_session_command(self, command: int, payload: bytes, packet: bytes) -> None:
-        if command != Command.QUERY and not self._begin_anew(command, payload):
+        if command in _RESETTING_COMMANDS and not self._begin_anew(command, payload):
             return
         self._forward(command, packet)
 
@@ -653,6 +669,8 @@ class Relay:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(
                 self._statements.query(payload)
             )
+        if number == Command.STMT_PREPARE:
+            return len(payload) <= INSPECTED_MAX and may_concern_binlogs(payload[1:])
         return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
 
     def _find_packet(self, length: int) -> tuple[bytes, int] | None:

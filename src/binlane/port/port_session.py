@@ -23,6 +23,7 @@ from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
+from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError, StoreError, UnsafeStatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
@@ -657,6 +658,15 @@ class PortSession:
         if shows(facts):
             return shown(facts, await ask(facts.text), known_of(model.session))
         return None
+
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """The rows of a statement that shows variables, as the binlogs have them."""
+        model = None if self._is_relayed else self._model or await self._begin()
+        if model is not None:
+            facts = await self._known(model, statement)
+            if shows(facts):
+                return shown(facts, result, known_of(model.session))
+        return RowsAnswer(result.heads, result.rows)
 
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
         """What the source runs of a statement on the binlogs' variables, and what the model."""

@@ -14,16 +14,16 @@ from binlane.codec.format import MAGIC, flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
-from binlane.dump.lookup import gtid_position_in
-from binlane.dump.request import DumpRequest
+from binlane.dump.lookup import gtid_position_in, place_behind
+from binlane.dump.request import FATAL_ERRNO, DumpRequest
 from binlane.dump.transport import serve_dump
-from binlane.errors import DefinitionError
+from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import Judge
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
-from binlane.positions import GtidPosition, GtidSet, Position, parse_position
+from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, parse_position
 from binlane.scope.definition import Definition, DuplicateBinlogError, duplicate_binlog
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
@@ -64,6 +64,8 @@ from binlane.store.heads import read_head
 logger = logging.getLogger(__name__)
 
 _BAD_DATABASE: Final = 1049
+_SAME_ID: Final = 4052
+"""ER_SLAVE_SAME_ID of MariaDB."""
 _DISABLED: Final = "all binlogs get rows: [gateway] enabled is false"
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
 _BY_FILE: Final = MappingProxyType(
@@ -96,6 +98,12 @@ class ConnectedReplica:
     port: int = 0
     uuid: str = ""
 
+    def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
+        """Whether both are one replica to a source: MySQL's by their UUID, if they have one."""
+        if flavor is Flavor.MYSQL and (self.uuid or other.uuid):
+            return self.uuid == other.uuid
+        return self.server_id == other.server_id != 0
+
 
 class Statements:
     """Answers the gateway's sessions.
@@ -110,6 +118,7 @@ class Statements:
         self._port = port
         self._system_tables = SystemTables(self._snapshot)
         self._replicas: dict[int, ConnectedReplica] = {}
+        self._dumps: dict[int, asyncio.Future[StatementError | None]] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
@@ -132,6 +141,12 @@ class Statements:
     def judge(self, session: SessionContext) -> Judge | None:
         """Who judges the statements of a session; None lets all pass."""
         return None if self._port is None else self._port.judge(session)
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether `answer` would answer a statement; nothing of it is executed."""
+        if explained(statement) is not None or await _parsed(session, statement) is not None:
+            return True
+        return await self._system_tables.answers(session, statement)
 
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.
@@ -167,16 +182,41 @@ class Statements:
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     async def gtid_position_at(
-        self, session: SessionContext, file: str, position: int
+        self, session: SessionContext, place: FilePosition
     ) -> Position | None:
-        """What is done before a position in a binlog file; None if that is no such position."""
-        name = file.rpartition(".")[0]
+        """What is done before a position in a binlog file; None where the source is to answer."""
+        name = place.file.rpartition(".")[0]
         if name not in await self._readable(session):
             return None
-        found = next((f for f in self._binlogs.get(name).files() if f.name == file), None)
+        found = next((f for f in self._binlogs.get(name).files() if f.name == place.file), None)
         if found is None or found.flavor != GtidPosition.flavor:
             return None
-        return await asyncio.to_thread(gtid_position_in, found.path, position)
+        return await asyncio.to_thread(gtid_position_in, found.path, place.position)
+
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """Where the only binlog stands for a place in the source's log, once it has all before it."""
+        names = await self._readable(session)
+        if len(names) != 1:
+            return None
+        found = await session.query_source(
+            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position})"
+        )
+        told = found.texts()[0][0]
+        if told is None:
+            return None
+        done = GtidPosition.parse(told)
+        if not await self._binlogs.wait_until_complete(
+            names[0], done, timeout_s=COMPLETE_TIMEOUT_S
+        ):
+            raise incomplete(self._binlogs.output(names[0]), done)
+        published = self._binlogs.get(names[0]).published
+        return await asyncio.to_thread(place_behind, published.files, published.end, done)
+
+    def killed(self, thread_id: int) -> None:
+        """End the dump of a session that the source has killed, or whose statement it has."""
+        dump = self._dumps.get(thread_id)
+        if dump is not None and not dump.done():
+            dump.set_result(None)
 
     def dumps(self, binlog: str) -> int:
         """How many replicas and tools read a binlog now."""
@@ -198,8 +238,8 @@ class Statements:
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid")
             source_id = found.texts()[0][0] or ""
-        with self._connected(session, request, name):
-            return await serve_dump(request, live, send, source_id=source_id)
+        with self._connected(session, request, name) as ended:
+            return await serve_dump(request, live, send, source_id=source_id, ended=ended)
 
     async def _readable(self, session: SessionContext) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may read, sorted."""
@@ -228,10 +268,11 @@ class Statements:
     @contextmanager
     def _connected(
         self, session: SessionContext, request: DumpRequest, name: str
-    ) -> Iterator[None]:
+    ) -> Iterator[asyncio.Future[StatementError | None]]:
+        """Note a dump while it runs; gives what ends it."""
         told = session.replica
         uuids = (session.variables.get(each) for each in ("replica_uuid", "slave_uuid"))
-        self._replicas[session.thread_id] = ConnectedReplica(
+        replica = ConnectedReplica(
             server_id=request.server_id,
             peer=session.peer,
             user=session.user,
@@ -240,10 +281,23 @@ class Statements:
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
         )
+        self._end_older(replica, request.flavor)
+        ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()
+        self._replicas[session.thread_id], self._dumps[session.thread_id] = replica, ended
         try:
-            yield
+            yield ended
         finally:
-            del self._replicas[session.thread_id]
+            del self._replicas[session.thread_id], self._dumps[session.thread_id]
+
+    def _end_older(self, replica: ConnectedReplica, flavor: Flavor) -> None:
+        """End what a replica left behind that comes again, as the servers do.
+
+        Of another binlog it is no older dump: one server may follow several by several connections.
+        """
+        for thread_id, other in self._replicas.items():
+            is_same = other.binlog == replica.binlog and other.is_same(replica, flavor)
+            if is_same and not (ended := self._dumps[thread_id]).done():
+                ended.set_result(_replaced(flavor))
 
     async def _create(self, session: SessionContext, statement: CreateBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -490,6 +544,24 @@ class Statements:
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ) and (is_named or self._binlogs.state(name).activity is not Activity.STOPPED):
             raise incomplete(self._binlogs.output(name), position)
+
+
+def _replaced(flavor: Flavor) -> StatementError:
+    """What the older of two dumps of one replica ends with."""
+    if flavor is Flavor.MYSQL:
+        return StatementError(
+            "A replica with the same server_uuid/server_id as this replica has connected to the "
+            "source",
+            errno=FATAL_ERRNO,
+        )
+    return StatementError(
+        "A slave with the same server_uuid/server_id is already connected", errno=_SAME_ID
+    )
+
+
+def _text(value: str) -> str:
+    """A literal of SQL, whatever the sql_mode."""
+    return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"
 
 
 async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | None:

@@ -49,6 +49,17 @@ class SystemTables:
         self._snapshot = snapshot
         self._runner = QueryRunner(limits)
 
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether a statement asks tables of `system`.
+
+        Raises:
+            StatementError: If it is wrong.
+        """
+        if not may_ask(statement):
+            return False
+        ((modes, database, *_),) = (await session.query_source(_SESSION)).texts()
+        return question_of(statement, _reading(modes, database)) is not None
+
     async def answer(self, session: SessionContext, statement: str) -> RowsAnswer | None:
         """Answer a statement; None if it does not ask tables of `system`.
 
@@ -58,7 +69,7 @@ class SystemTables:
         if not may_ask(statement):
             return None
         ((modes, database, user, version),) = (await session.query_source(_SESSION)).texts()
-        reading = Session(database=database or "", modes=frozenset((modes or "").split(",")))
+        reading = _reading(modes, database)
         question = question_of(statement, reading)
         if question is None:
             return None
@@ -82,6 +93,10 @@ class SystemTables:
                 names = {*TABLES, *await _tables_of_the_source(session)}
                 listed = sorted(name for name in names if is_like(name, pattern))
                 return RowsAnswer((TABLES_COLUMN,), [(name,) for name in listed])
+
+
+def _reading(modes: str | None, database: str | None) -> Session:
+    return Session(database=database or "", modes=frozenset((modes or "").split(",")))
 
 
 async def _tables_of_the_source(session: SessionContext) -> set[str]:
