@@ -88,6 +88,9 @@ _READ_COMMANDS: Final = frozenset(
         Command.BINLOG_DUMP_GTID,
     }
 )
+_DUMP_COMMANDS: Final = frozenset(
+    {Command.REGISTER_SLAVE, Command.BINLOG_DUMP, Command.BINLOG_DUMP_GTID}
+)
 # Commands that a judge is asked of.
 _JUDGED_COMMANDS: Final = frozenset(
     {Command.QUERY, Command.STMT_EXECUTE, Command.STMT_BULK_EXECUTE}
@@ -548,14 +551,16 @@ class Relay:
         if len(buffer) <= FRAME_HEADER_LENGTH:
             return False
         command = buffer[FRAME_HEADER_LENGTH]
-        if command not in _READ_COMMANDS or length > INSPECTED_MAX:
+        # However many GTIDs a replica has: a dump is never the source's to serve.
+        is_long = length > INSPECTED_MAX and command not in _DUMP_COMMANDS
+        if command not in _READ_COMMANDS or is_long:
             self._tracker.expect(command)
             self._begin_to_pass(length)
             return True
-        end = FRAME_HEADER_LENGTH + length
-        if len(buffer) < end:
+        found = self._find_packet(length)
+        if found is None:
             return False
-        payload = bytes(buffer[FRAME_HEADER_LENGTH:end])
+        payload, end = found
         is_question = self._is_question(command, payload)
         if is_question and not self._tracker.is_idle:
             return False
