@@ -61,6 +61,7 @@ from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.client_statements import ClientStatements, bare
 from binlane.gateway.followed_replies import FollowedReplies, Role
+from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
     ClientStatement,
     Done,
@@ -212,6 +213,7 @@ class Relay:
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
+        age: Grows with what the client has the source do.
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
@@ -238,6 +240,7 @@ class Relay:
         self.user = ""
         self.variables: dict[str, str | None] = {}
         self.replica: RegisterSlave | None = None
+        self.age = SessionAge()
         self.find_judge: Callable[[], Judge | None] = lambda: None
         self.judge: Judge | None = None
         self._followed: FollowedReplies | None = None
@@ -357,6 +360,7 @@ class Relay:
         """Let the source answer the open statement, if its judge does."""
         assert isinstance(self.question, Statement), "a dump is not handed on"
         packet, self.question = self.question.packet, None
+        self.age = self.age.behind_command()
         if self.judge is None:
             self._forward(Command.QUERY, packet)
         else:
@@ -537,6 +541,7 @@ class Relay:
             return False
         command = buffer[FRAME_HEADER_LENGTH]
         if command not in _READ_COMMANDS or length > INSPECTED_MAX:
+            self.age = self.age.behind_command()
             self._tracker.expect(command)
             self._begin_to_pass(length)
             return True
@@ -552,6 +557,7 @@ class Relay:
         if is_question:
             self._open(command, payload, packet)
         else:
+            self.age = self.age.behind_command()
             self._forward_session_command(command, payload, packet)
         return True
 
@@ -579,6 +585,7 @@ class Relay:
     def _begin_anew(self, command: int, payload: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
+            self.age = self.age.behind_login()
             self.user = text_of(nul_bytes(Reader(payload, 1)))
             try:
                 self._login.check_user(self.user)
@@ -606,6 +613,7 @@ class Relay:
             self._has_to_wait = True
             return False
         if number not in _FOLLOWED_COMMANDS:
+            self.age = self.age.behind_command()
             followed.expect(number)
             self._begin_to_pass(length)
             return True
@@ -624,6 +632,7 @@ class Relay:
         if asks:
             self._open(number, payload, packet)
         else:
+            self.age = self.age.behind_command()
             self._take_command(followed, judge, ClientCommand(number, payload, packet))
         return True
 

@@ -21,7 +21,7 @@ from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, PeerError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
-from binlane.gateway.handler import Handler
+from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
 from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
@@ -98,6 +98,11 @@ class Session:
     def thread_id(self) -> int:
         """Its connection id on the source."""
         return self._relay.thread_id
+
+    @property
+    def age(self) -> SessionAge:
+        """How far it is: grows with what the client has the source do."""
+        return self._relay.age
 
     @property
     def server_version(self) -> str:
@@ -372,7 +377,7 @@ class Session:
 
     async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | None:
         if isinstance(question, RegisterSlave):
-            await self.require(Privilege.READ)
+            await self._handler.register(self)
             return OkAnswer()
         statement = recognise(question.text)
         if statement is not None:
@@ -411,7 +416,6 @@ class Session:
 
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
-            await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
             logger.info("%s: user %s dumps %r", self.peer, self.user, command)
             last_packet = await self._handler.dump(self, command, self._client.send)
