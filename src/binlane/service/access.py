@@ -197,6 +197,14 @@ class Access:
         """
         return await self.seen(session) == self._binlogs.names
 
+    async def told_names(self, session: SessionContext) -> tuple[str, ...] | None:
+        """The names that a session's account may be told; None for all.
+
+        Raises:
+            StatementError: As `seen`.
+        """
+        return None if await self.sees_all(session) else await self.seen(session)
+
     async def holder(self, session: SessionContext) -> Holder:
         """What a session's account is and may.
 

@@ -92,10 +92,11 @@ class Service:
             catalog = LiveCatalog(settings.source)
             substitution = Substitution(attributions, settings.port.bypass, catalog)
         self.binlogs = Binlogs(store, settings.source, substitution)
+        access = Access(self.binlogs, settings.access)
         self._port = (
             None
             if attributions is None or catalog is None
-            else Port(settings.source, self.binlogs, attributions, catalog)
+            else Port(settings.source, self.binlogs, attributions, catalog, seen=access.told_names)
         )
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)
@@ -103,7 +104,7 @@ class Service:
         self._statements = Statements(
             self.binlogs,
             self._port,
-            access=Access(self.binlogs, settings.access),
+            access=access,
             ask=self._ask_source,
         )
         self._gateway = Gateway(settings.listen, self._statements)
