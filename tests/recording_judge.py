@@ -159,6 +159,9 @@ class JudgingHandler:
         del session, statement
         return None
 
+    async def register(self, session: SessionContext) -> None:
+        """All may."""
+
     async def gtid_position(self, session: SessionContext) -> Position | None:
         """As of `Handler`."""
         del session

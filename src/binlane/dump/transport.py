@@ -42,6 +42,11 @@ Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets; returns when the client takes more."""
 
 
+def _may_go_on() -> StatementError | None:
+    """Of a dump that nobody ends."""
+    return None
+
+
 async def serve_dump(
     request: DumpRequest,
     live: LiveBinlog,
@@ -49,6 +54,7 @@ async def serve_dump(
     *,
     source_id: str = "",
     ended: asyncio.Future[StatementError | None] | None = None,
+    refusal_of: Callable[[], StatementError | None] = _may_go_on,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -58,6 +64,8 @@ async def serve_dump(
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
         source_id: A MySQL source's UUID.
         ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
+        refusal_of: Gives the error with which the dump is to end behind the event group that it is
+            at, once there is one; the binlog's readers are woken then.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -65,7 +73,8 @@ async def serve_dump(
     """
     dump = Dump(request)
     try:
-        await _until(ended, _Stream(request, live, dump, send, source_id).run())
+        stream = _Stream(request, live, dump, send, source_id, refusal_of)
+        await _until(ended, stream.run())
     except _EndingError:
         logger.info("dump of %s to replica %d ends", live.name, request.server_id)
     except StatementError as error:
@@ -106,14 +115,21 @@ class _EndingError(Exception):
 class _Stream:
     """One dump at work."""
 
-    def __init__(
-        self, request: DumpRequest, live: LiveBinlog, dump: Dump, send: Send, source_id: str
+    def __init__(  # as of serve_dump
+        self,
+        request: DumpRequest,
+        live: LiveBinlog,
+        dump: Dump,
+        send: Send,
+        source_id: str,
+        refusal_of: Callable[[], StatementError | None],
     ) -> None:
         self._request = request
         self._source_id = source_id
         self._live = live
         self._dump = dump
         self._send = send
+        self._refusal_of = refusal_of
         self._silent_since_s = _now_s()
 
     async def run(self) -> None:
@@ -205,8 +221,11 @@ class _Stream:
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
-            if live.is_ending and (dump.has_ended or dump.position >= limit):
-                raise _EndingError
+            if dump.has_ended or dump.position >= limit:
+                if live.is_ending:
+                    raise _EndingError
+                if (refused := self._refusal_of()) is not None:
+                    raise refused
             if dump.position < limit:
                 await self._forward(stream, limit)
             elif not is_last:
@@ -228,7 +247,8 @@ class _Stream:
             data = await asyncio.to_thread(_read, stream, before, size)
         if len(data) < size:
             raise CodecError("the file is shorter than what was published").at(dump.file, before)
-        await self._deliver(dump.feed(data, ends=self._live.is_ending))
+        is_ending = self._live.is_ending or self._refusal_of() is not None
+        await self._deliver(dump.feed(data, ends=is_ending))
 
     async def _wait(self, version: int) -> None:
         """Wait for more, and send a heartbeat when it is time."""

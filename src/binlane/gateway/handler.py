@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
@@ -15,6 +15,26 @@ from binlane.positions import FilePosition, Position
 
 Send = Callable[[bytes], Awaitable[None]]
 """Sends bytes of whole packets to the client; returns when it takes more."""
+
+
+class SessionAge(NamedTuple):
+    """How far a session is: what was asked of the source holds as long as this is the same.
+
+    Attributes:
+        logins: COM_CHANGE_USER.
+        commands: Sent on to the source.
+    """
+
+    logins: int = 0
+    commands: int = 0
+
+    def behind_command(self) -> SessionAge:
+        """After another command."""
+        return SessionAge(self.logins, self.commands + 1)
+
+    def behind_login(self) -> SessionAge:
+        """After another login."""
+        return SessionAge(self.logins + 1, self.commands)
 
 
 class SessionContext(Protocol):
@@ -33,6 +53,11 @@ class SessionContext(Protocol):
     @property
     def thread_id(self) -> int:
         """Its connection id on the source, as KILL takes it."""
+        ...
+
+    @property
+    def age(self) -> SessionAge:
+        """How far it is: grows with what the client has the source do."""
         ...
 
     @property
@@ -101,6 +126,14 @@ class Handler(Protocol):
         """
         ...
 
+    async def register(self, session: SessionContext) -> None:
+        """Let a session introduce itself as a replica.
+
+        Raises:
+            StatementError: If its account may read no binlog.
+        """
+        ...
+
     async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the binlog that the session reads; None where it reads none.
 
@@ -158,7 +191,7 @@ class Handler(Protocol):
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
-        """Serve a dump to a session that may read; cancelled when the client has gone.
+        """Serve a dump, if the account may read the binlog; cancelled when the client has gone.
 
         Args:
             session: Its `variables` say how the replica wants it.

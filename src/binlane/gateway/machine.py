@@ -61,6 +61,7 @@ from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.client_statements import ClientStatements, bare
 from binlane.gateway.followed_replies import FollowedReplies, Role
+from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
     ClientStatement,
     Done,
@@ -218,6 +219,7 @@ class Relay:
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
+        age: Grows with what the client has the source do.
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
@@ -244,6 +246,7 @@ class Relay:
         self.user = ""
         self.variables: dict[str, str | None] = {}
         self.replica: RegisterSlave | None = None
+        self.age = SessionAge()
         self.find_judge: Callable[[], Judge | None] = lambda: None
         self.judge: Judge | None = None
         self._followed: FollowedReplies | None = None
@@ -368,6 +371,7 @@ class Relay:
         question = self.question
         assert isinstance(question, Statement), "a dump is not handed on"
         packet, self.question = question.packet, None
+        self.age = self.age.behind_command()
         number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
         if text is not None:
             assert not question.is_prepared, "what is prepared is run later"
@@ -554,6 +558,7 @@ class Relay:
         # However many GTIDs a replica has: a dump is never the source's to serve.
         is_long = length > INSPECTED_MAX and command not in _DUMP_COMMANDS
         if command not in _READ_COMMANDS or is_long:
+            self.age = self.age.behind_command()
             self._tracker.expect(command)
             self._begin_to_pass(length)
             return True
@@ -569,6 +574,7 @@ class Relay:
         if is_question:
             self._open(command, payload, packet)
         else:
+            self.age = self.age.behind_command()
             self._forward_session_command(command, payload, packet)
         return True
 
@@ -600,6 +606,7 @@ class Relay:
     def _begin_anew(self, command: int, payload: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
+            self.age = self.age.behind_login()
             self.user = text_of(nul_bytes(Reader(payload, 1)))
             try:
                 self._login.check_user(self.user)
@@ -627,6 +634,7 @@ class Relay:
             self._has_to_wait = True
             return False
         if number not in _FOLLOWED_COMMANDS:
+            self.age = self.age.behind_command()
             followed.expect(number)
             self._begin_to_pass(length)
             return True
@@ -645,6 +653,7 @@ class Relay:
         if asks:
             self._open(number, payload, packet)
         else:
+            self.age = self.age.behind_command()
             self._take_command(followed, judge, ClientCommand(number, payload, packet))
         return True
 

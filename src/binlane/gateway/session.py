@@ -21,7 +21,7 @@ from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, PeerError, StatementError
 from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
-from binlane.gateway.handler import Handler
+from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
 from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
@@ -106,6 +106,11 @@ class Session:
     def thread_id(self) -> int:
         """Its connection id on the source."""
         return self._relay.thread_id
+
+    @property
+    def age(self) -> SessionAge:
+        """How far it is: grows with what the client has the source do."""
+        return self._relay.age
 
     @property
     def server_version(self) -> str:
@@ -382,7 +387,7 @@ class Session:
 
     async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
         if isinstance(question, RegisterSlave):
-            await self.require(Privilege.READ)
+            await self._handler.register(self)
             return OkAnswer()
         statement = recognise(question.text, self._flavor)
         if question.is_prepared:
@@ -506,7 +511,6 @@ class Session:
 
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
-            await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
             logger.info("%s: user %s dumps %r", self.peer, self.user, command)

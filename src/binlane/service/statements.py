@@ -24,7 +24,12 @@ from binlane.gateway.judge import Judge
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, parse_position
-from binlane.scope.definition import Definition, DuplicateBinlogError, duplicate_binlog
+from binlane.scope.definition import (
+    Definition,
+    DuplicateBinlogError,
+    duplicate_binlog,
+    unknown_binlog,
+)
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.statements import (
@@ -33,23 +38,29 @@ from binlane.scope.statements import (
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
+    GrantRead,
     PurgeBinaryLogs,
+    RevokeRead,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowReadGrants,
     ShowReplicas,
     StartBinlog,
     StopBinlog,
     alter,
     create,
 )
+from binlane.service.access import Access
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.grant_statements import AskSource, GrantStatements, visible_grants
 from binlane.service.port import Port
 from binlane.service.purging import evaluated_time, plan_before, plan_to
+from binlane.service.reading import Reading
 from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
@@ -111,12 +122,25 @@ class Statements:
     Args:
         binlogs: What the statements are about.
         port: Has statements judged; None lets all pass.
+        access: Says what sessions may see; None: by their privileges and grants.
+        ask: As of `GrantStatements`.
     """
 
-    def __init__(self, binlogs: Binlogs, port: Port | None = None) -> None:
+    def __init__(
+        self,
+        binlogs: Binlogs,
+        port: Port | None = None,
+        *,
+        access: Access | None = None,
+        ask: AskSource | None = None,
+    ) -> None:
         self._binlogs = binlogs
         self._port = port
-        self._system_tables = SystemTables(self._snapshot)
+        self._access = access or Access(binlogs)
+        self._system_tables = SystemTables(self._snapshot, self._access)
+        grants = GrantStatements(binlogs, self._access, _source_position, ask)
+        self._readings: dict[SessionContext, Reading] = {}
+        binlogs.on_access_changed(self._access_changed)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._dumps: dict[int, asyncio.Future[StatementError | None]] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
@@ -134,6 +158,9 @@ class Statements:
                     AlterBinlog: self._alter,
                     PurgeBinaryLogs: self._purge,
                     ShowBinlogEvents: self._show_events,
+                    GrantRead: grants.grant,
+                    RevokeRead: grants.revoke,
+                    ShowReadGrants: grants.show,
                 }
             )
         )
@@ -156,8 +183,8 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
-            await session.require(Privilege.MONITOR)
-            definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
+            names = await self._access.names(session, Privilege.MONITOR)
+            definitions = [self._binlogs.get(name).definition for name in names]
             state = None
             if definitions and self._port is not None:
                 state = await self._port.state_of(session)
@@ -232,26 +259,49 @@ class Statements:
         """
         flavor = flavor_of(session.server_version)
         request = DumpRequest.of(command, session.variables, flavor=flavor)
-        name = self._binlog_for(request, await self._readable(session))
+        name = self._binlog_for(request, await self._access.names(session, Privilege.READ))
         live = self._binlogs.live(name)
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid")
             source_id = found.texts()[0][0] or ""
         with self._connected(session, request, name) as ended:
-            return await serve_dump(request, live, send, source_id=source_id, ended=ended)
+            async with Reading(self._access, session, live) as reading:
+                self._readings[session] = reading
+                try:
+                    return await serve_dump(
+                        *(request, live, send),
+                        source_id=source_id,
+                        ended=ended,
+                        refusal_of=reading.refusal,
+                    )
+                finally:
+                    del self._readings[session]
+
+    async def register(self, session: SessionContext) -> None:
+        """Let a session introduce itself as a replica.
+
+        Raises:
+            StatementError: If its account may read no binlog.
+        """
+        await self._access.names(session, Privilege.READ)
+
+    def _access_changed(self) -> None:
+        for reading in self._readings.values():
+            reading.look_again()
 
     async def _readable(self, session: SessionContext) -> tuple[str, ...]:
-        """Names of the binlogs that a session's account may read, sorted."""
-        del session  # whoever may read at all may read every one
-        return self._binlogs.names
+        """Names of the binlogs that a session's account may see, sorted."""
+        return await self._access.seen(session)
 
     def _binlog_for(self, request: DumpRequest, names: Sequence[str]) -> str:
         # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
         is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
         if is_by_file and request.file:
             name = request.file.rpartition(".")[0]
-            return self._binlogs.get(name).name
+            if name not in names:
+                raise unknown_binlog(name, names)
+            return name
         if len(names) == 1:
             return names[0]
         listed = ", ".join(f"'{name}'" for name in names)
@@ -339,8 +389,7 @@ class Statements:
         return OkAnswer(info=f"stopped after GTID {end}")
 
     async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
-        await session.require(Privilege.FLUSH)
-        for name in self._chosen(statement.name):
+        for name in await self._chosen(session, statement.name, Privilege.FLUSH):
             await self._binlogs.rotate(name)
         return OkAnswer()
 
@@ -362,13 +411,12 @@ class Statements:
         return _effective(begin, statement.name, found.notes(preview.scope))
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
-        await session.require(Privilege.DEFINE)
+        names = await self._chosen(session, statement.name, Privilege.DEFINE)
         if statement.to_file is not None:
             name = statement.name or statement.to_file.rpartition(".")[0]
             plans = [plan_to(self._binlogs.live(name), statement.to_file)]
         else:
             timestamp = await evaluated_time(session, statement.before or "")
-            names = self._chosen(statement.name)
             plans = [plan_before(self._binlogs.live(name), timestamp) for name in names]
         for plan in plans:
             if plan.first is not None:
@@ -377,13 +425,13 @@ class Statements:
         return OkAnswer(info="; ".join(kept), warnings=len(kept))
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
-        await session.require(Privilege.EVENTS)
+        names = await self._access.names(session, Privilege.EVENTS)
         if statement.file is None:
-            name = self._only_binlog()
+            name = _only_binlog(names)
             file: BinlogFile | None = self._binlogs.get(name).published.oldest
         else:
             name = statement.file.rpartition(".")[0]
-            file = self._file(name, statement.file)
+            file = self._file(name, statement.file) if name in names else None
         if file is None:
             raise wrong(
                 "Could not find target log", hint="SHOW BINARY LOGS lists the files of all binlogs"
@@ -395,19 +443,6 @@ class Statements:
             file = self._file(name, file.name) or file
         return await show_events(file, statement)
 
-    def _only_binlog(self) -> str:
-        """The binlog that a statement means that names none."""
-        names = self._binlogs.names
-        if len(names) == 1:
-            return names[0]
-        listed = ", ".join(f"'{name}'" for name in names)
-        raise wrong(
-            f"which binlog is not said; the binlogs are {listed}"
-            if names
-            else "there are no binlogs",
-            hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
-        )
-
     def _file(self, name: str, file: str) -> BinlogFile | None:
         if name not in self._binlogs.names:
             return None
@@ -416,12 +451,12 @@ class Statements:
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
-        await session.require(Privilege.MONITOR)
+        names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
-        binlogs = [self._binlogs.get(name) for name in self._binlogs.names]
+        binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
         if any(one.definition.logging_mode is not LoggingMode.ROW for one in binlogs):
             problem = _DISABLED if self._port is None else await self._port.problem_now()
@@ -451,9 +486,8 @@ class Statements:
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
-        await session.require(Privilege.MONITOR)
         rows = []
-        for name in self._chosen(statement.name):
+        for name in await self._chosen(session, statement.name, Privilege.MONITOR):
             await self._wait_until_complete(session, name, is_named=statement.name is not None)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
@@ -466,9 +500,8 @@ class Statements:
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
-        await session.require(Privilege.MONITOR)
         rows = []
-        for name in self._chosen(statement.name):
+        for name in await self._chosen(session, statement.name, Privilege.MONITOR):
             await self._wait_until_complete(session, name, is_named=statement.name is not None)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
@@ -478,7 +511,7 @@ class Statements:
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
-        await session.require(Privilege.REPLICAS)
+        names = await self._access.names(session, Privilege.REPLICAS)
         found = await session.query_source("SELECT @@GLOBAL.server_id")
         source_id = found.texts()[0][0]
         rows = [
@@ -487,6 +520,7 @@ class Statements:
                 *(replica.uuid, replica.user, replica.binlog),
             )
             for replica in self._replicas.values()
+            if replica.binlog in names
         ]
         is_mysql = flavor_of(session.server_version) is Flavor.MYSQL
         numbers = (
@@ -499,11 +533,18 @@ class Statements:
         # MariaDB's has no UUIDs.
         return RowsAnswer((*columns[:4], *columns[5:]), [(*row[:4], *row[5:]) for row in rows])
 
-    async def _snapshot(self) -> Snapshot:
-        """The rows of the system tables."""
+    async def _snapshot(self, session: SessionContext) -> Snapshot:
+        """The rows of the system tables that a session's account may see."""
+        names = await self._access.names(session, Privilege.MONITOR)
+        grants = self._binlogs.grants
+        if grants:
+            grants = visible_grants(await self._access.holder(session), grants)
         history = await asyncio.to_thread(self._binlogs.history)
+        if not await self._access.sees_all(session):
+            ids = {self._binlogs.get(name).definition.log_id for name in names}
+            history = [each for each in history if each.log_id in ids]
         facts = []
-        for name in self._binlogs.names:
+        for name in names:
             binlog = self._binlogs.get(name)
             _, file, position, gtid_complete, *_, state = self._describe(binlog)
             facts.append(
@@ -524,12 +565,17 @@ class Statements:
                 connection_id=thread_id,
             )
             for thread_id, replica in self._replicas.items()
+            if replica.binlog in names
         ]
-        return snapshot(facts, history, replicas)
+        return snapshot(facts, history, replicas, grants)
 
-    def _chosen(self, name: str | None) -> Sequence[str]:
-        """One binlog by its name, or all of them."""
-        return self._binlogs.names if name is None else (self._binlogs.get(name).name,)
+    async def _chosen(
+        self, session: SessionContext, name: str | None, privilege: Privilege
+    ) -> Sequence[str]:
+        """One binlog by its name, or all, of those for which an account has a privilege."""
+        if name is None:
+            return await self._access.names(session, privilege)
+        return (await self._access.find(session, name, privilege),)
 
     async def _wait_until_complete(
         self, session: SessionContext, name: str, *, is_named: bool = True
@@ -562,6 +608,17 @@ def _replaced(flavor: Flavor) -> StatementError:
 def _text(value: str) -> str:
     """A literal of SQL, whatever the sql_mode."""
     return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"
+
+
+def _only_binlog(names: Sequence[str]) -> str:
+    """The binlog that a statement means that names none."""
+    if len(names) == 1:
+        return names[0]
+    listed = ", ".join(f"'{name}'" for name in names)
+    raise wrong(
+        f"which binlog is not said; the binlogs are {listed}" if names else "there are no binlogs",
+        hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
+    )
 
 
 async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | None:

@@ -10,6 +10,7 @@ from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.scope.scope import SYSTEM_DATABASE
+from binlane.service.access import Access
 from binlane.service.system_tables.question import (
     Describe,
     Select,
@@ -39,14 +40,20 @@ class SystemTables:
     """Answers what sessions ask of `system`.
 
     Args:
-        snapshot: Gives the rows of all tables.
+        snapshot: Gives the rows of all tables, as far as a session may see them.
+        access: Says who may ask.
         limits: What one question may use.
     """
 
     def __init__(
-        self, snapshot: Callable[[], Awaitable[Snapshot]], *, limits: QueryLimits = _DEFAULT_LIMITS
+        self,
+        snapshot: Callable[[SessionContext], Awaitable[Snapshot]],
+        access: Access,
+        *,
+        limits: QueryLimits = _DEFAULT_LIMITS,
     ) -> None:
         self._snapshot = snapshot
+        self._access = access
         self._runner = QueryRunner(limits)
 
     async def answers(self, session: SessionContext, statement: str) -> bool:
@@ -73,13 +80,13 @@ class SystemTables:
         question = question_of(statement, reading)
         if question is None:
             return None
-        await session.require(Privilege.MONITOR)
+        await self._access.names(session, Privilege.MONITOR)
         match question:
             case Select(tokens):
                 sql = translate(statement, tokens, pipes_concat="PIPES_AS_CONCAT" in reading.modes)
                 return await self._runner.run(
                     sql,
-                    await self._snapshot(),
+                    await self._snapshot(session),
                     SessionFacts(
                         default_database=database or "", user=user or "", version=version or ""
                     ),
