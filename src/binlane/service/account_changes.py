@@ -83,7 +83,8 @@ def account_name(
     host = "%" if account.host is None else account.host.lower()
     if not host and flavor is Flavor.MARIADB:
         host = "%"
-    return AccountName(account.user, host)
+    # Servers leave blanks at the end out.
+    return AccountName(account.user.rstrip(" "), host)
 
 
 def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
