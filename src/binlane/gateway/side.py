@@ -133,12 +133,12 @@ class Side(asyncio.Protocol):
             await self._arrived.wait()
         return self._take()
 
-    def write(self, data: bytes) -> None:
-        """Send bytes, however many wait to be sent."""
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes, however many wait to be sent; those are copied."""
         if data and not self._is_lost:
             self._there.write(data)
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes | memoryview) -> None:
         """Send bytes, and wait while the peer takes none.
 
         Raises:
